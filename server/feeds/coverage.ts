@@ -1,5 +1,6 @@
-// Coverage of sources (docs/decisions/0074): maps packages of an image to an ecosystem and release, and finds the sources
-// that cover these for a group, with their freshness. An unknown ecosystem counts as not covered.
+// Coverage of sources (docs/decisions/0074): maps packages to an ecosystem and release, and finds the sources that cover these
+// for a
+// group, with their freshness. An unknown ecosystem counts as not covered.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -16,7 +17,7 @@ export interface Ecosystem {
   readonly release: string;
 }
 
-/** Returns a key such as "Debian:12", as stored in image_coverage. */
+/** Returns a key as stored in image_coverage: "Debian:12". */
 export const ecosystemKey = ({ ecosystem, release }: Ecosystem): string => (release === "" ? ecosystem : `${ecosystem}:${release}`);
 
 export const ecosystemOfKey = (key: string): Ecosystem => {
@@ -24,13 +25,12 @@ export const ecosystemOfKey = (key: string): Ecosystem => {
   return { ecosystem, release };
 };
 
-/** apk packages that name no distribution, as apko writes them. */
 const unnamedApk = "apk";
 
-/** Replaces the ecosystems of an image beyond limits.imageEcosystemsMax. No source covers it. */
+/** Replaces ecosystems beyond limits.imageEcosystemsMax. No source covers it. */
 const otherEcosystem = "other";
 
-/** OSV's ecosystems of languages and tools, by type of package URL. */
+/** OSV's ecosystems by type of package URL. */
 const languages: ReadonlyMap<string, string> = new Map(
   [
     ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
@@ -40,7 +40,7 @@ const languages: ReadonlyMap<string, string> = new Map(
 
 const languageNames: ReadonlySet<string> = new Set(languages.values());
 
-/** How many parts of a version identify a release in advisories: for Alpine 3.18.4, two. */
+/** How many parts of a version identify a release: for Alpine 3.18.4, two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
   ["Alpine", 2],
   ["Debian", 1],
@@ -53,14 +53,14 @@ const shortRelease = (family: string, release: string): string => {
   return parts === undefined ? release : release.split(".").slice(0, parts).join(".");
 };
 
-/** Bounds an ecosystem's name, because SBOMs are untrusted. */
+/** SBOMs are untrusted. */
 const wordOf = (text: string): string =>
   text
     .toLowerCase()
     .replace(/[^a-z0-9._-]/g, "-")
     .slice(0, 60);
 
-/** Returns the ecosystem of a package. For an unknown distribution it is type and name: "deb/kali". */
+/** Returns the ecosystem of a package; for an unknown distribution "deb/kali". */
 export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): Ecosystem => {
   if (!isDistributionType(type)) return { ecosystem: languages.get(type) ?? wordOf(type), release: "" };
   if (os !== undefined && os.family !== "") return { ecosystem: os.family, release: shortRelease(os.family, os.release) };
@@ -68,29 +68,26 @@ export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): 
   return { ecosystem: distribution === "" ? type : `${type}/${wordOf(distribution)}`, release: wordOf(os?.release ?? "") };
 };
 
-/** Bounds the ecosystems of one SBOM: those beyond the limit are merged into "other". */
+/** Merges ecosystems of one SBOM beyond the limit into "other". */
 export const boundedEcosystems = (keys: readonly string[]): readonly string[] =>
   keys.length <= limits.imageEcosystemsMax ? keys : [...keys.slice(0, limits.imageEcosystemsMax - 1), otherEcosystem];
 
-/** Returns true if no records are matched with the distribution, or if it is unknown. */
 const isUnsupported = (ecosystem: string): boolean => /^(?:apk\/|deb(?:\/|$)|rpm(?:\/|$))/.test(ecosystem);
 
-/** OSV ecosystems: records of these without a release apply to apk packages that name no distribution. */
+/** OSV ecosystems: records of these without a release apply to apk packages without a distribution. */
 const apkEcosystems = [unnamedApk, "Wolfi", "Chainguard", "Alpine", "MinimOS", "Alpaquita", "BellSoft Hardened Containers"];
 
-/** Returns true if records of the source's ecosystem apply to packages of this one. */
 const judges = (named: string, { ecosystem, release }: Ecosystem): boolean => {
   if (isUnsupported(ecosystem)) return false;
   if (isDistribution(ecosystem)) return coversRelease(named, { family: ecosystem, release });
   if (named.includes(":")) return false;
   if (ecosystem === unnamedApk) return apkEcosystems.includes(named);
-  // The package URL type "debian" is not the ecosystem "Debian": images are matched by type alone.
+  // Images are matched by type alone: the type "debian" is not the ecosystem "Debian".
   return artifactTypeOf(named) === (languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem);
 };
 
 export type CoverageState = "MATCHED" | "NO_SOURCE" | "STALE" | "OS_UNSUPPORTED";
 
-/** A source that covers an ecosystem for a group. */
 export interface CoverageSource {
   /** The feed's uid in the API; "" for a source of another organization. */
   readonly feedUid: string;
@@ -122,7 +119,7 @@ export interface CoverageQuery {
 const latest = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined ? other : other === undefined ? one : Math.max(one, other);
 
-/** Merges the matching ecosystems of one source. The source covers them until all of them have ended. */
+/** A source covers the ecosystem until all matching ecosystems have ended. */
 const toCoverageSource = (feed: CoveringFeed, endMs: number | undefined, group: string, { nowMs, staleAfterMs }: CoverageQuery): CoverageSource => {
   const { id, successMs, changeMs, sourceName } = feed;
   const staleMs = successMs === undefined ? undefined : successMs + (feed.staleAfterMs > 0 ? feed.staleAfterMs : staleAfterMs);
@@ -138,11 +135,7 @@ const stateOf = (ecosystem: Ecosystem, sources: readonly CoverageSource[]): Cove
   return sources.some(({ state }) => state === "STALE") ? "STALE" : "NO_SOURCE";
 };
 
-/**
- * Reads the coverage for these groups from three kinds of sources: their own, those of ancestor groups, and those of any group
- * with
- * public records.
- */
+/** Reads the coverage from sources of these groups and their ancestors, and from sources of any group with public records. */
 export const readCoverage = async (rows: Read, query: CoverageQuery): Promise<CoverageOf> => {
   const groups = [...new Set(query.groups.flatMap(ancestry))];
   const named = new Set(query.ecosystems.flatMap(({ ecosystem }) => (ecosystem === unnamedApk ? apkEcosystems : [ecosystem])));
@@ -169,7 +162,6 @@ export const readCoverage = async (rows: Read, query: CoverageQuery): Promise<Co
   };
 };
 
-/** Returns an RFC 3339 time, or undefined. */
 export const optionalTime = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : timestamp(ms));
 
 export const latestTime = (times: readonly (number | undefined)[]): number | undefined => times.reduce(latest, undefined);

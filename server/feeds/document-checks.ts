@@ -1,6 +1,6 @@
-// Verifies documents of a CSAF provider by the published hashes and OpenPGP signatures (CSAF 2.0, requirements 18 to 20), with
-// the
-// keys in its metadata. A hash or signature that exists must be valid; a missing one is accepted.
+// Verifies a CSAF provider's documents by hashes and OpenPGP signatures (CSAF 2.0, requirements 18 to 20), with the keys in its
+// metadata.
+// What exists must be valid; a missing one is accepted.
 
 import { createHash } from "node:crypto";
 import type { PublicKey } from "openpgp";
@@ -11,16 +11,12 @@ import { addressLabel, AnswerFault, type Fetching } from "./fetching.ts";
 import { DocumentError } from "./invalid.ts";
 import type { StoredFile } from "./stored-file.ts";
 
-/** URLs of the hashes and signatures of a document. */
 export interface Checks {
   readonly hashes: readonly URL[];
   readonly signatures: readonly URL[];
 }
 
-/**
- * Downloads a short file into memory. Throws a Fault, AnswerFault for a status other than 200, and DocumentError if it is too
- * long.
- */
+/** Throws a Fault, AnswerFault for a status other than 200, and DocumentError if the file is too long. */
 export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL, bytesMax: number): Promise<Buffer> => {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -38,7 +34,7 @@ export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL
 
 const absentStatuses: ReadonlySet<number> = new Set([403, 404, 410]);
 
-/** Returns undefined if the file does not exist. */
+/** Returns undefined if it does not exist. */
 const readIfThere = async (fetching: Fetching, url: URL): Promise<Buffer | undefined> => {
   try {
     return await readShortFile(fetching, url, limits.feedCheckBytesMax);
@@ -50,12 +46,11 @@ const readIfThere = async (fetching: Fetching, url: URL): Promise<Buffer | undef
 
 type OpenPgp = typeof import("openpgp");
 
-/** The signing keys of a provider. */
 export interface SigningKeys {
-  /** False if the metadata names no keys; signatures are then ignored. */
+  /** Without keys in the metadata, signatures are ignored. */
   readonly isNamed: boolean;
   readonly keys: readonly PublicKey[];
-  /** Reasons for each key that could not be loaded. */
+  /** Reasons, for each key that could not be loaded. */
   readonly missing: readonly string[];
 }
 
@@ -69,7 +64,7 @@ const readKeys = async (library: OpenPgp, bytes: Buffer): Promise<PublicKey[]> =
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** Loads the keys named in a provider's metadata. Each must match the fingerprint given there. */
+/** Loads the keys in a provider's metadata, which must match their fingerprints. */
 export const openSigningKeys = async (fetching: Fetching, base: URL, metadata: Field): Promise<SigningKeys> => {
   const named = metadata.at("public_openpgp_keys").list();
   if (named.length === 0) return noSigningKeys;
@@ -137,10 +132,7 @@ const checkSignature = async ({ nowMs }: Fetching, file: StoredFile, content: Bu
   throw new DocumentError(1, `is not signed by its provider: ${reasons.join("; ") || "it holds none"}`);
 };
 
-/**
- * Returns true if there was a hash or signature to check. Throws DocumentError if one is invalid, and a Fault if it cannot be
- * fetched.
- */
+/** Returns true if anything was checked. Throws DocumentError if it is invalid, and a Fault if it cannot be fetched. */
 export const checkDocument = async (fetching: Fetching, file: StoredFile, { hashes, signatures }: Checks, keys: SigningKeys): Promise<boolean> => {
   let isChecked = false;
   for (const url of hashes) {
@@ -148,7 +140,7 @@ export const checkDocument = async (fetching: Fetching, file: StoredFile, { hash
     if (!content) continue;
     isChecked = true;
     await checkHash(file, content);
-    // The first is the strongest hash available.
+    // The first is the strongest.
     break;
   }
   for (const url of keys.isNamed ? signatures : []) {

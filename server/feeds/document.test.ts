@@ -1,4 +1,4 @@
-// Reads a small example of each format, and hostile documents.
+// Tests small examples of each format, and hostile documents.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

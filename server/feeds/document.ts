@@ -1,4 +1,4 @@
-// Parses one document into records, or refuses it with a line. No failure of a parser on hostile input gets past this module.
+// Parses one document into records, or refuses it with a line. No failure on hostile input gets past this module.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
@@ -18,7 +18,7 @@ import type { FeedRecord } from "./record.ts";
 import { newDocumentDraft, textOfStored, valueOfStored } from "./stored-document.ts";
 
 export interface DocumentOptions extends ReadOptions {
-  /** Accepts only this format; undefined accepts any format of the kind. */
+  /** Accepts only this format; undefined accepts any of the kind. */
   readonly format: string | undefined;
 }
 
@@ -38,7 +38,7 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
 
 const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
 
-/** Per document: finding a line is expensive. */
+/** Finding a line is expensive. */
 const cutsNotedMax = 10;
 
 const requireObject = (value: Json): JsonObject => {
@@ -46,13 +46,11 @@ const requireObject = (value: Json): JsonObject => {
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
 };
 
-/** A document's records, and the document itself if its format is stored. */
 export interface ReadDocument {
   readonly records: readonly FeedRecord[];
   readonly draft: DocumentDraft | undefined;
-  /** Why and where (line from 1) its ranges are unreadable. Such a document is stored but matches nothing. */
+  /** Why its ranges are unreadable. The document is stored but matches nothing. */
   readonly unmatched: Remark | undefined;
-  /** Free texts that were cut. */
   readonly cuts: readonly Remark[];
 }
 
@@ -62,14 +60,14 @@ interface Remark {
   readonly reason: string;
 }
 
-/** Returns the source text as JSON. YAML is read as texts only, which matches OSV except for its free-form parts. */
+/** Returns the source text as JSON. YAML scalars are texts, which matches OSV except in its free-form parts. */
 const sourceText = async (text: string, notation: Notation, value: JsonObject): Promise<string> => {
   if (notation === "json") return text.trim();
   if (notation !== "yaml" || !/^ *(?:- )?"?(?:database|ecosystem)_specific"?:/m.test(text)) return JSON.stringify(value);
   return JSON.stringify(withFreeParts(value, await readTypedYaml(text)));
 };
 
-/** Splits a document into several with IDs of their own. Lists that are read in pieces arrive already split. */
+/** Splits a document with several IDs. Lists that are read in pieces are already split. */
 const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonObject[] => {
   const found = entries?.(document) ?? [];
   return found.length > 1 ? found : [document];
@@ -77,7 +75,7 @@ const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonOb
 
 const freeParts = new Set(["database_specific", "ecosystem_specific"]);
 
-/** Takes OSV's free-form parts from the typed parse, and everything else from the text parse. */
+/** Takes OSV's free-form parts from the typed parse. */
 const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
   if (Array.isArray(texts)) return texts.map((each, index) => withFreeParts(each, Array.isArray(typed) ? typed[index] : undefined));
   if (!isObject(texts) || !isObject(typed)) return texts;
@@ -105,8 +103,8 @@ const draftOf = (
 };
 
 /**
- * Reads a document, or each document of a page. Throws DocumentError with the line and reason.
- * @param deflated the UTF-8 text in deflated form, if the source provides it
+ * Reads a document, or each document of a page. Throws DocumentError.
+ * @param deflated the deflated text, if the source provides it
  */
 export const readDocument = async (
   text: string,
@@ -120,7 +118,7 @@ export const readDocument = async (
     const document = requireObject(value);
     const format = recogniseFormat(document, options.kind, options.format);
     const unreadable: FieldError[] = [];
-    // Read as a whole first, so that errors have the right line.
+    // Read as a whole first, for correct lines.
     const cut: FieldError[] = [];
     const records = format.read(new Field(document, "", undefined, (each) => cut.push(each)), {
       ...options,
@@ -146,7 +144,7 @@ export const readDocument = async (
   }
 };
 
-/** Reads a stored document again; undefined if its format now refuses it. */
+/** Returns undefined if the format now refuses the document. */
 export const readStoredDocument = (form: string, body: string, options: ReadOptions): ReadDocument | undefined => {
   const format = formats.find(({ name }) => name === form);
   if (!format) return undefined;

@@ -1,6 +1,6 @@
-// The files of the open feed for callers with a token: the same endpoints, created for each request with the caller's reader.
-// They
-// find, choose and write files alike, and cache nothing between requests (docs/decisions/0043).
+// The open feed's files for callers with a token: the same endpoints, created for each request with the caller's reader. They
+// select
+// alike, and cache nothing between requests (docs/decisions/0043).
 
 import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
@@ -14,7 +14,6 @@ import { openVexRepository } from "./vex-repository/index.ts";
 /** The reader of `feed` is the caller. */
 export type FeedFileOptions = Omit<CsafOptions, "security">;
 
-/** The path of a file in the open feed, and its query. */
 export interface FeedFileRequest {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -23,9 +22,8 @@ export interface FeedFileRequest {
 
 export interface FeedFile {
   readonly type: string;
-  /** When it was withdrawn; undefined while it is valid. */
   readonly withdrawTime: string | undefined;
-  /** Streamed lazily. Errors of the first piece were already thrown. */
+  /** Lazy. Errors of the first piece are thrown before. */
   readonly pieces: AsyncIterable<string | Uint8Array>;
 }
 
@@ -44,12 +42,12 @@ const endpointAt = (options: FeedFileOptions, path: string): Endpoint | undefine
   return undefined;
 };
 
-/** Returns the file at a path as the feed's reader sees it; throws NOT_FOUND. */
+/** Throws NOT_FOUND. */
 export const readFeedFile = async (options: FeedFileOptions, { path, query, source }: FeedFileRequest): Promise<FeedFile> => {
-  // Directories end with a slash, which routes do not accept.
+  // Directories end with a slash, which routes do not.
   const endpoint = endpointAt(options, path) ?? endpointAt(options, `${path}/`);
   if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `file not found: ${path}`);
-  // Without the caller's conditional headers: an ETag of the open file does not apply to this one.
+  // An ETag of the open file does not apply to this one.
   const nothing = { headerOf: () => undefined, headers: { cookie: undefined, authorization: undefined, origin: undefined } };
   const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", ...nothing, ...source });
   const { body } = answer;

@@ -1,25 +1,24 @@
-// Downloads a feed's files to temporary files through the guarded client. Sends the validators of the last response (ETag,
-// Last-Modified), so that unchanged files are not transferred again.
+// Downloads a feed's files to temporary files through the guarded client, with conditional requests (ETag, Last-Modified).
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { openTemporaryFile, type StoredFile } from "./stored-file.ts";
 
-/** Validators of a response, exactly as sent, for the next conditional request. */
+/** Validators of a response, exactly as sent. */
 export interface Validator {
   readonly etag: string;
   readonly lastModified: string;
-  /** The modification time that the list linking to the URL states. */
+  /** The modification time in the list that links to the URL. */
   readonly listed: string;
 }
 
-/** The guarded client, injected by the caller of an import. */
+/** The guarded client, injected. */
 export type Fetch = (
   address: string,
   request: { readonly headers: Readonly<Record<string, string>>; readonly receive: (piece: Uint8Array) => Promise<void> },
 ) => Promise<{ readonly status: number; readonly headers: Readonly<Record<string, string>> }>;
 
-/** Validators of a source's URLs from the last import, and those to store if this import succeeds. */
+/** Validators of the last import, and those to store if this one succeeds. */
 export class Validators {
   private readonly before: ReadonlyMap<string, Validator>;
   readonly next = new Map<string, Validator>();
@@ -32,33 +31,29 @@ export class Validators {
     return this.before.get(address);
   }
 
-  /** Stores a new or unchanged validator. */
   keep(address: string, validator: Validator): void {
     this.next.set(address, validator);
   }
 
-  /** Drops a validator, so that a refused file is downloaded again. */
+  /** A refused file is downloaded again. */
   forget(address: string): void {
     this.next.delete(address);
   }
 }
 
-/** Dependencies and state of one import. */
 export interface Fetching {
   readonly fetch: Fetch;
   readonly validators: Validators;
-  /** Waits; for hosts with a low rate limit. */
   readonly pause: (ms: number) => Promise<void>;
   readonly nowMs: number;
-  /** True if a key is sent, which is only sent to the URL's host. */
+  /** A key is sent only to the URL's host. */
   readonly hasKey: boolean;
-  /** Set if only changes were requested: files that are not listed have then not been deleted. */
+  /** Only changes were requested: unlisted files are not deleted. */
   readonly found: { isDelta: boolean };
-  /** Files that are still to be read. The importer closes what remains. */
+  /** Still to be read. The importer closes what remains. */
   readonly opened: Set<StoredFile>;
 }
 
-/** A response with an unexpected status. */
 export class AnswerFault extends Fault {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -67,7 +62,6 @@ export class AnswerFault extends Fault {
   }
 }
 
-/** Reads a file once, then closes it. */
 export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGenerator<Uint8Array> {
   try {
     yield* file.bytes();
@@ -79,19 +73,19 @@ export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGe
 
 export type Fetched =
   | { readonly isUnchanged: true }
-  /** `next` is the next page, if the response links to one (RFC 8288). */
+  /** `next` is the linked next page (RFC 8288). */
   | { readonly isUnchanged: false; readonly file: StoredFile; readonly next: URL | undefined };
 
 const nextForm = /<([^<>]{1,8000})>\s*;[^,<]*\brel="?next"?/;
 
-/** Returns the next page of the Link header, if it is on the same host. */
+/** Only on the same host. */
 const nextPageOf = (url: URL, link: string | undefined): URL | undefined => {
   const [, address] = nextForm.exec(link ?? "") ?? [];
   const next = address === undefined ? null : URL.parse(address, url.href);
   return next !== null && next.origin === url.origin && next.href !== url.href ? next : undefined;
 };
 
-// A validator that could inject headers is not sent back.
+// Could inject headers.
 const headerForm = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
 const conditionsOf = (known: Validator | undefined): Record<string, string> => ({
@@ -99,10 +93,10 @@ const conditionsOf = (known: Validator | undefined): Record<string, string> => (
   ...(known && headerForm.test(known.lastModified) ? { "if-modified-since": known.lastModified } : {}),
 });
 
-/** Returns a URL without its possible secrets: user, password and query. */
+/** Returns a URL without user, password and query. */
 export const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
 
-/** Downloads a URL. Throws a Fault if the host does not respond or the status is neither 200 nor 304. */
+/** Throws a Fault if the host does not respond, or with a status other than 200 and 304. */
 export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: URL, listed = ""): Promise<Fetched> => {
   const known = validators.find(url.href);
   const conditions = conditionsOf(known);

@@ -1,19 +1,21 @@
-// Validating access to a feed's document. Each reader returns a value that is safe to store, or refuses it with its path and a
-// plain reason. Formats use these readers only.
+// Validating access to a document. Each reader returns a value that is safe to store, or refuses it with path and reason. Formats
+// use
+// nothing else.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";
 import { FieldError, type Path } from "./invalid.ts";
 
-// Control characters act as commands in logs, terminals and headers (attack 28). Line ends and tabs are allowed in prose.
-// PostgreSQL cannot store NUL.
+// Control characters act as commands in logs, terminals and headers (attack 28). Prose may have line ends and tabs. PostgreSQL
+// cannot
+// store NUL.
 const inProse = /[\u0000-\u0008\u000e-\u001f]/;
 const inNames = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 const feedTimeForm = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d+)?)([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
-/** Parses an RFC 3339 time or a date to milliseconds since 1970, in UTC if there is no offset; undefined if it is neither. */
+/** Parses an RFC 3339 time or a date, in UTC by default; undefined if it is neither. */
 const readFeedTime = (text: string): number | undefined => {
   const milliseconds = readTimestamp(text);
   if (milliseconds !== undefined) return milliseconds;
@@ -21,13 +23,11 @@ const readFeedTime = (text: string): number | undefined => {
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
 };
 
-/** Returns true if Field.required() accepts the value. */
 const isNameText = (value: Json): boolean =>
   typeof value === "string" && value.length <= limits.feedNameLengthMax && value.trim() !== "" && value.isWellFormed() && !inNames.test(value);
 
 const noteNothing = (): void => {};
 
-/** A value of a parsed document with its path. */
 export class Field {
   readonly value: Json | undefined;
   private readonly step: string | number;
@@ -50,32 +50,30 @@ export class Field {
     throw new FieldError(this.path, reason);
   }
 
-  /** JSON and YAML use null for a missing value. */
+  /** Null means missing in JSON and YAML. */
   get missing(): boolean {
     return this.value === undefined || this.value === null;
   }
 
-  /** Returns the value of a key; missing if this field is missing. */
   at(key: string): Field {
     if (this.missing) return new Field(undefined, key, this);
     if (!isObject(this.value)) return this.refuse("must be an object");
     return new Field(Object.hasOwn(this.value, key) ? this.value[key] : undefined, key, this);
   }
 
-  /** Returns the entries of a list; empty if it is missing. */
   list(): Field[] {
     if (this.missing) return [];
     if (!Array.isArray(this.value)) return this.refuse("must be a list");
     return this.value.map((entry, index) => new Field(entry, index, this));
   }
 
-  /** Does the same, but requires at least one entry. */
+  /** Requires at least one entry. */
   entries(): Field[] {
     const entries = this.list();
     return entries.length > 0 ? entries : this.refuse("must be a list that is not empty");
   }
 
-  /** Returns the keys of an object, validated as identifiers. */
+  /** Returns the keys, validated as identifiers. */
   keys(): string[] {
     if (this.missing) return [];
     return isObject(this.value) ? Object.keys(this.value).map((key) => new Field(key, key, this).id()) : this.refuse("must be an object");
@@ -90,7 +88,7 @@ export class Field {
     return typeof this.value === "string" ? this.value : this.refuse("must be a text");
   }
 
-  /** Returns the first `lengthMax` characters of a text, and notes a longer one. Drops half a surrogate pair at the cut. */
+  /** Drops half a surrogate pair at the cut. */
   private cut(value: string, lengthMax: number): string {
     if (value.length <= lengthMax) return value;
     this.noteCut(new FieldError(this.path, `is longer than ${lengthMax} characters: the record is cut off there; the document has the whole text`));
@@ -98,14 +96,14 @@ export class Field {
     return /[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start;
   }
 
-  /** Returns a free text of any number of lines, cut to its limit; "" if it is missing. */
+  /** Returns text of any number of lines, cut to its limit; "" if missing. */
   prose(): string {
     const value = this.cut(this.string(), limits.feedProseLengthMax);
     if (!value.isWellFormed()) return this.refuse("must not contain half of a surrogate pair");
     return inProse.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
-  /** Returns a text of one line, such as a name or a version; "" if it is missing. */
+  /** Returns one line, such as a name or version; "" if missing. */
   name(lengthMax: number = limits.feedNameLengthMax): string {
     const value = this.string();
     if (value.length > lengthMax) return this.refuse(`must be at most ${lengthMax} characters`);
@@ -113,54 +111,51 @@ export class Field {
     return inNames.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
-  /**
-   * Returns a free text of one line, such as a path, cut to its limit; "" if it is missing. IDs, versions and URLs are never cut.
-   */
+  /** Returns one line, cut to its limit; "" if missing. IDs, versions and URLs are never cut. */
   freeText(): string {
     const value = this.cut(this.string(), limits.feedNameLengthMax);
     if (!value.isWellFormed()) return this.refuse("must not contain half of a surrogate pair");
     return inNames.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
-  /** Returns a name that must not be missing or blank. */
+  /** Must not be missing or blank. */
   required(): string {
     const value = this.name();
     return value.trim() === "" ? this.refuse("must be a text that is not empty") : value;
   }
 
-  /** Requires a list of non-blank texts. Creates no field for each entry, because lists of versions are long. */
+  /** Requires a list of non-blank texts. No field for each entry: lists of versions are long. */
   requireNames(): void {
     if (this.missing) return;
     if (!Array.isArray(this.value)) return this.refuse("must be a list");
     for (const [index, entry] of this.value.entries()) if (!isNameText(entry)) new Field(entry, index, this).required();
   }
 
-  /** Returns a URL. Gantry never opens it. */
+  /** Gantry never opens the URL. */
   url(): string {
     const value = this.name(limits.feedUrlLengthMax);
     return value.trim() === "" ? this.refuse("must be an address") : value;
   }
 
-  /** Returns an identifier: one word, short enough for an index. */
+  /** One word, short enough for an index. */
   id(): string {
     const value = this.required();
     if (value.length > limits.feedIdLengthMax) return this.refuse(`must be at most ${limits.feedIdLengthMax} characters`);
     return /\s/.test(value) ? this.refuse("must not contain spaces") : value;
   }
 
-  /** Returns an ID with inner blanks but none around it (CSAF 2.0, 3.2.1.12.4). */
+  /** May have inner blanks (CSAF 2.0, 3.2.1.12.4). */
   spacedId(): string {
     const value = this.required();
     if (value.length > limits.feedIdLengthMax) return this.refuse(`must be at most ${limits.feedIdLengthMax} characters`);
     return value.trim() === value ? value : this.refuse("must not begin or end with blanks");
   }
 
-  /** Returns distinct identifiers in the file's order. */
   ids(): string[] {
     return [...new Set(this.list().map((entry) => entry.id()))];
   }
 
-  /** Returns milliseconds since 1970; undefined if missing. */
+  /** Milliseconds since 1970; undefined if missing. */
   time(): number | undefined {
     if (this.missing || this.value === "") return undefined;
     return readFeedTime(this.string()) ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
@@ -170,7 +165,7 @@ export class Field {
     return this.time() ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
   }
 
-  /** Returns a whole number from 0; undefined if missing. */
+  /** Undefined if missing. */
   count(): number | undefined {
     if (this.missing) return undefined;
     // 64-bit numbers are texts in JSON (decisions: JSON).

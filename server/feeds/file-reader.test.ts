@@ -47,7 +47,6 @@ test("lines do not depend on how a file is cut into pieces, compressed or not", 
       if (expected.at(-1) === "") expected.pop();
       const bytes = Buffer.from(text);
       assert.deepEqual(await linesOf(fileOf(cut(bytes, pieces))), expected);
-      // The magic number of gzip is its first two bytes.
       assert.deepEqual(await linesOf(fileOf(cut(gzipSync(bytes), [10, ...pieces]))), expected);
     }),
     { numRuns: runs(300) },

@@ -1,5 +1,5 @@
-// Reads a feed's file forward: by line, by JSON value, or its head and then the rest. Memory is bounded by its limits, even for
-// compressed files.
+// Reads a feed's file forward: by line, by JSON value, or its head and then the rest. Memory is bounded, even for compressed
+// files.
 
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
@@ -29,15 +29,15 @@ async function* gunzipped(first: Uint8Array, more: AsyncIterator<Uint8Array>): A
 
 const isBlank = (code: number | undefined): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
-/** Finds the end of one JSON value in bytes that arrive in pieces. */
+/** Finds the end of one JSON value across chunks. */
 class ValueScan {
   private depth = 0;
   private inText = false;
-  /** No text, list or object so far: the value ends before the next delimiter. */
+  /** A scalar so far: the next delimiter ends it. */
   isPlain = true;
   isEnded = false;
 
-  /** Continues from the end of the last scan; returns where this one stops. */
+  /** Resumes at the last result. */
   endIn(bytes: Buffer, from: number): number {
     let at = from;
     for (; at < bytes.length && !this.isEnded; at++) {
@@ -72,13 +72,11 @@ class ValueScan {
   }
 }
 
-/** Reads a file's bytes forward and decompresses gzip. */
 export class FeedFileReader {
   private readonly chunks: AsyncIterator<Uint8Array>;
   private buffered: Buffer = Buffer.alloc(0);
   private ended = false;
   private readBytes = 0;
-  /** The number of the next line, from 1. */
   lineNumber = 1;
 
   private constructor(chunks: AsyncIterator<Uint8Array>) {
@@ -108,7 +106,7 @@ export class FeedFileReader {
     return !done;
   }
 
-  /** Returns the next line without its end; undefined after the last one. */
+  /** Undefined after the last line. */
   async line(): Promise<Buffer | undefined> {
     let end = this.buffered.indexOf(10);
     for (let from = this.buffered.length; end < 0 && (await this.readMore()); from = this.buffered.length) {
@@ -123,7 +121,7 @@ export class FeedFileReader {
     return line;
   }
 
-  /** Skips bytes that are already buffered (head). */
+  /** Skips buffered bytes. */
   skip(length: number): void {
     this.consume(length);
   }
@@ -135,7 +133,7 @@ export class FeedFileReader {
     return taken;
   }
 
-  /** Returns the next JSON character after blanks without consuming it; undefined at the end. */
+  /** Returns the next JSON character after blanks without consuming it. */
   async peek(): Promise<number | undefined> {
     for (;;) {
       let at = 0;
@@ -146,14 +144,13 @@ export class FeedFileReader {
     }
   }
 
-  /** Returns and consumes it. */
   async take(): Promise<number | undefined> {
     const found = await this.peek();
     if (found !== undefined) this.consume(1);
     return found;
   }
 
-  /** Returns the text of the next JSON value, delimited by brackets and quotes only. A parser checks its content. */
+  /** Delimited by brackets and quotes only. A parser checks its content. */
   async value(): Promise<{ readonly text: Buffer; readonly line: number }> {
     await this.peek();
     const line = this.lineNumber;
@@ -169,13 +166,12 @@ export class FeedFileReader {
     }
   }
 
-  /** Returns as much of the start as is needed to see whether each line is a record. */
+  /** Enough to see whether each line is a record. */
   async head(isEnough: (start: Buffer) => boolean): Promise<Buffer> {
     while (!isEnough(this.buffered) && this.buffered.length <= limits.feedLineBytesMax && (await this.readMore()));
     return this.buffered;
   }
 
-  /** Returns everything that is left. */
   async rest(): Promise<Buffer> {
     const parts = [this.buffered];
     let length = this.buffered.length;
@@ -195,7 +191,7 @@ export class FeedFileReader {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Decodes UTF-8 without a byte order mark. Throws DocumentError. */
+/** Drops a byte order mark. Throws DocumentError. */
 export const decodeUtf8 = (bytes: Uint8Array): string => {
   try {
     return utf8.decode(bytes);

@@ -1,5 +1,5 @@
-// Finds the metadata of a domain's CSAF provider (CSAF 2.0, section 7.3): at its well-known URL, at the URLs in its security.txt,
-// or at its dedicated host.
+// Finds a domain's CSAF provider metadata (CSAF 2.0, section 7.3): at its well-known URL, in its security.txt, or at its
+// dedicated host.
 
 import { isIP } from "node:net";
 import { isObject, type Json } from "#base/json.ts";
@@ -12,10 +12,8 @@ import { DocumentError } from "./invalid.ts";
 export const isProvider = (document: Json): boolean =>
   isObject(document) && "canonical_url" in document && "publisher" in document && "metadata_version" in document;
 
-/** Returns true if the URL consists of a host only. */
 export const isBareHost = ({ pathname, search, hash }: URL): boolean => pathname === "/" && search === "" && hash === "";
 
-/** Returns the URLs in security.txt, in order; none if the file is missing. */
 const namedAddresses = async (fetching: Fetching, host: URL): Promise<URL[]> => {
   try {
     const text = (await readShortFile(fetching, new URL("/.well-known/security.txt", host), limits.feedCheckBytesMax)).toString("utf8");
@@ -40,11 +38,11 @@ const fetchMetadata = async (fetching: Fetching, url: URL): Promise<FoundProvide
   try {
     fetched = await fetchFile(fetching, url);
   } catch (thrown) {
-    // The next candidate may have it. The dedicated host may not exist.
+    // The dedicated host may not exist; try the next candidate.
     if (thrown instanceof Fault && thrown.code !== "ABORTED") return undefined;
     throw thrown;
   }
-  // Linked files may have changed even if this one has not.
+  // Linked files may have changed nevertheless.
   fetching.validators.forget(url.href);
   if (fetched.isUnchanged) return { url, fetched };
   try {
@@ -59,7 +57,7 @@ const fetchMetadata = async (fetching: Fetching, url: URL): Promise<FoundProvide
   return undefined;
 };
 
-/** Finds the metadata of a host's provider; undefined if it has none. */
+/** Returns undefined if the host has none. */
 export const findProvider = async (fetching: Fetching, host: URL): Promise<FoundProvider | undefined> => {
   const known = await fetchMetadata(fetching, new URL("/.well-known/csaf/provider-metadata.json", host));
   if (known) return known;

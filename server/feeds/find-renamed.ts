@@ -1,10 +1,9 @@
-// Finds records of a source that have a new ID (docs/decisions/0073). A successor changes no verdict: it only redirects users of
-// the
-// old ID. In doubt there is none. Pure.
+// Finds records with a new ID in their source (docs/decisions/0073). A successor only redirects users of the old ID, so in doubt
+// there is
+// none. Pure.
 
 import type { DroppedRecord, Successor } from "#store";
 
-/** A record that is new in its source. */
 export interface AppearedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -12,15 +11,14 @@ export interface AppearedRecord {
   readonly artifact: string;
 }
 
-/** Dropped and new records in one part of a source, such as one file. */
+/** Changes in one part of a source, such as a file. */
 export interface PlaceChange {
   readonly dropped: readonly DroppedRecord[];
   readonly appeared: readonly AppearedRecord[];
-  /** The part had one document before and has one now. */
+  /** Both before and now. */
   readonly isOneDocument: boolean;
 }
 
-/** All names of the records with one ID. */
 interface Names {
   readonly id: string;
   readonly aliases: ReadonlySet<string>;
@@ -46,9 +44,9 @@ const isContradicted = (one: Names, other: Names): boolean => one.aliases.size >
 const onlyOf = (found: readonly Names[]): Names | undefined => (found.length === 1 ? found[0] : undefined);
 
 /**
- * Returns the dropped records that were renamed. Either one names the other as an alias, or both are about the same package and
- * share an alias, or they are the only records of their part, about the same package, with no contradicting alias. If there are
- * several candidates, none counts.
+ * A record was renamed if one names the other as an alias, if both share package and alias, or if they are the only records of
+ * their part
+ * on the same package, without a contradicting alias. Several candidates cancel each other.
  */
 export const findRenamed = ({ dropped, appeared, isOneDocument }: PlaceChange): Successor[] => {
   const [old, current] = [namesOf(dropped), namesOf(appeared)];

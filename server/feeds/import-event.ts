@@ -1,11 +1,11 @@
-// An import emits no events of single records, but one internal event for each organization that it changed, with counts, in its
-// last
-// transaction (finishImport in import-feed.ts). No subscription receives it. The audit log lists it for the group, or for the
-// operator
-// if the records are public.
+// An import emits no events of single records, but one internal event with counts for each changed organization, in its last
+// transaction
+// (finishImport in import-feed.ts). No subscription receives it. The audit log lists it for the group, or for the operator if the
+// records
+// are public.
 //
-// Changes of a killed import stay in the source's row, and the next import reports them with its own. A failed or stopped import
-// reports what it wrote.
+// Changes of a killed import stay in the source's row, and the next import reports them. A failed or stopped import reports what
+// it wrote.
 
 import { operatorUid } from "#authz";
 import { timestamp } from "#base/time.ts";
@@ -18,20 +18,19 @@ export const importedType = "dev.gantry.feeds.imported.v1";
 
 export interface ImportReport {
   readonly kind: FeedKind | "reports";
-  /** The group that owns the imported records. */
   readonly group: string;
-  /** The source's name without secrets in its URL. */
+  /** Without secrets in its URL. */
   readonly source: string;
   /** The command, or another trigger of the import. */
   readonly operation: string;
   readonly requestId: string;
   readonly changes: OwnedChanges;
-  /** Counted over all records in the import, public or not. */
+  /** Over all records, public or not. */
   readonly unchanged: number;
   readonly refused: number;
 }
 
-/** Writes the events of an import; none if nothing changed. */
+/** Writes no event if nothing changed. */
 export const recordImport = async (rows: Write, { publicUrl, clock }: Pick<Services, "publicUrl" | "clock">, report: ImportReport): Promise<void> => {
   const { kind, source, operation, requestId, unchanged, refused } = report;
   for (const owner of ["group", "everybody"] as const) {

@@ -1,8 +1,8 @@
-// Runs one import. Each source's files are read (read-files.ts) and written in batches (write-batches.ts). Then missing records
-// are
-// withdrawn, unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts). Finally the
-// import
-// is reported (import-event.ts). A document is imported completely or refused; a refusal does not stop the import.
+// Runs one import: reads each source's files (read-files.ts) and writes them in batches (write-batches.ts). Then withdraws
+// missing records,
+// unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts), and reports
+// (import-event.ts).
+// A document is imported completely or refused; a refusal does not stop the import.
 
 import { hash } from "node:crypto";
 import { basename } from "node:path";
@@ -80,11 +80,10 @@ export interface FeedImport {
   readonly kind: FeedKind;
   /** The group that owns the records. */
   readonly group: string;
-  /** True publishes the records, false makes them private. Undefined keeps public records public and new ones private. */
+  /** True publishes, false makes private. Undefined keeps public records public and new ones private. */
   readonly public: boolean | undefined;
-  /** The SPDX license of the sources; undefined keeps the current one, initially unknown. */
+  /** SPDX; undefined keeps the current license, initially unknown. */
   readonly license?: string | undefined;
-  /** Files, directories and https URLs. */
   readonly sources: readonly string[];
   /** Accepts only this format; undefined accepts any. */
   readonly format?: string | undefined;
@@ -92,13 +91,13 @@ export interface FeedImport {
   readonly author?: string | undefined;
   /** A file with the API key for the hosts of the sources. */
   readonly keyFile?: string | undefined;
-  /** Withdraws all missing records, without a limit. */
+  /** Withdraws missing records without a limit. */
   readonly allowWithdrawals?: boolean;
-  /** Allows records with an earlier modification time to replace stored ones. */
+  /** Older records may replace stored ones. */
   readonly allowOlder?: boolean;
-  /** When sources become stale after their last success; 0 uses the server's setting, undefined keeps the current value. */
+  /** Since the last success; 0 uses the server's setting, undefined keeps the current value. */
   readonly staleAfterMs?: number | undefined;
-  /** The trigger for the audit log (default: the command). */
+  /** For the audit log (default: the command). */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
   /** Called between batches; throws to stop the import. */
@@ -107,25 +106,22 @@ export interface FeedImport {
 }
 
 export interface FeedSummary extends WriteCounts {
-  /** All files, and the unchanged ones among them. */
+  /** Unchanged ones included. */
   readonly files: number;
   readonly filesUnchanged: number;
   /** "git.advisories.yaml:12: advisories[0].id must …" */
   readonly refused: readonly string[];
-  /** The total; `refused` lists only the first ones. */
+  /** `refused` lists only the first ones. */
   readonly refusals: number;
-  /** Ambiguous input that was resolved, such as a duplicate key; only the first ones. */
+  /** Resolved ambiguities, such as a duplicate key; only the first ones. */
   readonly remarks: readonly string[];
-  /**
-   * Files that are not feeds, such as a license, and documents without records of this kind: "LICENSE: is not a known feed
-   * format".
-   */
+  /** Files that are not feeds, and documents without records of this kind: "LICENSE: is not a known feed format". */
   readonly passedOver: readonly string[];
-  /** The total; `passedOver` lists only the first ones. */
+  /** `passedOver` lists only the first ones. */
   readonly passedOverFiles: number;
-  /** Documents that are stored and published, but match nothing in part, because they have no versions with a known order. */
+  /** Documents that are stored and published, but match nothing in part: their versions have no known order. */
   readonly unmatched: readonly string[];
-  /** Withdrawals and updates that were blocked, with reasons: "feed.test/all.zip: 299 of 300 records are missing, …". */
+  /** Blocked withdrawals and updates: "feed.test/all.zip: 299 of 300 records are missing, …". */
   readonly held: readonly string[];
   /** Sources that could not be fetched. */
   readonly failed: readonly string[];
@@ -139,10 +135,8 @@ const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   lifecycle: "lifecycle",
 };
 
-/** The result for one source. */
 interface SourceResult {
   counts: OwnedCounts;
-  /** Records of unchanged parts. */
   unread: number;
   files: number;
   filesUnchanged: number;
@@ -152,21 +146,19 @@ interface SourceResult {
   passedOverFiles: number;
   readonly passedOver: string[];
   readonly unmatched: string[];
-  /** The number of parts of each file in the source. */
   readonly parts: Map<string, number>;
   /** The source could not be read, so nothing counts as missing. */
   isUnread: boolean;
   /** The source reports no change. */
   isSame: boolean;
-  /** Only changes were read: records that are not listed are not missing. */
+  /** Only changes were read: unlisted records are not missing. */
   isDelta: boolean;
-  /** Records that were not replaced because the stored ones are newer. */
+  /** Not replaced, because the stored ones are newer. */
   older: number;
-  /** Records of files that are now empty. */
+  /** Records of now empty files. */
   emptied: number;
   /** Missing records that were not withdrawn. */
   missing: HeldBack | undefined;
-  /** Display texts for what was blocked. */
   readonly held: string[];
 }
 
@@ -191,7 +183,7 @@ const newResult = (): SourceResult => ({
   held: [],
 });
 
-/** Names of files and keys are untrusted, and are shown in terminals (attack 28). */
+/** Names are untrusted, and are shown in terminals (attack 28). */
 const addNamed = (named: string[], line: string): void => {
   if (named.length < limits.feedRefusalsMax) named.push(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
 };
@@ -203,15 +195,14 @@ const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   addLine(result.refused, refusal);
 };
 
-/** Returns the name shown to members of the group: a URL without secrets, or a file name without directories. */
+/** For members of the group: no URL secrets, no directories. */
 const sharedNameOf = ({ key, label }: Source): string => (URL.canParse(key) ? label : basename(key));
 
-/** Returns the error shown to members of the group, without details of the operator's network and file system. */
+/** For members of the group: no details of the operator's network and file system. */
 const sharedDetailOf = (detail: string): string => detail.replaceAll(/ (cannot be (?:reached|read)): .*/g, " $1");
 
 const howToWithdraw = "none of them were withdrawn. To withdraw them, import the source with --allow-withdrawals.";
 
-/** Yields the parts; other results of reading go into `result`. */
 async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, begin: (label: string) => void): AsyncGenerator<ReadPart> {
   for await (const reading of readings) {
     switch (reading.kind) {
@@ -258,7 +249,6 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
 interface ImportRun {
   readonly services: Services;
   readonly options: FeedImport;
-  /** Shared by all sources of one command. */
   readonly requestId: string;
   readonly key: string | undefined;
 }
@@ -266,7 +256,6 @@ interface ImportRun {
 interface SourceImport extends ImportRun {
   readonly source: Source;
   readonly feed: string;
-  /** The run's number. */
   readonly run: number;
   readonly target: RecordTarget;
   /** For kinds with stored documents. */
@@ -278,13 +267,12 @@ const requireGoingOn = async ({ signal, goOn }: FeedImport): Promise<void> => {
   await goOn?.();
 };
 
-/** Adds counts to the source's row, in the transaction of the changes. They stay there until they are reported. */
+/** Adds counts to the source's row, where they stay until they are reported. */
 const addUnreported = async (rows: Write, feed: string, counts: OwnedCounts): Promise<void> => {
   const { settled, unreported } = await lockFeed(rows, feed);
   await updateFeed(rows, feed, { settled, unreported: addChanges(unreported, counts) });
 };
 
-/** Publishes or unpublishes the source's records in steps. */
 const markPublic = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
   const isPublic = options.public;
   let counts = noOwnedCounts;
@@ -305,7 +293,7 @@ const markPublic = async ({ services: { store }, feed, told, options }: SourceIm
   return counts;
 };
 
-/** Does the same for facts, which have no documents. */
+/** Facts have no documents. */
 const markFacts = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
   const isPublic = told?.kind === "vulnerabilities" ? factsPublic(told) : undefined;
   let counts = noOwnedCounts;
@@ -323,12 +311,10 @@ const markFacts = async ({ services: { store }, feed, told, options }: SourceImp
   return counts;
 };
 
-/**
- * Formats with one file for each release. A source deletes the file when the release ends, and the release is no longer covered.
- */
+/** Formats with one file for each release. A source deletes it when the release ends, which is then no longer covered. */
 const releaseForms = ["secdb"];
 
-/** Marks records of files that the source no longer has; returns false if nothing can be missing. */
+/** Returns false if nothing can be missing. */
 const markMissing = ({ services: { store }, feed, run, told, target }: SourceImport, result: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
@@ -345,7 +331,7 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
     return true;
   });
 
-/** Returns the missing records without documents. Writes nothing. */
+/** Finds missing records without documents. Writes nothing. */
 const findMissingUntold = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
   const missing = new Set<string>();
   const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -358,13 +344,12 @@ const findMissingUntold = async (rows: Write, { feed, run, target, options }: So
   return missing;
 };
 
-/** Keys of records without documents that may be withdrawn. */
 type Withdrawable = ReadonlySet<string>;
 
 /**
- * Decides whether missing records are withdrawn or kept. Moved records are not missing. Returns the records without documents
- * that
- * may be withdrawn, because a concurrent import of the same source may remove more.
+ * Withdraws or keeps missing records. Moved ones are not missing. Returns the records without documents that may be withdrawn,
+ * because a
+ * concurrent import may remove more.
  */
 const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Withdrawable> =>
   from.services.store.write(async (rows) => {
@@ -406,18 +391,14 @@ const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Wit
     return untold;
   });
 
-/**
- * Reassigns a batch of records that no document of this source asserts any longer. Returns counts, and true for the last batch.
- */
+/** Reassigns a batch of records that this source no longer asserts. */
 const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
   const gone = told ? await takeGoneRecords(rows, feed, limits.feedBatchRecords) : [];
   const counts = told && gone.length > 0 ? await reassignGone(rows, told, gone) : noOwnedCounts;
   return { counts, isLast: gone.length < limits.feedBatchRecords };
 };
 
-/**
- * Writes a batch of the documents that dropped records, after the decision to withdraw these. Returns true for the last batch.
- */
+/** Writes a batch of documents that dropped records, once these may be withdrawn. */
 const writePendingSome = async (rows: Write, { feed, told, options }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
   const pending = told ? await takePendingDocuments(rows, feed, limits.feedChunkFiles) : [];
   const parts = pending.flatMap(({ file: name, part, form, ordinal, body }) => {
@@ -428,7 +409,7 @@ const writePendingSome = async (rows: Write, { feed, told, options }: SourceImpo
   return { counts: written?.counts ?? noOwnedCounts, isLast: pending.length < limits.feedChunkFiles };
 };
 
-/** Does the same for kinds without documents, and for records of the previous version. */
+/** For kinds without documents, and records of the previous version. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const findTold = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -441,7 +422,6 @@ const withdrawUntold = async (rows: Write, { feed, run, told, target, options }:
   return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, { feed, run }, findTold)) : withdrawn;
 };
 
-/** Reports all changes that are not yet reported. */
 const tellImport = async (rows: Write, from: SourceImport, result: SourceResult, isSettled: boolean): Promise<void> => {
   const { services, options, feed, run, source, target, requestId } = from;
   const { settled, unreported } = await lockFeed(rows, feed);
@@ -462,9 +442,9 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 };
 
 /**
- * Ends the import of a source. If it was read to its end (`isRead`), withdraws missing records in steps, and reports all changes
- * in
- * the last transaction. Changes of earlier steps are kept in the source's row until then. Returns the changes.
+ * Withdraws missing records in steps if the source was read to its end (`isRead`), and reports all changes in the last
+ * transaction.
+ * Changes of earlier steps stay in the source's row until then.
  */
 const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;
@@ -490,7 +470,7 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
       const some = await reassignSome(rows, from);
       const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from, allowed)) : some.counts;
       await addUnreported(rows, feed, counts);
-      // While something is blocked, every run checks again.
+      // While records are held back, every run checks again.
       if (some.isLast) await tellImport(rows, from, result, result.missing === undefined);
       return { ...some, counts };
     });
@@ -504,16 +484,15 @@ const unchangedCount = ({ counts, unread }: SourceResult): number => unread + co
 
 const nothingHeld: HeldBack = { reason: "", records: 0, sinceMs: undefined, digest: "" };
 
-/** Returns what a run blocked, by the most important reason. */
 const heldOf = ({ emptied, isUnread, missing, older }: SourceResult, before: HeldBack, nowMs: number): HeldBack => {
   const reason: HeldReason = emptied > 0 ? "EMPTY" : isUnread ? "UNREADABLE" : (missing?.reason ?? (older > 0 ? "OLDER" : ""));
   const sinceMs = missing?.sinceMs ?? (reason === before.reason ? before.sinceMs : nowMs);
-  // An unreadable source says nothing about missing records, so an earlier decision stays.
+  // An unreadable source says nothing about missing records, so the earlier decision stays.
   if (isUnread && before.digest !== "") return { ...before, reason };
   return { reason, records: emptied + (missing?.records ?? 0) + older, sinceMs: reason === "" ? undefined : sinceMs, digest: missing?.digest ?? "" };
 };
 
-/** Writes the state of the source after a run, and logs what was blocked. */
+/** Writes the source's state after a run. */
 const closeSource = async ({ services: { store, clock, log }, feed, source, options }: SourceImport, result: SourceResult): Promise<void> => {
   const nowMs = clock();
   if (result.older > 0)
@@ -522,7 +501,7 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
       `${sharedNameOf(source)}: ${result.older} records were modified earlier than the stored ones and did not replace them. ` +
         "To replace them, import it with --allow-older.",
     );
-  // A source without records has nothing to protect: the refusals say enough.
+  // A source without records has nothing to protect.
   const isKnown = !result.isUnread || (await countFeedRecords(store.read, feed)) > 0;
   if (result.isUnread && isKnown && result.held.length === 0)
     addNamed(result.held, `${sharedNameOf(source)}: no records withdrawn; the source is unreadable: ${result.refused[0] ?? "its only file was refused"}`);
@@ -540,7 +519,6 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
     log("feed.held", { kind: options.kind, source: source.label, reason: held.reason, records: held.records, detail: result.held.slice(0, 3).join("\n") });
 };
 
-/** Imports one source. The result is filled even if the source fails. */
 const importSource = async (run: ImportRun, source: Source, result: SourceResult): Promise<void> => {
   const { services, options } = run;
   const { kind, group, author, format, progress } = options;
@@ -556,7 +534,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     run: number,
   } = await store.write(async (rows) => {
     const row = await openFeed(rows, opened);
-    // Counts from before this run; the previous version did not record them.
+    // The state before this run; the previous version did not store it.
     await noteFeedDay(rows, row.id, nowMs, { records: await countFeedRecords(rows, row.id), withdrawn: 0 });
     if (options.staleAfterMs !== undefined) await writeStaleAfter(rows, row.id, options.staleAfterMs);
     return row;
@@ -588,7 +566,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     }
     await goOn();
     progress({ done: result.files, total: result.files, what: "" });
-    // A suddenly empty directory is likely a disk that is not mounted.
+    // A suddenly empty directory is likely an unmounted disk.
     if (result.isSame) {
       result.unread = await countFeedRecords(store.read, feed);
       result.counts = await finishImport(from, result, true);
@@ -603,11 +581,11 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
     await closeSource(from, result);
-    // Written last: everything that was not read, stored or accepted is fetched again.
+    // Last: what was not read, stored or accepted is fetched again.
     if (isStored && !result.isUnread && result.held.length === 0)
       await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
-    // If the database is unreachable, the source's row keeps the changes for the next import.
+    // If the database is unreachable, the source's row keeps the changes.
     await finishImport(from, result, false).catch(() => {});
     if (thrown instanceof Fault && thrown.code !== "ABORTED") {
       const why = thrown.code === "INTERNAL" ? "internal error" : sharedDetailOf(thrown.message);
@@ -621,7 +599,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   }
 };
 
-/** Adds the reason of a failed connection, which the operator may see. */
+/** The operator may see the reason of a failed connection. */
 const withReason = (address: string, thrown: unknown): unknown => {
   const url = URL.parse(address);
   if (!(thrown instanceof Fault) || thrown.message !== unreachableText(address) || url === null) return thrown;
@@ -631,7 +609,7 @@ const withReason = (address: string, thrown: unknown): unknown => {
   return new Fault("UNAVAILABLE", `${addressLabel(url)} cannot be reached${why}`, { cause: thrown.cause });
 };
 
-/** The guarded client follows redirects and checks each URL like the first. */
+/** Redirects are followed by the client, with each URL checked. */
 const guardedFetch =
   ({ services, options }: ImportRun): Fetch =>
   async (address, { headers, receive }) => {
@@ -654,7 +632,7 @@ const guardedFetch =
     });
   };
 
-/** Adds the key to requests to the source's own host only. On redirects, the client handles it. */
+/** The key is for the source's own host only. */
 const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch => {
   const own = key === undefined ? undefined : URL.parse(source)?.origin;
   return (address, request) => {
@@ -664,7 +642,7 @@ const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch =
   };
 };
 
-/** Returns the client and validators of a source. After an import that did not finish, everything is fetched again. */
+/** After an unfinished import, everything is fetched again. */
 const openFetching = async (run: ImportRun, feed: string, manner: string, source: Source): Promise<Fetching> => ({
   fetch: withKey(guardedFetch(run), source.key, run.key),
   hasKey: run.key !== undefined,
@@ -701,7 +679,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
   };
 };
 
-/** Imports every source. A refused document is skipped completely, and the import continues. */
+/** A refused document is skipped, and the import continues. */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `unknown format ${JSON.stringify(options.format)}; must be one of ${formats.map(({ name }) => name).join(", ")}`);
@@ -712,7 +690,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     throw new Fault("INVALID_ARGUMENT", "import lifecycle does not support --public or --private: a lifecycle belongs to its group");
   const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
   const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
-  // A misspelled source stops the import before anything is written.
+  // A misspelled source stops the import early.
   const sources = await openSources(run);
   const results: SourceResult[] = [];
   const failed: string[] = [];
@@ -728,7 +706,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const summary = summaryOf(results, failed);
   if (changeCount(summary) > 0) await services.store.write((rows) => refreshRecordStatistics(rows, "all"));
-  // Even without changes: the previous import may have been killed before matching.
+  // Even without changes: the previous import may have been killed before.
   if (options.kind === "images" || options.kind === "advisories") {
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
     await matchImages(services, telling, { goOn: () => requireGoingOn(options) });

@@ -1,6 +1,6 @@
-// Public entry of the module: imports third-party feeds, and serves published records as documents. Importers are loaded lazily,
-// so
-// that a server without imports saves their memory.
+// Public entry of the module: imports third-party feeds, and serves published records as documents. Importers are loaded lazily
+// to save
+// memory.
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
@@ -56,8 +56,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
   (await import("./reports/import-reports.ts")).importReports(services, options);
 
-/** Reads the file of GANTRY_FEEDS. Throws a one-line Fault if it is invalid. */
+/** Reads GANTRY_FEEDS. Throws a one-line Fault if it is invalid. */
 export const readFeedsFile = async (file: string): Promise<readonly ScheduledFeed[]> => (await import("./schedule.ts")).readFeedsFile(file);
 
-/** Starts the scheduled imports. */
 export const startFeeds = async (options: ScheduleOptions): Promise<Schedule> => (await import("./schedule.ts")).startSchedule(options);

@@ -1,8 +1,7 @@
-// Errors of a feed's document, with the path of a value or the line of a text.
+// Errors of a document, with the path of a value or the line of a text.
 
 export type Path = readonly (string | number)[];
 
-/** A value is invalid. */
 export class FieldError extends Error {
   readonly path: Path;
   constructor(path: Path, reason: string) {
@@ -11,7 +10,7 @@ export class FieldError extends Error {
   }
 }
 
-/** A file or document is unreadable, or contains an invalid value. */
+/** An unreadable or invalid file or document. */
 export class DocumentError extends Error {
   /** From 1. */
   readonly line: number;
@@ -21,5 +20,5 @@ export class DocumentError extends Error {
   }
 }
 
-/** Returns a path such as "advisories[0].events[2].timestamp". */
+/** "advisories[0].events[2].timestamp" */
 export const pathText = (path: Path): string => path.map((step, index) => (typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`)).join("");

@@ -1,6 +1,5 @@
-// Evaluates advisories for versions: records with ranges and product statements by their document, our advisories and lists of
-// fixes
-// by their events (judge-package.ts). Documents are read in batches.
+// Evaluates advisories for versions: ranges and product statements by document, ours and lists of fixes by their events
+// (judge-package.ts). Documents are read in batches.
 
 import { limits } from "#base/limits.ts";
 import { findSourceDocuments, type MatchableAdvisory, type Read } from "#store";
@@ -15,20 +14,18 @@ export type Judge = (installed: InstalledPackage, version: string) => PackageVer
 type JsonDocument = ReturnType<typeof valueOfStored>;
 type DocumentJudge = (document: JsonDocument, advisory: MatchableAdvisory) => Judge;
 
-/** Evaluates the document as an OSV record. */
 const judgeRanges: DocumentJudge = (document, { artifactName, form }) => {
   const record = osvValueOf(form, document);
   return (installed, version) => judgeByRanges(record, [artifactName], installed, version);
 };
 
-/** Formats evaluated by their documents. */
 const documentJudges: ReadonlyMap<string, DocumentJudge> = new Map<string, DocumentJudge>([
   ...osvForms.map((form): [string, DocumentJudge] => [form, judgeRanges]),
   ["openvex", (document, { aliases }) => judgeByStatements(document, aliases)],
   ["csaf", (document, { aliases }) => judgeByProducts(document, aliases)],
 ]);
 
-/** Formats evaluated by the fixed versions in their events. */
+/** Evaluated by fixed versions in events. */
 const formsWithFixes = new Set(["wolfi", "secdb"]);
 
 const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory: MatchableAdvisory): Judge | undefined => {
@@ -40,7 +37,7 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
   }
 };
 
-/** Wolfi's advisories do not apply to packages with the same name in other distributions. */
+/** Other distributions have packages of the same name. */
 const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
 
 const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
@@ -48,14 +45,14 @@ const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
 };
 
-/** Yields each advisory that can be evaluated by version, with its evaluator. */
+/** Yields advisories that can be evaluated by version, with evaluators. */
 export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
     // Only distribution packages have one version order for all.
     if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
-  // Some documents assert thousands of advisories, so each is parsed once, one at a time.
+  // Some documents assert thousands of advisories, so each is parsed once.
   told.sort((one, other) => (one.documentId < other.documentId ? -1 : 1));
   for (let from = 0; from < told.length; from += limits.matchedDocuments) {
     const some = told.slice(from, from + limits.matchedDocuments);

@@ -1,7 +1,6 @@
-// Evaluates whether an advisory affects a package of an image. Records with ranges are evaluated by range, in the version order
-// of
-// their ecosystem; our documents and lists of fixes (Wolfi, secdb) by their events. Other records have no verdict by version
-// (docs/decisions/0026). Pure.
+// Evaluates whether an advisory affects a package of an image: by ranges in its ecosystem's order, or by events for our documents
+// and
+// lists of fixes (Wolfi, secdb). Other records have no verdict by version (docs/decisions/0026). Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";
@@ -11,30 +10,28 @@ import { coversRelease, type Distribution, distributionOf, isDistributionType } 
 import { artifactTypeOf } from "./formats/osv.ts";
 import { originOf, packageName, readPurlParts } from "./formats/purl.ts";
 
-/** A package of an image. */
 export interface InstalledPackage {
-  /** As listed in the image: "bash", or a package URL without version. */
+  /** "bash", or a package URL without version. */
   readonly label: string;
-  /** The package URL type: "apk", "pypi". */
   readonly type: string;
   readonly name: string;
   /** Such as "debian"; "" if unknown. */
   readonly distribution: string;
-  /** The distribution in OSV's terms; undefined for language packages and apko's packages. */
+  /** Undefined for language packages and apko's packages. */
   readonly os: Distribution | undefined;
-  /** The source package, if the image's documents name it; "" otherwise. */
+  /** The source package, if known; "" otherwise. */
   readonly origin: string;
 }
 
 export interface PackageVerdict {
   readonly state: "affected" | "under investigation";
-  /** The next fixed version after the installed one; "" if none is known. */
+  /** The next fixed version; "" if unknown. */
   readonly fixedVersion: string;
-  /** Returns true if the verdict applies to an architecture ("amd64"). If absent, it applies to all. */
+  /** By architecture ("amd64"). If absent, the verdict applies to all. */
   readonly isFor?: (architecture: string) => boolean;
 }
 
-/** A label without a type is a package of the image's distribution, as in apko. */
+/** A label without a type is a distribution package, as in apko. */
 export const installedPackageOf = (label: string): InstalledPackage => {
   const purl = label.startsWith("pkg:") ? readPurlParts(label) : undefined;
   if (!purl) return { label, type: "apk", name: label, distribution: "", origin: "", os: undefined };
@@ -49,12 +46,12 @@ export const installedPackageOf = (label: string): InstalledPackage => {
   };
 };
 
-/** Returns true if an OSV ecosystem, with its suffix, applies to the package. */
+/** Compares the suffix, too. */
 const isOfEcosystem = (ecosystem: string, { type, distribution, os }: InstalledPackage): boolean => {
   const [family = "", suffix] = ecosystem.split(":");
   if (artifactTypeOf(family) !== type) return false;
   if (!isDistributionType(type)) return true;
-  // apko's packages do not name their distribution, so records of a release do not apply to them.
+  // apko's packages do not name their distribution.
   if (distribution === "" && (os === undefined || os.family === "")) return suffix === undefined;
   return os !== undefined && coversRelease(ecosystem, os);
 };
@@ -64,7 +61,7 @@ const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
   return Array.isArray(found) ? found.filter(isObject) : [];
 };
 
-/** Returns the smallest fixed version after this one. */
+/** The smallest fixed version after this one. */
 const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): string => {
   let least = "";
   for (const fix of fixes) {
@@ -73,7 +70,7 @@ const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): 
   return least;
 };
 
-/** Evaluates a version by an OSV record. */
+/** Returns undefined if the record does not affect the version. */
 export const judgeByRanges = (record: JsonObject, named: readonly string[], installed: InstalledPackage, version: string): PackageVerdict | undefined => {
   if (text(record, "withdrawn") !== "") return undefined;
   const entries = memberObjects(record, "affected");
@@ -98,16 +95,15 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
 
 const decisions = ["truePositiveDetermination", "falsePositiveDetermination", "pendingUpstreamFix", "fixNotPlanned", "analysisNotPlanned", "patched"] as const;
 
-/** Returns the approved events from an advisory's JSON. */
 export const approvedEventsOf = (events: string): JsonObject[] => {
   const list = JSON.parse(events) as Json;
   return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
 };
 
 /**
- * Evaluates a version by approved events, oldest first. It is fixed from the fixed version on; a determination applies to all
- * earlier
- * versions, and the last one counts.
+ * By approved events, oldest first: fixed from the fixed version on; a determination applies to all earlier versions, and the
+ * last one
+ * counts.
  */
 export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");

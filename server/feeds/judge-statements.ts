@@ -1,6 +1,6 @@
-// Evaluates product statements of documents. OpenVEX names products by package URL, with a version or for all versions. CSAF
-// names
-// them by package URL and version, or by a "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
+// Evaluates product statements: OpenVEX by package URL, with a version or for all versions; CSAF by package URL and version, or
+// by a
+// "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { readTimestamp } from "#base/time.ts";
@@ -20,13 +20,11 @@ const objectsOf = (value: JsonObject, key: string): JsonObject[] => {
 
 type Versions = { readonly kind: "all" } | { readonly kind: "one"; readonly version: string } | { readonly kind: "range"; readonly range: VersionRange };
 
-/** A package and the versions that a statement covers. */
 interface Product {
   readonly purl: PurlParts;
   readonly versions: Versions;
 }
 
-/** Architectures in the naming of images. */
 const architectures: ReadonlyMap<string, string> = new Map([
   ["x86_64", "amd64"],
   ["aarch64", "arm64"],
@@ -40,14 +38,13 @@ const architectures: ReadonlyMap<string, string> = new Map([
   ["ppc64el", "ppc64le"],
 ]);
 
-/** Returns the image's name of an architecture. */
+/** Returns an architecture in the naming of images. */
 export const architectureOf = (name: string): string => architectures.get(name) ?? name;
-/** Returns true for packages of all architectures. */
 const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any"].includes(architecture);
 
 const architectureOfProduct = ({ purl }: Product): string => purl.qualifiers.get("arch") ?? "";
 
-/** Returns true if a package URL matches the installed package. A part that is missing on either side matches. */
+/** A part missing on either side matches. */
 const isAbout = ({ purl }: Product, { type, name, distribution, os }: InstalledPackage): boolean => {
   if (purl.type !== type || purl.subpath !== "") return false;
   const named = packageName({ ...purl, architecture: "" });
@@ -78,7 +75,7 @@ const holdsVersion = ({ purl, versions }: Product, version: string): boolean => 
   }
 };
 
-/** Returns the smallest fixed version after this one. */
+/** The smallest fixed version after this one. */
 const nextFixOf = (type: string, version: string, fixes: readonly string[]): string => {
   const ecosystem = ecosystemOfPurlType(type);
   if (ecosystem === undefined) return "";
@@ -96,11 +93,11 @@ interface Statement {
   readonly status: Status;
   /** The latest statement on a product counts. */
   readonly timeMs: number;
-  /** A component within the product, evaluated separately. */
+  /** Evaluated separately. */
   readonly component: string;
 }
 
-/** Returns the state for this architecture by the latest statements; the last of equally old ones counts. */
+/** The latest statement for the architecture counts, the last of equally old ones. */
 const stateOf = (statements: readonly Statement[], architecture: string): PackageVerdict["state"] | undefined => {
   const latest = new Map<string, Statement>();
   for (const statement of statements) {
@@ -116,7 +113,7 @@ const stateOf = (statements: readonly Statement[], architecture: string): Packag
 
 const nameOf = (type: string, name: string): string => `${type} ${packageNameKeyOfType(type, name)}`;
 
-/** Statements by package: a document may have thousands of them on one vulnerability. */
+/** By package: a document may have thousands on one vulnerability. */
 type Statements = ReadonlyMap<string, readonly Statement[]>;
 
 const byPackage = (statements: readonly Statement[]): Statements => {
@@ -131,7 +128,7 @@ const byPackage = (statements: readonly Statement[]): Statements => {
   return found;
 };
 
-/** Caches the statements of a document on a vulnerability, because they are needed for each package. */
+/** Cached, because statements are needed for each package. */
 const readOnce = (read: (document: JsonObject, ids: readonly string[]) => Statement[]): ((document: JsonObject, ids: readonly string[]) => Statements) => {
   const known = new WeakMap<JsonObject, Map<string, Statements>>();
   return (document, ids) => {
@@ -155,7 +152,7 @@ const judge = (statements: Statements, installed: InstalledPackage, version: str
     const state = stateOf(own, "");
     return state && { state, fixedVersion };
   }
-  // The verdict may differ between the named architectures and all others.
+  // Verdicts may differ between named architectures and all others.
   const states = new Map(["", ...named].map((architecture) => [architecture, stateOf(own, architecture)]));
   const [state] = [...states.values()].filter((each) => each !== undefined).sort();
   if (state === undefined) return undefined;
@@ -196,7 +193,7 @@ const isOfVulnerability = (vulnerability: Json | undefined, ids: readonly string
   return [text(vulnerability, "name"), text(vulnerability, "@id"), ...texts(vulnerability, "aliases")].some((id) => ids.includes(id));
 };
 
-/** Returns true if statements on a product with this name can match packages of images. */
+/** Returns true if the name can match packages of images. */
 export const isPackageName = (name: string): boolean => {
   const purl = readPurlParts(name);
   return purl !== undefined && purl.type !== "oci" && purl.type !== "docker";
@@ -218,7 +215,7 @@ const openVexStatements = readOnce((file, ids) => {
   });
 });
 
-/** Evaluates an OpenVEX document, or an in-toto statement that contains one, for a vulnerability. */
+/** Evaluates an OpenVEX document or attestation for a vulnerability. */
 export const judgeByStatements = (file: JsonObject, ids: readonly string[]): StatementJudge => {
   const statements = openVexStatements(file, ids);
   return (installed, version) => judge(statements, installed, version);
@@ -236,12 +233,12 @@ const csafStatuses: ReadonlyMap<string, Status> = new Map([
   ["fixed", "fixed"],
 ]);
 
-/** Returns the versions of a product from its package URL or its branch; undefined if neither names any. */
+/** From the package URL or the branch; undefined if neither names any. */
 const versionsOf = ({ type, version }: PurlParts, branch: JsonObject | undefined): Versions | undefined => {
   const name = branch ? text(branch, "name") : "";
   if (branch && text(branch, "category") === "product_version_range") {
     const range = readVersionRange(name);
-    // A range in another ecosystem's order does not apply to the package.
+    // A range in another ecosystem's order does not apply.
     return range && range.ecosystem === ecosystemOfPurlType(type) ? { kind: "range", range } : undefined;
   }
   if (version !== "") return { kind: "one", version };
@@ -256,7 +253,7 @@ const csafProduct = (product: JsonObject, branch: JsonObject | undefined): Produ
 
 const knownProducts = new WeakMap<JsonObject, Map<string, Product>>();
 
-/** Returns the products of the tree with known versions, by ID. Cached. */
+/** Products with known versions by ID. Cached. */
 const csafProducts = (tree: JsonObject): Map<string, Product> => {
   const known = knownProducts.get(tree);
   if (known) return known;
@@ -273,7 +270,7 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
   };
   walk(objectsOf(tree, "branches"));
   for (const product of objectsOf(tree, "full_product_names")) add(product, undefined);
-  // A package within a relationship is the same package.
+  // A package within another product is the same package.
   for (const relationship of objectsOf(tree, "relationships")) {
     const product = found.get(text(relationship, "product_reference"));
     if (product) found.set(text(part(relationship, "full_product_name"), "product_id"), product);
@@ -282,7 +279,7 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
   return found;
 };
 
-/** Returns the IDs of products in a CSAF tree that can be matched by version. */
+/** Returns the IDs of products that can be matched by version. */
 export const judgedProductIds = (tree: JsonObject): ReadonlySet<string> => new Set(csafProducts(tree).keys());
 
 const csafStatements = readOnce((document, ids) => {
@@ -291,7 +288,7 @@ const csafStatements = readOnce((document, ids) => {
     const own = [text(vulnerability, "cve"), ...objectsOf(vulnerability, "ids").map((each) => text(each, "text"))];
     if (!own.some((id) => id !== "" && ids.includes(id))) return [];
     const status = part(vulnerability, "product_status");
-    // In the order of statuses: fixed and not affected versions take precedence over a range that contains them.
+    // In the order of statuses: fixed and not affected take precedence over ranges.
     return [...csafStatuses].flatMap(([key, stated]) =>
       texts(status, key).flatMap((id): Statement[] => {
         const product = products.get(id);

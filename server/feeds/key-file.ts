@@ -1,6 +1,6 @@
-// The API key of a feed, in a separate file. Each import reads it, so that it can be replaced without a restart. It is sent to
-// the
-// host of the feed's URL only, and never logged.
+// The API key of a feed, in a separate file. Each import reads it, so that it can be replaced without a restart. It is sent only
+// to the
+// feed's host, and never logged.
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";

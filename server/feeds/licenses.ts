@@ -1,9 +1,8 @@
-// Decides by SPDX license whether the records of a source may be published in the open operations and documents. A license is
-// allowed
-// only if it has been reviewed and is listed here. Without a license, the operator's --public decides. Documents are served whole
-// and unchanged, which satisfies share-alike and attribution; converted documents name their origin.
+// Decides by SPDX license whether records may be published. Only reviewed licenses are listed. Without a license, the operator's
+// --public
+// decides. Documents are served unchanged, which satisfies share-alike and attribution; converted documents name their origin.
 
-/** Licenses that allow redistribution for any use, with the reason and sources. */
+/** Licenses for redistribution and any use, with reason and sources. */
 const publishable: ReadonlyMap<string, string> = new Map([
   ["CC0-1.0", "no rights reserved: RustSec, Haskell, OCaml, KEV, Vulnrichment"],
   ["CC-BY-4.0", "with attribution: GitHub, PyPA, PSF, Go, OSS-Fuzz, Red Hat"],
@@ -25,7 +24,7 @@ const publishable: ReadonlyMap<string, string> = new Map([
   ["NIST-PD", "public domain: NVD"],
 ]);
 
-/** Returns why publication is not allowed; undefined if it is. "" is an unknown license. */
+/** Returns undefined if publication is allowed. "" is an unknown license. */
 export const withheldReason = (license: string): string | undefined => {
   if (license === "" || publishable.has(license)) return undefined;
   if (/-NC|-ND/.test(license)) return `its licence ${license} does not allow to publish it: no ${/-ND/.test(license) ? "derivatives" : "commercial use"}`;
@@ -34,5 +33,5 @@ export const withheldReason = (license: string): string | undefined => {
 
 export const isPublishable = (license: string): boolean => withheldReason(license) === undefined;
 
-/** Returns true for text in the form of an SPDX license identifier (SPDX 3, Annex D). */
+/** SPDX 3, Annex D. */
 export const isLicenseName = (name: string): boolean => /^[A-Za-z0-9.+-]{1,64}$/.test(name);

@@ -1,6 +1,6 @@
-// Follows links of CSAF (2.0, section 7.1): from a provider's metadata to ROLIE feeds or directories, and from there to
-// documents.
-// A document that cannot be fetched is refused with its URL, and the others are still imported.
+// Follows CSAF links (2.0, section 7.1): from a provider's metadata to ROLIE feeds or directories, and to documents. A document
+// that cannot
+// be fetched is refused with its URL, and the others are imported.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -15,7 +15,6 @@ import { readJson } from "./parse/json.ts";
 import type { FeedFile } from "./feed-file.ts";
 import type { StoredFile } from "./stored-file.ts";
 
-/** A document in a list, with its modification time there. */
 interface Link {
   readonly url: URL;
   readonly listed: string;
@@ -37,13 +36,13 @@ const requireFew = <T>(links: readonly T[]): readonly T[] => {
 /** Sorts SHA-512 before SHA-256. */
 const longestFirst = (one: URL, other: URL): number => Number(other.pathname.endsWith(".sha512")) - Number(one.pathname.endsWith(".sha512"));
 
-/** Returns the URLs of the hashes and signature of a document in a directory. */
+/** For documents of a directory. */
 const checksBeside = ({ href }: URL): Checks => ({
   hashes: [".sha512", ".sha256"].map((extension) => new URL(`${href}${extension}`)),
   signatures: [new URL(`${href}.asc`)],
 });
 
-/** Returns the URL of an entry's document: its content, or its self link. */
+/** Its content, or its self link. */
 const entryLink = (base: URL, entry: Field): Link => {
   const own = entry
     .at("link")
@@ -77,7 +76,6 @@ const refusalOf = (thrown: unknown): string => {
   throw thrown;
 };
 
-/** A file that fails when it is read. */
 const refusedFile = (name: string, label: string, reason: string, isOfMany: boolean): FeedFile => ({
   name,
   label,
@@ -88,17 +86,16 @@ const refusedFile = (name: string, label: string, reason: string, isOfMany: bool
   },
 });
 
-/** A list that cannot be read. Its previous documents do not count as missing. */
+/** Previous documents of an unreadable list are not missing. */
 const refusedList = (url: URL, reason: string): FeedFile => refusedFile(url.href, addressLabel(url), reason, false);
 
-/** State shared by the documents of one list. */
 interface LinkList {
   readonly keys: SigningKeys;
   readonly isFolder: boolean;
   uncheckedInRow: number;
 }
 
-/** Returns one document of a list. It is not fetched if the list's time has not changed. */
+/** Not fetched if its time in the list is unchanged. */
 const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, list: LinkList): Promise<FeedFile> => {
   const { validators } = fetching;
   const file = { name: url.href, label: addressLabel(url), isOfMany: true, refused: () => validators.forget(url.href) };
@@ -116,7 +113,7 @@ const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, lis
   if (fetched.isUnchanged) return { ...file, unchanged: "file", async *bytes() {} };
   const stored = fetched.file;
   try {
-    // If ten documents in a row have no hashes or signatures, the directory has none. A ROLIE feed lists them explicitly.
+    // After ten documents without hashes or signatures, the directory has none. ROLIE lists them explicitly.
     if (list.uncheckedInRow < limits.feedUncheckedMax) {
       const isChecked = await checkDocument(fetching, stored, checks, list.keys);
       list.uncheckedInRow = isChecked || !list.isFolder ? 0 : list.uncheckedInRow + 1;
@@ -131,7 +128,7 @@ const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, lis
   return { ...file, bytes: () => readOnce(fetching, stored) };
 };
 
-/** A list is read into memory and has no validator: its documents have. */
+/** In memory and without validators: the linked documents have them. */
 const readList = (fetching: Fetching, url: URL): Promise<Buffer> => readShortFile(fetching, url, limits.feedDocumentBytesMax);
 
 async function* documentsOf(fetching: Fetching, links: Iterable<Link>, keys: SigningKeys, isFolder = false): AsyncGenerator<FeedFile> {
@@ -147,14 +144,14 @@ async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): Asyn
     yield refusedList(url, refusalOf(thrown));
     return;
   }
-  // Without the provider's metadata, the signing keys are unknown.
+  // Signing keys are in the provider's metadata.
   yield* documentsOf(fetching, links, noSigningKeys);
 }
 
-/** A line of changes.csv: "2023/x.json","2023-07-01T10:09:07Z". */
+/** "2023/x.json","2023-07-01T10:09:07Z" */
 const changeForm = /^"([^"]+)","([^"]*)"$/;
 
-/** Returns the documents of a directory from changes.csv, with times, or from index.txt. */
+/** From changes.csv with times, or from index.txt. */
 const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Link[]> => {
   const lines = async (name: string): Promise<string[]> =>
     decodeUtf8(await readList(fetching, new URL(name, folder)))
@@ -183,7 +180,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
   );
 };
 
-/** Yields the documents of a provider's ROLIE feeds, or of its directories if it has no feeds. */
+/** From ROLIE feeds, or directories if there are none. */
 async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): AsyncGenerator<FeedFile> {
   const provider = new Field(metadata);
   const feeds: URL[] = [];
@@ -222,7 +219,7 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
 
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
 
-/** Returns the files that a fetched file links to; undefined if it is an ordinary file. */
+/** Returns undefined if the file is an ordinary one. */
 export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(file);
   if (!/^\s*\{/.test(head)) return undefined;
@@ -232,11 +229,11 @@ export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile
   try {
     document = await readJson(decodeUtf8(await file.read(0, file.sizeBytes)));
   } catch (thrown) {
-    // The reader of files refuses it with its line.
+    // The reader refuses it with its line.
     if (thrown instanceof DocumentError) return undefined;
     throw thrown;
   }
-  // Linked files may have changed even if the list has not.
+  // Linked files may have changed nevertheless.
   if (isRolie(document)) {
     fetching.validators.forget(url.href);
     return filesOfRolie(fetching, url, document);

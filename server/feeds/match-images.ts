@@ -1,6 +1,7 @@
-// Matches images with advisories after an import of images, of advisories or of a registry (docs/decisions/0026). It processes
-// changes since the last match, in one transaction for each organization. A changed advisory is matched with its packages in all
-// images, a changed image with all its packages. The next import catches up on failures. Without changes nothing is written.
+// Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization: changed
+// advisories with
+// their packages in all images, changed images with all their packages. The next import catches up on failures. Without changes
+// nothing is written.
 
 import { operatorUid } from "#authz";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -52,13 +53,11 @@ import { judgesOf } from "./judge-advisory.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
-/** Message types of the events. */
 const affectedMessage = "gantry.images.v1.ImagesAffected";
 const suppressedMessage = "gantry.images.v1.ImagesSuppressed";
 
 // ---- changes ----------------------------------------------------------------------------------------------------
 
-/** Pending work for an organization. */
 interface Matching {
   /** Match everything. */
   readonly isWhole: boolean;
@@ -83,10 +82,9 @@ const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching |
 
 // ---- verdicts ---------------------------------------------------------------------------------------------------
 
-/** The versions of a package in images. */
 interface Held {
   readonly installed: InstalledPackage;
-  /** Names that advisories may use: the package's name, and the source package of a distribution package. */
+  /** Its name, and the source package of a distribution package. */
   readonly names: readonly string[];
   /** The groups that have each version. */
   readonly versions: Map<string, Set<string>>;
@@ -97,7 +95,6 @@ const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<
   return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
-/** Returns the packages of images in these repositories, by label. */
 const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
   const found = await findInstalledVersions(rows, repos);
   const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
@@ -117,7 +114,7 @@ const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<s
   return held;
 };
 
-/** An advisory applies to its group and the groups below; a public one applies everywhere. */
+/** An advisory applies to its group and those below, a public one everywhere. */
 const isAdvisoryFor = (owner: string, { uid, isPublic }: MatchableAdvisory): boolean => isPublic || covers(parentOf(uid), owner);
 
 interface Affecting {
@@ -129,10 +126,7 @@ interface Affecting {
 
 const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
 
-/**
- * Returns the advisories that affect these versions, by versionKey. Reads packages in batches with a bounded number of
- * advisories.
- */
+/** By versionKey. Reads packages in batches with a bounded number of advisories. */
 const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
   const byName = new Map<string, Held[]>();
   for (const each of held.values()) {
@@ -172,7 +166,7 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
 
 // ---- false positives of the organization ------------------------------------------------------------------------
 
-/** Returns true if an authored advisory is about the package of an image. */
+/** Compares type, name and distribution. */
 const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
   if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
     return false;
@@ -184,7 +178,7 @@ const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor
 
 const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");
 
-/** Finds false positives for an advisory on a package. Only those reviewed against the advisory's current content count. */
+/** Only false positives reviewed against the advisory's current content count. */
 const openSuppressors = async (rows: Write, root: string) => {
   const all = await findSuppressors(rows, root);
   const seen = all.flatMap((each) => Object.keys(basisOf(each)));
@@ -215,10 +209,9 @@ const suppressionMessage = ({ uid, advisoryId, suppression = {} }: Suppressor): 
 
 // ---- rows -------------------------------------------------------------------------------------------------------
 
-/** One version of a package in an image. */
 interface ImagePackage {
   readonly image: TaggedImage;
-  /** The image's digest, or the digest of its packages if no tag has one. */
+  /** Or the digest of its packages if no tag has one. */
   readonly identity: string;
   readonly name: string;
   readonly version: string;
@@ -226,7 +219,7 @@ interface ImagePackage {
   readonly architectures: Set<string>;
 }
 
-/** Groups by digest, across tags and architectures. */
+/** An image is its digest, across tags and architectures. */
 const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
   const found = new Map<string, ImagePackage>();
   for (const image of images) {
@@ -278,7 +271,7 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
   return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
 };
 
-/** Splits repositories into batches of a bounded number of images. */
+/** Batches of a bounded number of images. */
 const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
   let chunk: ImageRepo[] = [];
   let images = 0;
@@ -292,7 +285,7 @@ const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]>
   if (chunk.length > 0) yield chunk;
 };
 
-/** Images that are newly affected or newly suppressed, by advisory and false positive. */
+/** Newly affected or suppressed images, by advisory and false positive. */
 class Newly {
   readonly groups = new Map<
     string,
@@ -305,7 +298,7 @@ class Newly {
     }
   >();
 
-  /** Adds all new images of some repositories; must be called once for each repository. */
+  /** Call once for each repository. */
   add(drafts: readonly AffectedImageDraft[]): void {
     const images = new Map<string, Map<string, AffectedImageDraft>>();
     for (const draft of drafts) {
@@ -325,15 +318,10 @@ class Newly {
   }
 }
 
-/** Splits rows into batches of one statement. */
 const slicesOf = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
 
-/**
- * Matches packages in these repositories with advisories. `before` has the previously affected rows for exactly these packages,
- * by
- * uid; those not found again are removed.
- */
+/** `before` has the affected rows for exactly these packages, by uid; those not found again are removed. */
 const matchHeld = async (
   rows: Write,
   root: string,
@@ -357,7 +345,7 @@ const matchHeld = async (
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };
 
-/** Writes the ecosystems of images in these repositories. `given` includes repositories without images. */
+/** `given` includes repositories without images. */
 const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: readonly SizedRepo[], held: ReadonlyMap<string, Held>): Promise<void> => {
   const ecosystems = new Map([...held].map(([label, { installed }]) => [label, ecosystemKey(imageEcosystemOf(installed))]));
   const known = new Set(sized.map(repoKey));
@@ -411,7 +399,7 @@ interface Telling {
   readonly requestId: string;
 }
 
-/** Records one event for each advisory, visible to the organization only. */
+/** One event for each advisory, for the organization only. */
 const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
   const cause: Cause = {
     operation,
@@ -434,14 +422,14 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
   }
 };
 
-/** Returns the repositories with changed images or changed matches. */
+/** Repositories with changed images or matches. */
 const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
   if (isWhole) return findImageRepos(rows, root);
   const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
   return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
 };
 
-/** Matches one organization; returns false on failure. */
+/** Returns false on failure. */
 const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
   const { store, clock, log } = services;
   try {
@@ -459,14 +447,14 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
   }
 };
 
-/** Matches all images of one organization; returns false on failure. */
+/** Returns false on failure. */
 export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
   matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Map() }, telling);
 
 /**
- * Matches the images of all organizations with pending changes. A failure in one organization does not affect the others and is
- * retried after the next import. `ofTags` limits this to changes by moved tags, and then a failure is retried on the next such
- * run.
+ * Matches all organizations with pending changes. A failure does not affect others and is retried after the next import. `ofTags`
+ * limits
+ * this to moved tags; failures are then retried on the next such run.
  */
 export const matchImages = async (
   services: Services,
@@ -474,7 +462,7 @@ export const matchImages = async (
   { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
 ): Promise<void> => {
   const { store } = services;
-  // Failures are queued again in the transaction that deletes the changes, so that none is lost.
+  // Requeued in the transaction that deletes the changes, so that none is lost.
   const failed = new Set<string>();
   for (let isLast = false; !isLast; ) {
     const changes = await findChangesToMatch(store.read, limits.matchedChanges, ofTags);

@@ -1,6 +1,6 @@
-// Splits files with many records into texts of one record: JSON Lines, lists of documents, a page or year of the NVD, Debian's
-// tracker, the EPSS table. Only one piece is in memory. Each is a JSON document: an invalid one is refused with its line, and the
-// others are still read.
+// Splits large files into texts of one record: JSON Lines, lists of documents, the NVD's pages and years, Debian's tracker, the
+// EPSS
+// table. One piece is in memory at a time. An invalid one is refused with its line, and the others are read.
 
 import { limits } from "#base/limits.ts";
 import type { FeedFileReader } from "./file-reader.ts";
@@ -13,7 +13,7 @@ export interface Piece {
   readonly line: number;
 }
 
-/** Returns the next piece; undefined after the last one. Throws DocumentError if the file is truncated. */
+/** Returns undefined after the last piece. Throws DocumentError if the file is truncated. */
 export type Pieces = () => Promise<Piece | undefined>;
 
 const around = (before: string, piece: Piece, behind: string): Piece => ({
@@ -26,7 +26,7 @@ const linePieces =
   async () => {
     const line = reader.lineNumber;
     const text = await reader.line();
-    // Copies the line, because a view would keep the larger chunk in memory.
+    // A view would keep the larger chunk in memory.
     return text === undefined ? undefined : { text: Buffer.from(text), line };
   };
 
@@ -35,7 +35,7 @@ const [listStart, listEnd, objectStart, objectEnd, comma, colon] = ["[", "]", "{
 
 const notJson = (reader: FeedFileReader, reason: string): DocumentError => new DocumentError(reader.lineNumber, `not valid JSON: ${reason}`);
 
-/** Iterates over the parts of a list or object with `readPart`. */
+/** Iterates over a list or object. */
 const partsUntil = (reader: FeedFileReader, first: number | undefined, last: number | undefined, readPart: () => Promise<Piece>): Pieces => {
   let isBegun = false;
   let isEnded = false;
@@ -62,7 +62,7 @@ const listPieces = (reader: FeedFileReader, before = "", behind = ""): Pieces =>
     return before === "" ? piece : around(before, piece, behind);
   });
 
-/** Yields each member of an object as an object. */
+/** Each member as an object. */
 const memberPieces = (reader: FeedFileReader): Pieces =>
   partsUntil(reader, objectStart, objectEnd, async () => {
     const key = await reader.value();
@@ -78,7 +78,7 @@ const scoresForm = /^(?:#model_version:|cve,epss,percentile\s)/;
 
 const scoreDate = /score_date:(\d{4}-\d{2}-\d{2})/;
 
-/** Yields rows of the EPSS table with the date from its header. */
+/** The date is in the header. */
 const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   const readText = async (): Promise<string> => ((await reader.line()) ?? Buffer.alloc(0)).toString("latin1").trim();
   const head = await readText();
@@ -95,7 +95,7 @@ const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   };
 };
 
-/** Returns the pieces of a file by its start; undefined if the file is one document. */
+/** Returns undefined if the file is one document. */
 export const openPieces = async (reader: FeedFileReader, start: string, isComplete: boolean): Promise<Pieces | undefined> => {
   const head = start.replace(/^\uFEFF/, "");
   if (head.length < start.length) reader.skip(3);
@@ -109,7 +109,7 @@ export const openPieces = async (reader: FeedFileReader, start: string, isComple
   return listPieces(reader, '{"format":"NVD_CVE","vulnerabilities":[', "]}");
 };
 
-/** Reads the pieces of a part, the unit that is tracked and written. */
+/** A part is the unit that is tracked and written. */
 export const readPiecesOfPart = async (next: Pieces): Promise<{ readonly pieces: readonly Piece[]; readonly isLast: boolean }> => {
   const pieces: Piece[] = [];
   for (let sizeBytes = 0; pieces.length < limits.feedPartLines && sizeBytes < limits.feedPartBytes; ) {

@@ -1,6 +1,6 @@
-// First step of an import: reads a source's files in chunks and yields the parts to write. Unchanged parts are skipped. An
-// invalid
-// document is refused as a whole; in a file of many, the others are still read.
+// First step of an import: reads a source's files in chunks and yields parts to write. Unchanged parts are skipped. An invalid
+// document is
+// refused; in a file of many, the others are read.
 
 import { createHash } from "node:crypto";
 import { findRepeatedKey } from "#base/json-keys.ts";
@@ -13,13 +13,12 @@ import { openPieces, type Piece, type Pieces, readPiecesOfPart } from "./pieces.
 import { type Notation, recogniseNotation } from "./recognise.ts";
 import type { Bundle, FeedFile } from "./feed-file.ts";
 
-/** A file, or a part of a long one, with its records. */
 export interface ReadPart {
   readonly part: FeedPart;
   readonly documents: readonly ReadDocument[];
   /** Some of its documents were refused. */
   readonly isPartial: boolean;
-  /** The file's name and the part's first line, for errors on writing. */
+  /** For errors on writing. */
   readonly label: string;
   readonly line: number;
   readonly sizeBytes: number;
@@ -37,11 +36,10 @@ export interface ReadFile {
   /** The number of its parts; everyPart if the file was refused. */
   readonly parts: number;
   readonly isUnchanged: boolean;
-  /** The source's only file was refused, so its current records are unknown. */
+  /** The source's only file was refused: its records are unknown. */
   readonly isUnread: boolean;
 }
 
-/** Events of reading, in the order of the files. */
 export type Reading =
   | { readonly kind: "begin"; readonly label: string }
   | { readonly kind: "part"; readonly part: ReadPart }
@@ -53,7 +51,7 @@ export type Reading =
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
   /** The file had records and has none now; they are kept. */
   | { readonly kind: "emptied"; readonly label: string; readonly records: number }
-  /** Nothing in the source has changed. */
+  /** The source reports no change. */
   | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
 
@@ -61,7 +59,7 @@ export interface ReadContext {
   readonly rows: Read;
   readonly feed: string;
   readonly options: DocumentOptions;
-  /** Allows a file that is suddenly empty to remove its records. */
+  /** A suddenly empty file may remove its records. */
   readonly allowEmpty: boolean;
 }
 
@@ -82,14 +80,14 @@ interface PartOfFile {
 
 type PartRead = Pick<ReadPart, "documents" | "isPartial" | "line" | "sizeBytes">;
 
-/** Returns a part of separately read documents. Records of a refused document are kept, and the part is read again next time. */
+/** Records of a refused document are kept, and the part is read again next time. */
 const partReading = async ({ rows, feed }: ReadContext, file: FeedFile, { part, digest, isKnown }: PartOfFile, read: PartRead): Promise<Reading> => {
   const keys = new Set(read.documents.flatMap(({ records }) => records.map(recordKey)));
   if (read.isPartial && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
   return { kind: "part", part: { part: { name: file.name, part, digest: read.isPartial ? "" : digest, records: [...keys] }, label: file.label, ...read } };
 };
 
-/** JSON.parse uses the last of duplicate keys; such documents are accepted with a remark. */
+/** JSON.parse takes the last of duplicate keys; accepted with a remark. */
 const remarkOn = (text: string, label: string, line: number): Reading[] => {
   const key = findRepeatedKey(text);
   if (key === undefined) return [];
@@ -97,7 +95,6 @@ const remarkOn = (text: string, label: string, line: number): Reading[] => {
   return [{ kind: "remark", remark: { label, line, reason } }];
 };
 
-/** Returns the remarks on a document, given its first line in the file. */
 const remarksOn = (text: string, notation: Notation, documents: readonly ReadDocument[], label: string, line: number): Reading[] => [
   ...(notation === "json" ? remarkOn(text, label, line) : []),
   ...documents.flatMap(({ cuts }) => cuts.map((cut): Reading => ({ kind: "remark", remark: { label, line: line + cut.line - 1, reason: cut.reason } }))),
@@ -126,7 +123,7 @@ async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile,
   yield partReading(context, file, part, { documents, isPartial: isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
-/** Returns the number of records in a file that is suddenly empty; 0 if that is allowed or it had none. */
+/** The former records of a suddenly empty file; 0 if that is allowed. */
 const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: KnownParts): number => {
   if (allowEmpty) return 0;
   let records = 0;
@@ -137,14 +134,12 @@ const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: Know
   }
 };
 
-/** Keeps the parts of a suddenly empty file. */
 function* keepEmptied(file: FeedFile, records: number): Generator<Reading> {
   file.refused?.();
   yield { kind: "emptied", label: file.label, records };
   yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
 }
 
-/** Reads a file of many documents by part. */
 async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, known: KnownParts): AsyncGenerator<Reading> {
   let isUnchanged = true;
   let part = 0;
@@ -169,11 +164,11 @@ async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, k
   yield { kind: "end", file: { name: file.name, parts: part, isUnchanged, isUnread: false } };
 }
 
-/** Returns true if there are no records of this kind. An empty list of advisories counts as content. */
+/** An empty list of advisories counts as content. */
 const tellsNothing = (text: string, documents: readonly ReadDocument[]): boolean =>
   documents.every(({ records, unmatched }) => records.length === 0 && !unmatched) && !/"?advisories"?\s*:/.test(text);
 
-/** Reads a batch of documents that is tracked as one unit. Each is refused or skipped individually. */
+/** Each document is refused or skipped individually. */
 async function* readBundle(context: ReadContext, file: FeedFile, { digest, documents }: Bundle, known: KnownParts): AsyncGenerator<Reading> {
   const { options } = context;
   const before = known.get(partKey(file.name, 0));
@@ -193,7 +188,7 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
           continue;
         }
         const text = decodeUtf8(bytes);
-        // A byte order mark is not part of the text, so the deflated bytes cannot be reused.
+        // With a byte order mark the deflated bytes cannot be reused.
         const found = await readDocument(text, notation, options, bytes[0] === 0xef ? undefined : deflated);
         read.push(...found);
         yield* remarksOn(text, notation, found, label, 1);
@@ -209,7 +204,6 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
   yield { kind: "end", file: end };
 }
 
-/** Reads a file that is one document. */
 async function* readOneDocument(context: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
   const { options } = context;
   const bytes = await reader.rest();
@@ -221,7 +215,7 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
     yield { kind: "end", file: end };
     return;
   }
-  // Checked before decoding, so that a binary file is skipped, not refused.
+  // Before decoding: a binary file is skipped, not refused.
   const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
   if (notation === "prose" && file.isOfMany) {
     yield { kind: "passed over", label: file.label, reason: "is not a known feed format" };
@@ -245,7 +239,6 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
   yield { kind: "end", file: end };
 }
 
-/** Reports a file that its source reports as unchanged. */
 async function* readUnchanged(file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
   let parts = 0;
   for (let part = known.get(partKey(file.name, 0)); part !== undefined; part = known.get(partKey(file.name, parts))) {

@@ -1,8 +1,7 @@
-// Reads APIs that return records by page: the NVD's by index, and GitHub's by link (RFC 8288). Each record is tracked as a file
-// with
-// its ID, because records move between pages. After a complete read only changes are requested, and unlisted records then count
-// as
-// unchanged. From time to time everything is read again, for late and deleted records (docs/decisions/0029).
+// Reads APIs with pages of records: the NVD's by index, GitHub's by link (RFC 8288). Each record is tracked as a file, because
+// records move
+// between pages. After a complete read only changes are requested, and unlisted records count as unchanged. From time to time
+// everything is read again, for late and deleted records (docs/decisions/0029).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -19,25 +18,22 @@ type FetchedFile = Extract<Fetched, { readonly isUnchanged: false }>;
 
 interface PagedApi {
   readonly name: "nvd" | "github";
-  /** Returns true for URLs of the API. */
   readonly isAt: (url: URL) => boolean;
-  /** Returns true for responses of the API, by their start. */
   readonly isAnswer: (head: string) => boolean;
   /** Returns the headers for a key. */
   readonly keyHeaders: (key: string) => Readonly<Record<string, string>>;
   readonly pauseMs: (hasKey: boolean) => number;
-  /** Returns the URL for changes between two times; undefined if the URL already has such filters. */
+  /** Undefined if the URL has such filters already. */
   readonly changedBetween: (url: URL, fromMs: number, untilMs: number) => URL | undefined;
-  /** Returns the response time by the server's clock; undefined if unknown. */
+  /** By the server's clock; undefined if unknown. */
   readonly answerMs: (head: string) => number | undefined;
-  /** Returns the next page; undefined after the last. */
+  /** Undefined after the last page. */
   readonly nextPage: (url: URL, head: string, fetched: FetchedFile) => URL | undefined;
-  /** Throws if the response is not the requested page. */
+  /** Throws if it is not the requested page. */
   readonly requirePage: (url: URL, head: string) => void;
   readonly numberOf: (document: Json) => unknown;
 }
 
-/** Returns a number in the page's header, or 0. */
 const pageNumber = (head: string, form: RegExp): number => Number(form.exec(head)?.[1] ?? 0);
 
 const nvdPageOf = (head: string): { readonly size: number; readonly from: number; readonly total: number } => ({
@@ -91,7 +87,7 @@ const githubApi: PagedApi = {
   isAnswer: (head) => /^\s*\[\s*(?:\]|\{)/.test(head) && (head.includes('"ghsa_id"') || /^\s*\[\s*\]/.test(head)),
   keyHeaders: (key) => ({ authorization: `Bearer ${key}` }),
   pauseMs: () => 0,
-  // The filter has a resolution of days, so the first day is read completely.
+  // In days, so the first day is read completely.
   changedBetween: (url, fromMs) =>
     ["updated", "published", "modified", "ghsa_id", "cve_id", "after", "before"].some((name) => url.searchParams.has(name))
       ? undefined
@@ -104,10 +100,9 @@ const githubApi: PagedApi = {
 
 const apis: readonly PagedApi[] = [nvdApi, githubApi];
 
-/** Returns the headers for a key at a URL. */
 export const keyHeadersFor = (url: URL, key: string): Readonly<Record<string, string>> => (nvdApi.isAt(url) ? nvdApi : githubApi).keyHeaders(key);
 
-/** The stored state of a completely read URL: the times of the last full read and of the last read of changes. */
+/** Stored for a completely read URL: the times of the last full read and of the last changes. */
 const readForm = /^(nvd|github) (\S+) (\S+)$/;
 
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
@@ -130,7 +125,7 @@ const fileOfRecord = (url: URL, api: PagedApi, text: Buffer, place: string): Fee
     async *bytes() {
       yield text;
     },
-    // It is not retried: it would be refused again until its origin changes it.
+    // Not retried: it would be refused until its origin changes it.
     refused: () => {},
   };
 };
@@ -156,13 +151,13 @@ async function* recordsOfPage(fetching: Fetching, url: URL, api: PagedApi, page:
 
 const isBusy = (thrown: unknown): boolean => thrown instanceof AnswerFault && (thrown.status === 429 || thrown.status >= 500);
 
-/** Fetches a page, with retries if the host is busy. A failure fails the source: part of the pages must not pass for all. */
+/** Retries if the host is busy. A failure fails the source: some pages must not pass for all. */
 const fetchPage = async (fetching: Fetching, url: URL, api: PagedApi): Promise<FetchedFile> => {
   for (let tries = 1; ; tries++) {
     try {
       const fetched = await fetchFile(fetching, url);
       fetching.validators.forget(url.href);
-      // Pages shift, so an unchanged one says nothing about the others.
+      // Pages shift: an unchanged one says nothing about others.
       if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned "not modified" for a page after the first one`);
       return fetched;
     } catch (thrown) {
@@ -187,13 +182,13 @@ async function* recordsFrom(fetching: Fetching, first: URL, api: PagedApi, fetch
   }
 }
 
-/** Stores the time up to which all changes are known, by the earlier of both clocks. */
+/** Changes are known up to the earlier of both clocks. */
 const rememberRead = ({ validators, nowMs }: Fetching, url: URL, api: PagedApi, head: string, fullMs: number): void => {
   const untilMs = Math.min(nowMs, api.answerMs(head) ?? nowMs);
   validators.keep(url.href, { etag: "", lastModified: "", listed: `${api.name} ${timestamp(fullMs)} ${timestamp(untilMs)}` });
 };
 
-/** Yields all records of a URL if its response is a first page; returns undefined otherwise. */
+/** Returns undefined if the response is not a first page. */
 export const recordPages = async (fetching: Fetching, url: URL, fetched: FetchedFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(fetched.file);
   const api = apis.find(({ isAt, isAnswer }) => isAt(url) && isAnswer(head));
@@ -205,7 +200,7 @@ export const recordPages = async (fetching: Fetching, url: URL, fetched: Fetched
   })();
 };
 
-/** Yields the changes of a completely read URL; returns undefined if it must be read completely. */
+/** Returns undefined if the URL must be read completely. */
 export const changedRecords = (fetching: Fetching, url: URL): AsyncIterable<FeedFile> | undefined => {
   const [, name, full = "", until = ""] = readForm.exec(fetching.validators.find(url.href)?.listed ?? "") ?? [];
   const api = apis.find((each) => each.name === name);

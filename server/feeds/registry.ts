@@ -3,7 +3,7 @@
 //   {"repo": "nginx", "tags": [{"name": "1.27", "digest": "sha256:…", "updateTime": "…",
 //     "manifests": [{"os": "linux", "architecture": "amd64", "variant": null, "digest": "sha256:…", "sizeBytes": 1, "created": "…"}]}]}
 //
-// Each file is imported in one transaction, so it is imported completely or not at all. A second run writes nothing.
+// One transaction per file. A second run writes nothing.
 
 import { readFile, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -33,7 +33,6 @@ export interface RegistrySummary {
 export interface RegistryImport {
   /** The parent group of the repositories. */
   readonly group: string;
-  /** Directories and files. */
   readonly sources: readonly string[];
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
@@ -73,7 +72,7 @@ const readObjects = (object: JsonObject, key: string, path: readonly (string | n
 };
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
-/** OCI platform names: "linux", "arm64", "v8". */
+/** OCI: "linux", "arm64", "v8". */
 const platformForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const readPlatform = (manifest: JsonObject, key: string, path: readonly (string | number)[]): string => {
@@ -100,7 +99,7 @@ const manifestOf = (manifest: JsonObject, repo: string, indexDigest: string, pat
   };
 };
 
-/** Adds the path in the file to the kernel's error for a value. */
+/** Adds the file's path to the kernel's error. */
 const withPath = async <T>(path: readonly (string | number)[], work: Promise<T>): Promise<T> => {
   try {
     return await work;
@@ -108,7 +107,7 @@ const withPath = async <T>(path: readonly (string | number)[], work: Promise<T>)
     const fields = thrown instanceof Fault ? thrown.details.find((detail) => detail.kind === "fields") : undefined;
     const [first] = fields?.violations ?? [];
     if (!first) throw thrown;
-    // The path already contains the field's name.
+    // The path contains the field's name.
     throw new FieldError([...path, first.field], first.description.replace(`${first.field} `, ""));
   }
 };
@@ -124,7 +123,7 @@ const importRepo = async (call: ImportCall, rows: Write, group: string, document
   const tags = readObjects(document, "tags", []);
   const times = tags.map((tag, index) => readTime(tag, "updateTime", ["tags", index]));
   const known = await lockNamed(rows, { name: "repos", columns: ["uid"] }, group, name);
-  // Missing times default to now. A repository is as old as its oldest tag.
+  // The oldest tag's time; missing times are now.
   const createdMs = times.reduce<number>((one, other) => Math.min(one, other ?? nowMs), nowMs);
   const create = (): Promise<JsonObject> =>
     withPath([], call("chainguard.platform.registry.v2.ReposService/CreateRepo", { parent: group, repo: { name } }, createdMs)).then(
@@ -180,7 +179,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const importOnce = (): Promise<FileCounts> =>
     runImport(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
   try {
-    // A concurrent import has created the repository, so retry.
+    // A concurrent import created the repository.
     return await importOnce().catch((thrown: unknown) => {
       if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") return importOnce();
       throw thrown;
@@ -194,7 +193,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   }
 };
 
-/** Imports every file. A refused file is skipped completely, and the import continues. */
+/** A refused file is skipped, and the import continues. */
 export const importRegistry = async (kernel: Kernel, { group, sources, progress }: RegistryImport): Promise<RegistrySummary> => {
   const files = (await Promise.all(sources.map(listFiles))).flat();
   const summary = { repos: { seen: 0, made: 0 }, tags: { seen: 0, made: 0 }, manifests: { seen: 0, made: 0 } };
@@ -215,7 +214,7 @@ export const importRegistry = async (kernel: Kernel, { group, sources, progress 
     }
   }
   progress({ done: files.length, total: files.length, what: "" });
-  // Matching needs the digests of the new tags.
+  // Needs the digests of the new tags.
   await matchImages(kernel.services, { operation: "gantry import registry", requestId: crypto.randomUUID() });
   return { ...summary, refused };
 };

@@ -1,6 +1,5 @@
-// GANTRY_FEEDS: scheduled imports. A lease ensures that only one server imports a feed at a time. A failed import is retried with
-// backoff
-// and never stops the server.
+// GANTRY_FEEDS: scheduled imports. Only the server with the lease imports a feed. Failures are retried with backoff and never
+// stop the server.
 //
 //   feeds:
 //     - kind: advisories
@@ -12,7 +11,7 @@
 //       group: UID               # optional (default: the only organization)
 //       keyFile: /etc/gantry/nvd.key   # optional; sent to the source's host only
 //       every: 6h                # m, h or d
-//       staleAfter: 2d           # optional; when the feed becomes stale after its last success
+//       staleAfter: 2d           # optional; since the last success
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
@@ -37,14 +36,13 @@ export interface ScheduledFeed {
   readonly source: string;
   readonly format: string | undefined;
   readonly author: string | undefined;
-  /** Undefined if not set. */
   readonly public: boolean | undefined;
   readonly license: string | undefined;
   /** Undefined for the only organization. */
   readonly group: string | undefined;
   readonly keyFile: string | undefined;
   readonly everyMs: number;
-  /** Undefined uses the server's setting, but at least twice the interval. */
+  /** Undefined uses the server's setting, at least twice the interval. */
   readonly staleAfterMs: number | undefined;
 }
 
@@ -62,7 +60,7 @@ const readInterval = (field: Field): number => {
 
 const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "keyFile", "every", "staleAfter"]);
 
-/** YAML scalars are texts here, JSON values have their type. */
+/** YAML scalars are texts here. */
 const readFlag = (field: Field): boolean => {
   if (field.value === true || field.value === "true") return true;
   return field.value === false || field.value === "false" ? false : field.refuse("must be true or false");
@@ -97,7 +95,7 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
   };
 };
 
-/** Parses the file's text. Throws a one-line Fault. */
+/** Throws a one-line Fault. */
 export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
   try {
     const document = new Field((await readYaml(text)) as Json).object();
@@ -114,7 +112,7 @@ export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
   }
 };
 
-/** Reads the file and checks its key files. */
+/** Also checks the key files. */
 export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
   let text: string;
   try {
@@ -128,26 +126,25 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
 };
 
 export interface Schedule {
-  /** The feeds in the order of the file; `schedule` is the name of the feed's row. */
+  /** In the file's order; `schedule` is the name of the feed's row. */
   readonly feeds: readonly { readonly schedule: string; readonly kind: string; readonly everyMs: number }[];
-  /** Imports all due feeds once, except those leased by another server. */
+  /** Imports due feeds once, except those leased by another server. */
   turn(): Promise<void>;
-  /** Stops the running import and releases its lease, so that another server can take over immediately. */
+  /** Releases the lease, so that another server can take over immediately. */
   stop(): Promise<void>;
 }
 
 export interface ScheduleOptions {
   readonly services: Services;
   readonly feeds: readonly ScheduledFeed[];
-  /** Returns the group that a feed belongs to. */
   readonly destination: (group: string | undefined) => Promise<string>;
 }
 
-/** Each consecutive failure doubles the wait, up to the feed's interval. */
+/** Consecutive failures double the wait, up to the interval. */
 const nextWaitMs = (everyMs: number, failures: number): number =>
   failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
-/** A weekly feed must not become stale after three days. 0 uses the server's setting. */
+/** A weekly feed must not be stale after three days. 0 uses the server's setting. */
 const staleAfterOf = ({ everyMs, staleAfterMs }: ScheduledFeed, settingMs: number): number => staleAfterMs ?? (2 * everyMs > settingMs ? 2 * everyMs : 0);
 
 const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
@@ -163,7 +160,6 @@ const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refu
   firstPassedOver: passedOver.slice(0, 10),
 });
 
-/** Runs the feeds until stopped. */
 export const startSchedule = ({ services, feeds, destination }: ScheduleOptions): Schedule => {
   const holder = crypto.randomUUID();
   const stopping = new AbortController();
@@ -217,13 +213,13 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
     }
   };
 
-  // One at a time, because an import holds a file's records in memory.
+  // An import holds a file's records in memory.
   let running: Promise<void> | undefined;
   const turn = (): Promise<void> =>
     (running ??= (async () => {
       for (const feed of feeds) {
         if (stopping.signal.aborted) return;
-        // For example if the database is unreachable; the next turn retries.
+        // The database may be unreachable; the next turn retries.
         await runIfDue(feed).catch((cause: unknown) => log("feed.failed", { kind: feed.kind, source: sourceLabel(feed.source), cause }));
       }
     })().finally(() => {

@@ -1,6 +1,6 @@
-// Sources of a feed's files: a file, a directory or zip archive with all its files, or an https URL with linked files. At most
-// one file
-// is in memory; of an archive one entry, of JSON Lines one line.
+// Sources of files: a file, a directory or zip archive, or an https URL with linked files. At most one file is in memory; of an
+// archive one
+// entry, of JSON Lines one line.
 
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -18,13 +18,11 @@ import { changedRecords, recordPages } from "./record-pages.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
-  /** Stable across imports: an absolute path or URL. */
+  /** Stable: an absolute path or URL. */
   readonly key: string;
-  /** Display name. */
   readonly label: string;
-  /** Returns the number of files. */
   count(): Promise<number>;
-  /** Yields files in a fixed order. */
+  /** In a fixed order. */
   files(fetching: Fetching): AsyncIterable<FeedFile>;
 }
 
@@ -32,7 +30,7 @@ const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.
 
 async function* bytesOf(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
   try {
-    // For small files, a stream is slower.
+    // A stream costs more than a small file.
     if (sizeBytes <= limits.feedLineBytesMax) yield await readFile(path);
     else yield* createReadStream(path, { highWaterMark: 256 * 1024 });
   } catch (thrown) {
@@ -49,7 +47,6 @@ const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
 
 const isHidden = (name: string): boolean => name.split("/").some((step) => step.startsWith("."));
 
-/** Yields each entry of an archive as a file. */
 async function* entryFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   for await (const { name, read } of archive.entries()) {
     if (isHidden(name)) continue;
@@ -75,10 +72,10 @@ const bundleFile = (entries: readonly ZipEntry[]): FeedFile => ({
   async *bytes() {},
 });
 
-/** Bundles end at a name's hash, not at a position, so that an added or removed entry changes only one bundle. */
+/** By hash, not position: an added or removed entry changes only one bundle. */
 const endsBundle = (name: string): boolean => Number.parseInt(hash("sha256", name, "hex").slice(0, 8), 16) % limits.feedBundleEntries === 0;
 
-/** Yields the entries of a large archive in bundles of about a hundred. */
+/** About a hundred entries each. */
 async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   let entries: ZipEntry[] = [];
   for await (const entry of archive.entries()) {
@@ -91,7 +88,6 @@ async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   if (entries.length > 0) yield bundleFile(entries);
 }
 
-/** Yields a single file, or the files of a zip archive. */
 async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFile> {
   const whole = { name: "", label, isOfMany: false };
   if (!isZip(await file.read(0, 4))) {
@@ -114,10 +110,7 @@ async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFil
   yield* archive.entryCount > limits.feedArchiveFilesMax ? bundledFiles(archive) : entryFiles(archive);
 }
 
-/**
- * Yields files below a directory in byte order, without hidden ones. Symbolic links are not followed, because they may be
- * circular.
- */
+/** In byte order, without hidden files. Symbolic links may be circular. */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
   const entries = await readdir(folder, { withFileTypes: true });
   entries.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -140,12 +133,12 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
-/** A domain such as "example.com", for its CSAF provider. */
+/** The CSAF provider of "example.com". */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!(?:json|ya?ml|zip|gz|csv|jsonl|xml|md|txt)$)[a-z]{2,63}$/i;
 
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Returns a source's name for display, logs and events. */
+/** For display, logs and events. */
 export const sourceLabel = (source: string): string => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   return url ? addressLabel(url) : source;
@@ -178,14 +171,13 @@ const addressSource = (url: URL): Source => ({
   files: (fetching) => filesOfAddress(url, fetching),
 });
 
-/** Yields a file, or the files of an archive. */
 async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<FeedFile> {
   const file = await openStoredFile(path);
   opened.add(file);
   yield* filesIn(basename(path), file);
 }
 
-/** Returns the key of an imported source, even if the file no longer exists. */
+/** Works even if the file no longer exists. */
 export const sourceKeyOf = async (source: string): Promise<string> => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   if (url) return url.href;
@@ -194,7 +186,7 @@ export const sourceKeyOf = async (source: string): Promise<string> => {
   return !isThere && domainForm.test(source) ? new URL(`https://${source}/`).href : path;
 };
 
-/** Opens a source. Throws a Fault if it does not exist. */
+/** Throws a Fault if the source does not exist. */
 export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {
     const url = URL.parse(source);

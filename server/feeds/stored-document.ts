@@ -1,4 +1,4 @@
-// Stored documents: deflated JSON. JSON text is stored unchanged; other notations are converted.
+// Stored documents: deflated JSON. JSON text is unchanged; other notations are converted.
 
 import { hash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
@@ -7,7 +7,7 @@ import { type DocumentDraft, recordKey } from "#store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
-/** Returns the modification time of a record: that of the document, else of the record, else of its last event. */
+/** That of the document, else of the record or its last event. */
 const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   if (documentTime !== "") return documentTime;
   if (record.kind === "vulnerability") return record.modifyTime ?? "";
@@ -15,7 +15,7 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   return record.events.reduce((last, { time }) => (time > last ? time : last), "");
 };
 
-/** For small documents. Node's default sizes would hold 300 KiB for each until the next garbage collection. */
+/** With Node's default sizes each would hold 300 KiB until garbage collection. */
 const deflating = { chunkSize: 4 * 1024, memLevel: 6 };
 
 export const newDocumentDraft = (

@@ -1,6 +1,6 @@
-// Files with random access: the operator's files, and downloads in temporary files. Temporary files are unlinked at once, so that
-// a killed
-// server leaves nothing behind.
+// Files with random access: the operator's, and downloads. Temporary files are unlinked at once, so that a killed server leaves
+// nothing
+// behind.
 
 import { type FileHandle, mkdtemp, open, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,6 @@ import { limits } from "#base/limits.ts";
 import type { StoredBytes } from "./parse/zip.ts";
 
 export interface StoredFile extends StoredBytes {
-  /** Yields the bytes from the start. */
   bytes(): AsyncGenerator<Uint8Array>;
   close(): Promise<void>;
 }
@@ -31,20 +30,18 @@ const storedFileOf = (file: FileHandle, sizeBytes: number): StoredFile => {
     sizeBytes,
     read,
     async *bytes() {
-      // If the file grows meanwhile, only its size at opening is read.
+      // A file that grows is read to its size at opening.
       for (let at = 0; at < sizeBytes; at += pieceBytes) yield await read(at, pieceBytes);
     },
     close: () => file.close(),
   };
 };
 
-/** Opens an existing file. */
 export const openStoredFile = async (path: string): Promise<StoredFile> => {
   const file = await open(path);
   return storedFileOf(file, (await file.stat()).size);
 };
 
-/** A temporary file that is written once, then read. */
 export interface TemporaryFile {
   append(piece: Uint8Array): Promise<void>;
   /** Valid until `close`. */
@@ -52,10 +49,9 @@ export interface TemporaryFile {
   close(): Promise<void>;
 }
 
-/** How many bytes to write between checks of free disk space. */
 const spaceLookBytes = 16 * 1024 * 1024;
 
-/** Creates a temporary file in an existing directory (default: TMPDIR). */
+/** In an existing directory (default: TMPDIR). */
 export const openTemporaryFile = async (directory = tmpdir()): Promise<TemporaryFile> => {
   const folder = await mkdtemp(join(directory, "gantry-feed-"));
   let file: FileHandle;

@@ -1,10 +1,8 @@
-// Decides which document a record is taken from (docs/decisions/0022). Several sources may assert the same record: the latest
-// modified
-// document wins, among equally old ones the first. A record that no document asserts any longer is withdrawn, and restored when
-// one asserts
-// it again. Callers pass the records of added and removed documents. Each row is written from its winning document, which is read
-// from the
-// database if it belongs to another source.
+// Decides which document a record is taken from (docs/decisions/0022). Of all documents that assert it, the latest modified wins,
+// among
+// equally old ones the first. A record that no document asserts is withdrawn, and restored when one asserts it again. Callers
+// pass the
+// records of added and removed documents; rows are written from the winning documents.
 
 import { limits } from "#base/limits.ts";
 import {
@@ -71,42 +69,36 @@ export interface TellContext {
   readonly feed: string;
   readonly source: string;
   readonly license: string;
-  /** The import's visibility: public, private, or unchanged. */
+  /** Undefined keeps the visibility. */
   readonly public: boolean | undefined;
-  /** The run's number. */
   readonly run: number;
-  /** Allows older records to replace stored ones. */
   readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
-/** The changes, and the number of records that were not written because the stored ones are newer. */
+/** `older` counts records that did not replace newer ones. */
 export interface ToldParts {
   readonly counts: OwnedCounts;
   readonly older: number;
-  /** Parts with such records, which are read again next time. */
+  /** Read again next time. */
   readonly olderParts: readonly { readonly name: string; readonly part: number }[];
 }
 
-/**
- * The owner of the records. Advisories belong to their group, public or not; vulnerability records are public or belong to a
- * group.
- */
+/** Advisories belong to their group; vulnerability records are public or belong to a group. */
 interface Scope {
   readonly owner: "group" | "everybody";
-  /** A record that is no longer asserted here has moved to the other owner, so it is deleted, not shown as withdrawn. */
+  /** The record has moved to the other owner, so it is deleted, not shown as withdrawn. */
   readonly hasMoved?: boolean;
 }
 
-/** Record keys, with the IDs of the documents that asserted them. */
+/** With the IDs of the asserting documents. */
 type Keys = ReadonlyMap<string, string>;
 
-/** Records of newly read documents, by document. */
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 
 const isShown = ({ public: wanted, license }: Pick<Teller, "public" | "license">): boolean => wanted && isPublishable(license);
 
-/** Returns the winning document. A public record is not replaced from a document with a license that forbids publication. */
+/** A public record is not replaced by one with a license that forbids publication. */
 const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Teller | undefined => {
   const allowed = row?.isPublic ? tellers.filter(({ license }) => isPublishable(license)) : [];
   let best: Teller | undefined;
@@ -121,7 +113,6 @@ const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" 
     ? findToldAdvisories(rows, group, [...keys.keys()])
     : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
 
-/** Returns the rows of these records for all owners. */
 const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<ToldRow[]> => [
   ...(await findRowsOfOwner(rows, context, { owner: "group" }, keys)),
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
@@ -139,7 +130,7 @@ const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner 
   return byKey;
 };
 
-/** Reads the records of a stored document; none if its format now refuses it. */
+/** Returns none if the format now refuses the document. */
 const readAgain = (kind: ToldKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
   try {
     const format = formats.find(({ name }) => name === form);
@@ -160,7 +151,6 @@ const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, has
   return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
 };
 
-/** Splits IDs of documents into batches of the size of an import's batch. */
 const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
   let chunk: string[] = [];
@@ -176,25 +166,19 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   if (chunk.length > 0) yield chunk;
 };
 
-/**
- * Documents with the same ID from several sources, in formats available as OSV. One of them wins for the ID, with all its
- * packages.
- */
+/** Documents of one ID from several sources, in formats available as OSV. One wins for the ID, with all its packages. */
 interface Rivals {
-  /** The records of all of them, with the ID. */
   readonly keys: Keys;
   readonly tellers: readonly Teller[];
 }
 
-/** For removed documents, the remaining ones are the rivals. */
+/** For removed documents: those that remain. */
 const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
   const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
   return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
 };
 
-/**
- * Returns the losing documents. None of their packages count, which matches the responses to scanners (documents/published.ts).
- */
+/** Their packages do not count, as in responses to scanners (documents/published.ts). */
 const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
   const outvoted = new Set<string>();
   for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
@@ -205,7 +189,7 @@ const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>)
   return outvoted;
 };
 
-/** Writes the rows of these records from their winning documents, and withdraws those without a document. */
+/** Writes rows from winning documents, and withdraws those without a document. */
 const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts): Promise<WriteCounts> => {
   if (given.size === 0) return noCounts;
   const rivals = await findRivals(rows, context, [...given.values()], drafts.size > 0 ? 2 : 1);
@@ -253,7 +237,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
   return counts;
 };
 
-/** Formats with records of several IDs in one document: the visibility of one record does not extend to the others. */
+/** One document has several IDs, with separate visibility. */
 const collections = new Set(["wolfi", "secdb", "debian"]);
 
 const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
@@ -269,7 +253,7 @@ const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRec
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
 
-/** Decides on records: advisories of the group, and vulnerability records of both owners. */
+/** For advisories the group's, for vulnerability records both owners'. */
 const reassign = async (
   rows: Write,
   context: TellContext,
@@ -287,7 +271,6 @@ const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "licen
 
 const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
 
-/** Returns the fields for finding renamed records. */
 const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonly key: string })[] =>
   records.flatMap((record) => {
     if (record.kind === "vulnerability") return [{ key: recordKey(record), id: record.id, aliases: record.aliases, artifact: "" }];
@@ -296,13 +279,12 @@ const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonl
     return [{ key: recordKey(record), id: advisoryId, aliases, artifact: `${artifactType}/${artifactName}` }];
   });
 
-/** A newly read document with its records. */
 interface GivenDocument {
   readonly draft: DocumentDraft;
   readonly records: readonly FeedRecord[];
 }
 
-/** Stores which records have a new ID in the source, before the old rows change. A first import renames nothing. */
+/** Runs before the old rows change. A first import renames nothing. */
 const noteRenamed = async (
   rows: Write,
   { kind, group, feed, run }: TellContext,
@@ -311,7 +293,7 @@ const noteRenamed = async (
   { documents, dropped, singles }: WrittenDocuments,
 ): Promise<void> => {
   if (run === 1) return;
-  // Documents with several IDs may gain and lose single records.
+  // Documents with several IDs may gain single records.
   const mayAppear = given.filter(({ draft }, index) => documents[index]?.isOlder === false && (documents[index].isNew || collections.has(draft.form)));
   const candidates = new Map(mayAppear.map((each) => [each, appearedOf(each.records)]));
   const keys = [...candidates.values()].flat();
@@ -335,7 +317,7 @@ const noteRenamed = async (
       if (here.size === 0) continue;
       renamed.push(
         ...findRenamed({
-          // A record with a remaining ID lost packages, but was not renamed.
+          // It only lost packages.
           dropped: facts.filter(({ key, id }) => here.has(key) && !present.has(id)),
           appeared: [...appeared].flatMap(([each, records]) => (each.name === name && each.part === part ? records : [])),
           isOneDocument: singles.some((each) => each.file === name && each.part === part),
@@ -346,7 +328,7 @@ const noteRenamed = async (
   await writeSuccessors(rows, feed, renamed);
 };
 
-/** Writes parts of files: their documents and the records that these assert. */
+/** Writes documents and the records that they assert. */
 export const tellParts = async (
   rows: Write,
   context: TellContext,
@@ -373,13 +355,13 @@ export const tellParts = async (
     const other = owner === "group" ? "everybody" : "group";
     for (const key of draft.records.keys()) {
       keys[owner].set(key, draft.originId);
-      // The record may have had the other owner, by visibility or license.
+      // The former owner, by visibility or license.
       if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
     }
   }
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
-  // A changed document may change the affected versions, even if the row is the same.
+  // Affected versions may change even if the row does not.
   const rewritten = given.flatMap(({ draft }, index) =>
     documents[index]?.wasPublic === undefined || documents[index].isOlder || documents[index].isPending ? [] : [...draft.records.keys()],
   );
@@ -389,7 +371,7 @@ export const tellParts = async (
       rewritten.map((key) => `${group}/${key}`),
     );
   }
-  // Source packages are listed next to advisories, in files that are not stored.
+  // Lists of source packages are not stored.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
   const others = untold.filter((record) => !isFact(record));
   const target = { feed, group, public: factsPublic(context), run, allowOlder };
@@ -412,14 +394,14 @@ export const tellParts = async (
 /** Facts have no documents, so the source's license decides. */
 export const factsPublic = ({ public: said, license }: TellContext): boolean | undefined => (isPublishable(license) ? said : false);
 
-/** Decides on records that a document no longer asserts. */
+/** Reassigns records that a document no longer asserts. */
 export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
   const all = new Map(gone.map(({ key, originId }) => [key, originId]));
-  // For vulnerability records check both owners: the former one is not always known, and an asserted row stays unchanged.
+  // The former owner is not always known; an asserted row stays unchanged.
   return withoutUnchanged(await reassign(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
 };
 
-/** Changes the visibility of a step's documents, and returns the changes. */
+/** Changes the visibility of a step's documents. */
 export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
   const { kind, group, feed, nowMs } = context;
   const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
@@ -437,7 +419,7 @@ export const markStep = async (rows: Write, context: TellContext, isPublic: bool
   return { group: { ...noCounts, changed }, everybody: noCounts };
 };
 
-/** Reassigns records of documents with changed visibility: for vulnerability records this changes the owner. */
+/** For vulnerability records, visibility changes the owner. */
 const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
   withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
 
@@ -446,7 +428,7 @@ const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
   everybody: { ...everybody, unchanged: 0 },
 });
 
-/** Returns the advisories that may be public: those asserted by a document with a license that allows it. */
+/** Those asserted by a document with a license for publication. */
 const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
   const tellers = await findTellers(rows, context.kind, context.group, keys);
   return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));

@@ -1,8 +1,7 @@
-// `gantry import undo`: restores what the last run of a source replaced (feed_reversals), removes what it added, and reassigns
-// records to
-// documents. Each step is a transaction, and an interrupted undo continues on the next call. One event for each owner reports all
-// changes,
-// in the last transaction.
+// `gantry import undo`: restores what a source's last run replaced (feed_reversals), removes what it added, and reassigns
+// records. Each step
+// is a transaction, and an interrupted undo continues on the next call. One event for each owner reports all, in the last
+// transaction.
 
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -55,22 +54,21 @@ import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } 
 
 export interface UndoImport {
   readonly source: string;
-  /** The group of the import; undefined if there is only one. */
+  /** Undefined for the only one. */
   readonly group: string | undefined;
   readonly kind: FeedKind | undefined;
-  /** Retention of replaced documents (GANTRY_DOCUMENT_DAYS); undefined keeps them forever. */
+  /** GANTRY_DOCUMENT_DAYS; undefined keeps replaced documents forever. */
   readonly documentMs: number | undefined;
 }
 
 export interface UndoSummary extends Omit<WriteCounts, "unchanged"> {
   readonly kind: string;
-  /** Display name. */
   readonly source: string;
 }
 
 const operation = "gantry import undo";
 
-/** Returns the run to undo. Throws a Fault with the reason if there is none. */
+/** Throws a Fault with the reason if there is none. */
 const findUndoable = async (services: Services, options: UndoImport): Promise<UndoableFeed & { readonly kind: ToldKind }> => {
   const { store, clock } = services;
   const { source, group, kind, documentMs } = options;
@@ -107,7 +105,6 @@ interface Undo {
 const isTrue = (object: JsonObject, key: string): boolean => object[key] === true;
 const numberAt = (object: JsonObject, key: string): number => Number(object[key] ?? 0);
 
-/** Restores these documents. */
 const restoreDocuments = async (rows: Write, { feed, context }: Undo, reversals: readonly Reversal[]): Promise<OwnedCounts> => {
   let counts = noOwnedCounts;
   const before = reversals.flatMap(({ previous, body }) => (previous ? [{ previous, body }] : []));
@@ -144,7 +141,7 @@ const readFact = (what: string, previous: JsonObject): KnownExploitRecord | Expl
         date: text(previous, "score_date"),
       };
 
-/** Restores these facts, and deletes new ones. */
+/** Deletes new ones. */
 const restoreFacts = async (
   rows: Write,
   { feed }: Undo,
@@ -161,7 +158,7 @@ const restoreFacts = async (
   return counts;
 };
 
-/** Restores the records of each file part. The next import reads all files again. */
+/** The next import reads all files again. */
 const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Reversal[]): Promise<OwnedCounts> => {
   const parts = reversals.flatMap(({ previous }) => {
     if (!previous) return [];
@@ -179,7 +176,7 @@ const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Rev
   return noOwnedCounts;
 };
 
-/** Runs `step` in a separate transaction. The source's row keeps the changes until an event reports them. */
+/** The source's row keeps the changes until they are reported. */
 const inStep = (
   { services: { store }, feed }: Undo,
   step: (rows: Write) => Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }>,
@@ -191,7 +188,6 @@ const inStep = (
     return isLast;
   });
 
-/** Restores everything of one sort that the run replaced. */
 const restoreAll = async (undo: Undo, what: string, restore: (rows: Write, reversals: readonly Reversal[]) => Promise<OwnedCounts>): Promise<void> => {
   const run = { feed: undo.feed.id, run: undo.feed.changedRun };
   for (let isLast = false; !isLast; ) {
@@ -209,7 +205,7 @@ const restoreAll = async (undo: Undo, what: string, restore: (rows: Write, rever
   }
 };
 
-/** Restores the state before the last run that changed records. Throws a Fault if it cannot. */
+/** Restores the state before the last run with changes. Throws a Fault if it cannot. */
 export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> => {
   const feed = await findUndoable(services, options);
   const { store, clock } = services;
@@ -219,7 +215,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
   const context = { kind: feed.kind, group: feed.group, feed: feed.id, source: feed.source, license: feed.license, run: 0, allowOlder: true, nowMs };
   const undo: Undo = { services, feed, context };
   const run = { feed: feed.id, run: feed.changedRun };
-  // Blocked withdrawals are cleared: the next import checks again.
+  // The next import checks held-back records again.
   await inStep(undo, async (rows) => {
     await clearMissing(rows, feed.id);
     await forgetAllDigests(rows, feed.id);

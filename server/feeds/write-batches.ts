@@ -1,6 +1,6 @@
-// Second step of an import: groups parts into batches and writes each in one transaction, with its records, the state of its
-// files, and
-// the counts to report. One batch is written while the next is read.
+// Second step of an import: writes parts in batches, each in one transaction with records, file states and counts to report. One
+// batch is
+// written while the next is read.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -30,7 +30,6 @@ export interface WriteContext {
   readonly target: RecordTarget;
   /** For kinds with stored documents. */
   readonly told: TellContext | undefined;
-  /** The run's number. */
   readonly run: number;
   /** Called before each batch; throws to stop the import. */
   readonly requireGoingOn: () => Promise<void>;
@@ -38,7 +37,7 @@ export interface WriteContext {
 
 export interface WrittenBatch {
   readonly counts: OwnedCounts;
-  /** The number of records that were not written because the stored ones are newer. */
+  /** Did not replace newer ones. */
   readonly older: number;
   readonly refusals: readonly Refusal[];
 }
@@ -49,7 +48,6 @@ const recordsOf = (documents: ReadPart["documents"]): FeedRecord[] => documents.
 const workOf = ({ documents }: ReadPart): number =>
   recordsOf(documents).reduce((sum, record) => sum + (record.kind === "library" ? Math.max(1, record.versions.length) : 1), 0);
 
-/** Groups parts into batches. */
 export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator<ReadPart[]> {
   let batch: ReadPart[] = [];
   let work = 0;
@@ -67,7 +65,7 @@ export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator
 
 const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: readonly ReadPart[]): Promise<Omit<WrittenBatch, "refusals">> =>
   store.write(async (rows) => {
-    // Locked first, so that concurrent imports of one source alternate.
+    // First, so that concurrent imports of one source alternate.
     const { unreported } = await lockFeed(rows, feed);
     const parts = batch.map(({ part }) => part);
     if (told) await keepParts(rows, { feed, run }, parts);
@@ -92,16 +90,14 @@ const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: 
     return { counts, older };
   });
 
-/**
- * Writes a batch in one transaction. If the database refuses it, writes each part separately, so that valid parts are imported.
- */
+/** If the database refuses the batch, each part is written separately. */
 const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Promise<WrittenBatch> => {
   try {
     return { ...(await writeTogether(context, batch)), refusals: [] };
   } catch (thrown) {
     const [only, other] = batch;
     const isTransient = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "ABORTED";
-    // A batch that is too large for one statement may succeed in parts.
+    // Too large for one statement may succeed in parts.
     if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
     if (other === undefined) {
       context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
@@ -120,7 +116,7 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
   }
 };
 
-/** Writes the batches in order, each while the next is read. No write is in progress after it returns or throws. */
+/** No write is in progress after it returns or throws. */
 export async function* writeBatches(context: WriteContext, batches: AsyncIterable<readonly ReadPart[]>): AsyncGenerator<WrittenBatch> {
   let writing: Promise<WrittenBatch> | undefined;
   try {
@@ -128,7 +124,7 @@ export async function* writeBatches(context: WriteContext, batches: AsyncIterabl
       if (writing !== undefined) yield await writing;
       await context.requireGoingOn();
       writing = writeBatch(context, batch);
-      // Awaited with the next batch; until then the rejection must not count as unhandled.
+      // Awaited with the next batch; must not count as unhandled until then.
       writing.catch(() => {});
     }
     if (writing !== undefined) yield await writing;

@@ -1,5 +1,5 @@
-// Reads the archive of a Helm chart for version 1: metadata, values and changelog. Archives are untrusted, so they are never
-// unpacked to disk, and an archive that Helm would not produce is refused as a whole. Runs in a worker thread (worker.ts).
+// Reads a Helm chart's archive for version 1: metadata, values and changelog. Archives are untrusted: they are never unpacked to
+// disk, and an archive that Helm would not produce is refused as a whole. Runs in a worker thread (worker.ts).
 
 import { unpackTar } from "modern-tar";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -8,29 +8,24 @@ import { DocumentError } from "../invalid.ts";
 import { readYaml } from "../parse/yaml.ts";
 import type { Unreadable } from "../sbom/statement.ts";
 
-/** An image that a chart names, as version 1's `ChartImage`. */
 export interface ChartImage extends JsonObject {
   readonly name: string;
   readonly image: string;
 }
 
-/** The contents of a chart's archive, as version 1's `Chart`. */
 export type ChartFacts = JsonObject & { readonly name: string; readonly version: string; readonly values: string; readonly images: ChartImage[] };
 
 const wantedNames = ["Chart.yaml", "requirements.yaml", "values.yaml", "CHANGELOG.md"] as const;
 type WantedName = (typeof wantedNames)[number];
 const isWanted = (name: string): name is WantedName => wantedNames.some((each) => each === name);
 
-/** The archive or a file in it is invalid. */
 class ChartError extends Error {}
 
 const refuse = (problem: string): never => {
   throw new ChartError(problem);
 };
 
-/**
- * Returns "Chart.yaml" for "nginx/Chart.yaml", and undefined for other files. Throws for a path outside the chart's directory.
- */
+/** Returns "Chart.yaml" for "nginx/Chart.yaml", undefined for other files; throws for a path outside the chart's directory. */
 const wantedOf = (path: string): WantedName | undefined => {
   const segments = path.split("/");
   if (path.startsWith("/") || path.includes("\\") || path.includes("\0") || segments.includes("..")) refuse("has a path that leaves its directory");
@@ -82,7 +77,7 @@ const readMap = async (name: WantedName, content: string): Promise<JsonObject> =
 
 const requirements: Readonly<Record<string, string>> = { required: "REQUIREMENT_REQUIRED", optional: "REQUIREMENT_OPTIONAL" };
 
-/** Parses the annotation `images`, a YAML list of names and references. Returns undefined if it is not such a list. */
+/** Returns undefined if the annotation `images` is not a YAML list of names and references. */
 export const readChartImages = async (annotation: string): Promise<ChartImage[] | undefined> => {
   if (annotation.length > limits.chartImagesLengthMax) return undefined;
   let read: Json;
@@ -123,12 +118,11 @@ const factsOf = async (files: ReadonlyMap<WantedName, string>): Promise<ChartFac
   };
 };
 
-/** Reads the unpacked archive of a chart, or returns the problem. */
+/** Returns the chart, or the problem if it is refused. */
 export const readChart = async (archive: Uint8Array): Promise<ChartFacts | Unreadable> => {
   try {
     return await factsOf(await readFiles(archive));
   } catch (thrown) {
-    // Errors of the tar library are about the archive, too.
     return { problem: thrown instanceof ChartError ? thrown.message : "is no archive that can be read" };
   }
 };

@@ -7,9 +7,9 @@ import type { Unreadable } from "../sbom/statement.ts";
 import type { ChartFacts, ChartImage } from "./read-chart.ts";
 
 export interface ShownCharts {
-  /** Reads a chart's archive. Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
+  /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
   read(party: Party, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ChartFacts | Unreadable>;
-  /** Parses `images` annotations; undefined for each that is not a list of images. Throws the same errors as `read`. */
+  /** Returns undefined for each annotation that is not a list of images. Throws as `read` does. */
   readImages(party: Party, annotations: readonly string[]): Promise<readonly (readonly ChartImage[] | undefined)[]>;
 }
 

@@ -9,7 +9,7 @@ export const aggregatorBase = "/.well-known/csaf-aggregator/";
 
 export const addressOf = (publicUrl: string, path: string): string => `${publicUrl.replace(/\/$/, "")}${path}`;
 
-/** Returns the first and last release time. findOwnDocuments computes the same in SQL. */
+/** Returns the first and last release time, as findOwnDocuments does in SQL. */
 export const releaseTimes = (advisories: readonly AdvisoryRow[]): [initial: string, current: string] => {
   const [first, last] = [earliestTime(advisories), latestTime(advisories)];
   return [first < last ? first : last, last];
@@ -18,10 +18,9 @@ export const releaseTimes = (advisories: readonly AdvisoryRow[]): [initial: stri
 /** CSAF 2.0, 7.1.11: one directory for each year of first release. */
 export const documentPath = (initialReleaseTime: string, fileName: string): string => `${initialReleaseTime.slice(0, 4)}/${fileName}.json`;
 
-/** Contains public documents only. */
 export const ownFolder = `${csafBase}white/`;
 
-/** Documents with restricted access (CSAF 2.0, 7.1.5: under a separate path). */
+/** Restricted documents have a separate path (CSAF 2.0, 7.1.5). */
 export const privateFolder = `${csafBase}amber/`;
 
 export const ownDocumentAddress = (publicUrl: string, folder: string, number: string, advisories: readonly AdvisoryRow[]): string =>

@@ -1,5 +1,6 @@
-// The documents of one publisher with one TLP label: the source of a directory, a ROLIE feed and their files. Our own documents
-// are built from our published advisories; those of others are served as imported. Both are read in pages.
+// The documents of one publisher with one TLP label: the source of a directory, a ROLIE feed and their files. Ours are built from
+// our
+// advisories; those of others are served as imported. Both are read in pages.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -14,9 +15,7 @@ import { closedLabels, type CsafLabel, openLabels } from "./labels.ts";
 import { findNamed } from "./named.ts";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
 
-/** The fields of a document in lists. */
 export interface CsafFile {
-  /** The tracking ID. */
   readonly id: string;
   readonly title: string;
   readonly fileName: string;
@@ -24,7 +23,6 @@ export interface CsafFile {
   readonly currentReleaseTime: string;
 }
 
-/** A document as served. */
 interface CsafContent {
   readonly text: string;
   readonly withdrawTime: string | undefined;
@@ -41,7 +39,7 @@ export interface CsafCollection {
   find(fileName: string): Promise<CsafContent | undefined>;
 }
 
-/** Returns the labels of third-party documents that this reader may see. */
+/** Returns the labels of third-party documents that the reader may see. */
 export const labelsFor = ({ privateRecords }: Reader): readonly CsafLabel[] => (privateRecords ? [...openLabels, ...closedLabels] : openLabels);
 
 const ownFile = ({ origin, initialReleaseTime, currentReleaseTime }: OwnDocument, scope = ""): CsafFile => {
@@ -59,7 +57,6 @@ async function* ownPages({ read }: Reader, year: string): AsyncGenerator<readonl
   }
 }
 
-/** Returns the origin package of the document with this file name. */
 const findOrigin = async ({ read }: Reader, fileName: string): Promise<string | undefined> => {
   const named = textOfFileName(fileName);
   if (named === undefined) return undefined;
@@ -77,7 +74,6 @@ const ownContentOf = (document: JsonObject): CsafContent => {
   };
 };
 
-/** The public collection, the same for all callers. */
 export const ownCollection = (feed: Feed): CsafCollection => ({
   folder: ownFolder,
   label: "WHITE",
@@ -99,7 +95,7 @@ async function* privatePages(reader: Reader, year: string): AsyncGenerator<reado
   }
 }
 
-/** Returns the origin package of a private document that may have this name, without its scope. */
+/** Returns the origin package of a private document by its name without scope. */
 const findPrivateOrigin = async (reader: Reader, name: string): Promise<string | undefined> => {
   for await (const origins of ownPrivateOrigins(reader)) {
     const found = origins.find((origin) => fileNameOfTracking(distinctNumberOf(origin)) === name);
@@ -108,7 +104,7 @@ const findPrivateOrigin = async (reader: Reader, name: string): Promise<string |
   return undefined;
 };
 
-/** One document for each package of which the reader sees private advisories. It includes the public ones. */
+/** One document for each package with private advisories, including its public ones. */
 export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
   folder: privateFolder,
   label: "AMBER",
@@ -117,7 +113,7 @@ export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
     const [, name = ""] = /^(.+)_[0-9a-f]{16}$/.exec(fileName) ?? [];
     const origin = await findPrivateOrigin(feed.reader, name);
     const document = origin === undefined ? undefined : await buildOwnPrivateCsaf(feed, origin);
-    // The scope in the name must match: readers of other groups get a different document.
+    // Readers of other groups get a different document.
     const number = text(part(part(document ?? {}, "document"), "tracking"), "id");
     return document && fileNameOfTracking(number) === fileName ? ownContentOf(document) : undefined;
   },
@@ -159,5 +155,4 @@ export const issuerCollection = ({ reader }: Feed, folder: string, label: CsafLa
   },
 });
 
-/** Returns the path of a document within its collection. */
 export const filePath = ({ initialReleaseTime, fileName }: CsafFile): string => documentPath(initialReleaseTime, fileName);

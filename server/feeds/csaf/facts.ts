@@ -6,14 +6,13 @@ import type { CsafFacts } from "#store";
 import { isOpenLabel, labelReason } from "./labels.ts";
 import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
 
-/** Returns the directory of an issuer: its namespace without the scheme, written as a CSAF file name. */
+/** The issuer's directory: its namespace without scheme, as a CSAF file name. */
 const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/$/, "")));
 
 const labels = new Set(["WHITE", "GREEN", "AMBER", "RED"]);
 
 const publisherCategories = new Set(["coordinator", "discoverer", "other", "user", "vendor"]);
 
-/** Returns why lists omit this document, or "". */
 const leftOutOf = (document: JsonObject, label: string, initial: number | undefined, current: number | undefined): string => {
   const publisher = part(document, "publisher");
   const version = text(document, "csaf_version");

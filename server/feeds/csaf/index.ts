@@ -50,7 +50,7 @@ interface CsafDependencies {
   readonly signing: Signing;
 }
 
-/** An endpoint, and the number of requests it counts as in the rate limit. */
+/** `requests` is the endpoint's weight in the rate limit. */
 interface CsafEndpoint extends Endpoint {
   readonly requests: number;
 }
@@ -79,14 +79,13 @@ const keyEndpoint = ({ signing }: CsafDependencies, file: string): CsafEndpoint 
     return respond(request, "application/pgp-keys", key.publicKey);
   });
 
-/** Serves the current document, its checksum or its signature. */
 const fileEndpoint = ({ feed, signing }: CsafDependencies, collection: CsafCollection, year: string, file: string): CsafEndpoint | undefined => {
   const [, fileName, ending] = /^([-+a-z0-9_]+)\.json(|\.sha256|\.sha512|\.asc)$/.exec(file) ?? [];
   if (fileName === undefined) return undefined;
   return get(async (request) => {
     const found = await collection.find(fileName);
     if (found?.initialReleaseTime.slice(0, 4) !== year) throw new Fault("NOT_FOUND", `document not found: ${year}/${file}`);
-    // After a restore from a backup, a client may hold a later document. It must get this one.
+    // After a restore, clients may hold a later document and must get this one.
     const restoredMs = Math.ceil((feed.restoredMs ?? 0) / 1000) * 1000;
     const times = { "last-modified": new Date(Math.max(Date.parse(found.currentReleaseTime), restoredMs)).toUTCString() };
     if (ending === "") return respond(request, "application/json", found.text, { ...times, ...withdrawalHeaders(found) });
@@ -133,11 +132,9 @@ const aggregatorEndpoint = (own: CsafDependencies, path: string): CsafEndpoint |
   return undefined;
 };
 
-/** Shared with the documents by package (documents/index.ts). */
 const documentsBase = "/advisory/v2/csaf/";
 const formerPaths = /^(?:index\.txt|changes\.csv|\d{4}\/.*)$/;
 
-/** Returns the endpoint for a path; undefined for other paths. */
 export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
   const signing = openSigning({ store, vault, clock, log, name: feed.publisher.name });
   const own = { feed, signing };
@@ -150,7 +147,7 @@ export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptio
       if (rest === "provider-metadata.json") return metadata;
       return formerPaths.test(rest) ? collectionEndpoint(own, documents, rest, "csaf-tlp-white", ownTitle) : undefined;
     }
-    // security.txt lists no documents, so it is the same for all callers.
+    // It lists no documents, so it is the same for all callers.
     if (path === "/.well-known/security.txt")
       return { ...get(async (request) => respond(request, plain, securityText(feed, security, clock()))), yieldsToToken: false };
     if (path.startsWith(aggregatorBase)) return aggregatorEndpoint(own, path.slice(aggregatorBase.length));

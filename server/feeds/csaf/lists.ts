@@ -15,7 +15,6 @@ export async function* changesPieces(collection: CsafCollection): AsyncGenerator
   for await (const page of collection.pages("")) yield page.map((file) => `"${filePath(file)}","${file.currentReleaseTime}"\n`).join("");
 }
 
-/** Extensions of the files served with each document. */
 export const besideEndings = [".sha256", ".sha512", ".asc"] as const;
 
 const htmlHead = (path: string): string => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(path)}</title></head><body><ul>\n`;

@@ -18,7 +18,7 @@ import { readCsafIssuers, type Reader, readOwnPrivateDocuments } from "../docume
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
-  /** Contact URLs (mailto:, https:, tel:), the preferred one first. If there are none, security.txt is not served. */
+  /** mailto:, https: or tel: URLs, the preferred one first. If empty, security.txt is not served. */
   readonly contacts: readonly string[];
   readonly expiresMs: number | undefined;
 }
@@ -56,7 +56,6 @@ const distributionsOf = (
   ];
 };
 
-/** Compares as text: all times have the same format. */
 const laterOf = (one: string, other: string): string => (one > other ? one : other);
 
 const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Promise<string> => {
@@ -70,7 +69,6 @@ export const privateTitle = "Advisories for members of a group";
 
 const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.privateRecords ? [ownPrivateCollection(feed)] : [])];
 
-/** Returns the feeds of our documents that this reader may read. */
 export const ownFeedAddresses = (feed: Feed): string[] =>
   ownCollections(feed).map((collection) => addressOf(feed.publicUrl, `${collection.folder}${feedNameOf(collection)}`));
 
@@ -80,7 +78,7 @@ export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]
   canonical_url: addressOf(feed.publicUrl, providerMetadataPath),
   distributions: distributionsOf(feed.publicUrl, ownCollections(feed), titleOf, [addressOf(feed.publicUrl, servicePath)]),
   last_updated: await ownChangeTime(feed.reader, keys),
-  // Gantry cannot grant permission to copy them.
+  // Permission to copy is not Gantry's to grant.
   list_on_CSAF_aggregators: false,
   metadata_version: "2.0",
   mirror_on_CSAF_aggregators: false,
@@ -89,7 +87,6 @@ export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]
   role: roleOf(feed.publicUrl),
 });
 
-/** A publisher of mirrored documents. */
 interface Issuer {
   readonly folder: string;
   readonly publisher: JsonObject;
@@ -98,7 +95,6 @@ interface Issuer {
   readonly source: string;
 }
 
-/** Considers only documents with a license that allows publication. */
 const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
   const byFolder = Map.groupBy(
     found.filter(({ license }) => isPublishable(license)),
@@ -117,7 +113,7 @@ const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
   });
 };
 
-/** CSAF 2.0, 7.1.22: at least two issuers, not counting the aggregator itself. */
+/** CSAF 2.0, 7.1.22: at least two, not counting the aggregator. */
 const issuersMin = 2;
 
 const findIssuers = async (reader: Reader): Promise<Issuer[]> => {
@@ -167,7 +163,7 @@ export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey
   };
 };
 
-/** Returns the metadata of an issuer; undefined if none of its documents is served. */
+/** Returns undefined if none of the issuer's documents is served. */
 export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly PublishedKey[]): Promise<JsonObject | undefined> => {
   const issuer = (await findIssuers(feed.reader)).find((each) => each.folder === folder);
   if (!issuer) return undefined;
@@ -188,17 +184,17 @@ export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly 
   };
 };
 
-/** RFC 9116. Throws NOT_FOUND if no contact is configured or the configured expiry has passed. */
+/** RFC 9116. Throws NOT_FOUND without a contact, or after the configured expiry. */
 export const securityText = ({ publicUrl }: Feed, { contacts, expiresMs }: SecurityContact, nowMs: number): string => {
   if (contacts.length === 0) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_CONTACT is not set");
   if (expiresMs !== undefined && expiresMs <= nowMs) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_EXPIRES is in the past");
-  // 180 days from the day of the request, so that the response is the same all day.
+  // 180 days from today, constant for the day.
   const expires = expiresMs ?? Math.floor(nowMs / 86_400_000 + 180) * 86_400_000;
   const isSecure = publicUrl.startsWith("https:");
   return [
     ...contacts.map((contact) => `Contact: ${contact}`),
     `Expires: ${timestamp(expires)}`,
-    // These fields require https URLs (2.5.2).
+    // These require https URLs (2.5.2).
     ...(isSecure ? [`Canonical: ${addressOf(publicUrl, "/.well-known/security.txt")}`, `CSAF: ${addressOf(publicUrl, providerMetadataPath)}`] : []),
     "",
   ].join("\n");

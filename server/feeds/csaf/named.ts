@@ -1,5 +1,6 @@
-// Two third-party tracking IDs may map to one file name. The first imported ID gets the name. Other documents are omitted
-// from the issuer's lists, and the list of all documents names them (documents/entries.ts).
+// Two third-party IDs may map to one file name. The first imported ID gets it; the issuer's lists omit other documents, which the
+// list of
+// all documents names (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
 import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#store";
@@ -7,10 +8,7 @@ import { isPublishable } from "../licenses.ts";
 import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
 import { labelReason } from "./labels.ts";
 
-/**
- * Returns the document that gets the file name: the latest version of the first ID still in its source, or of the first withdrawn
- * one.
- */
+/** Returns the latest document of the first ID still in its source, else of the first withdrawn ID. */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
   const allowed = documents.filter(({ license }) => isPublishable(license));
   const present = allowed.filter(({ told }) => told);
@@ -23,7 +21,6 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
   return best;
 };
 
-/** Returns the document of each file name in a directory. */
 export const findNamed = async (reader: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
   const found = await readCsafDocumentsNamed(reader, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
@@ -35,11 +32,11 @@ export const findNamed = async (reader: Reader, folder: string, fileNames: reado
   );
 };
 
-/** Returns, by document ID, why the issuers' lists omit these documents. */
+/** Returns, by document ID, why the issuers' lists omit it. */
 export const findUnlisted = async (reader: Reader, documents: readonly PublicDocument[]): Promise<Map<string, string>> => {
   const reasons = new Map<string, string>();
   const known = new Map(documents.filter(({ form }) => form === "csaf").map((document) => [document.id, document]));
-  // A TLP label restricts publication. It does not hide a private document from readers of its group.
+  // A TLP label does not hide a private document from readers of its group.
   const isListed = (id: string, leftOut: string): boolean =>
     leftOut === "" || (known.get(id)?.isPublic === false && leftOut === labelReason(known.get(id)?.label ?? ""));
   const byFolder = Map.groupBy(await findCsafPlaces(reader.read, [...known.keys()]), ({ folder }) => folder);

@@ -16,7 +16,6 @@ test("a file name follows from the tracking ID by CSAF 2.0, 5.1", () => {
     assert.equal(fileNameOfTracking(id), name, id);
 });
 
-/** The same as the index in the database. */
 const indexedByStore = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/[^-+a-z0-9]+/g, "_");
 
 const packages = [
@@ -45,7 +44,7 @@ const packages = [
 
 test("our own IDs have distinct file names that map back to the package", () => {
   const names = new Map<string, string>();
-  // Package names that look like a file name with a digest must differ as well.
+  // Names that resemble a digest form must differ as well.
   for (const each of [...packages, ...packages.map((each) => fileNameOfTracking(distinctNumberOf(each)).replaceAll("_", "."))]) {
     const name = fileNameOfTracking(distinctNumberOf(each));
     assert.match(name, /^[-+a-z0-9_]+$/);

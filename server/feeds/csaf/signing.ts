@@ -1,6 +1,8 @@
 // OpenPGP signatures of published documents. The key is created with the first signature, sealed in the database, and shared by
-// all servers. A signature depends only on key, document and release time (Ed25519 is deterministic), so every server returns the
-// same one and none is stored. Recent ones are cached, because clients fetch a document and then its signature.
+// all
+// servers. Signatures are deterministic (Ed25519): every server returns the same one, so none is stored. Recent ones are cached,
+// because
+// clients fetch a document and then its signature.
 
 import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";
@@ -10,18 +12,16 @@ import { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocument
 
 type DocumentKey = Awaited<ReturnType<typeof listDocumentKeys>>[number];
 
-/** A public key for verification. */
 export interface PublishedKey {
   readonly fingerprint: string;
-  /** ASCII-armored. */
   readonly publicKey: string;
   readonly createTimeMs: number;
 }
 
 export interface Signing {
-  /** Returns an armored detached signature of the text. `releasedMs` is the release time. */
+  /** Returns an armored detached signature. `releasedMs` is the release time. */
   sign(text: string, releasedMs: number): Promise<string>;
-  /** Returns all keys, the current one first; creates it if there is none. */
+  /** Returns all keys, the current one first; creates the first one. */
   publicKeys(): Promise<readonly [PublishedKey, ...PublishedKey[]]>;
 }
 
@@ -34,7 +34,7 @@ export interface SigningDependencies {
   readonly name: string;
 }
 
-// Loaded lazily: most servers sign nothing.
+// Lazy: most servers sign nothing.
 const loadLibrary = () => import("openpgp");
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type OpenedKey = Awaited<ReturnType<Library["readPrivateKey"]>>;
@@ -47,7 +47,7 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
 
   const makeKey = async (): Promise<void> => {
     const { generateKey, readKey } = await loadLibrary();
-    // The older form of Ed25519 keys, which all clients support. No encryption subkeys.
+    // The older form of Ed25519 keys, which all clients support. No subkeys for encryption.
     const createTimeMs = Math.floor(clock() / 1000) * 1000;
     const made = await generateKey({
       type: "ecc",
@@ -78,7 +78,6 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
     const secret = vault.open(documentKeyPurpose, privateKeySealed, documentKeyBinding(fingerprint));
     if (secret === undefined) {
       log("csaf.key.lost", { fingerprint });
-      // For the log only.
       throw new Error("the key that signs documents cannot be opened: the secret key is not the one that it was sealed with");
     }
     const key = loadLibrary().then(({ readPrivateKey }) => readPrivateKey({ armoredKey: secret }));

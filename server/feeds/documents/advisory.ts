@@ -1,10 +1,9 @@
-// A published advisory as the source of documents: approved events, current status, aliases. Pure.
+// A published advisory as the source of documents. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";
 
 export interface Published extends AdvisoryRow {
-  /** In order. */
   readonly approved: readonly JsonObject[];
   readonly severities: readonly JsonObject[];
 }
@@ -17,7 +16,6 @@ export const publishedOf = (row: AdvisoryRow, severities: readonly JsonObject[])
   return { ...row, approved, severities };
 };
 
-/** The status of the advisory's artifact. */
 export type Status = "affected" | "not_affected" | "fixed" | "under_investigation";
 
 export interface EventStatus {
@@ -37,7 +35,7 @@ const actions: Readonly<Record<string, string>> = {
   pendingUpstreamFix: "A fix by the upstream project is awaited.",
 };
 
-/** Returns the status set by one event, in terms common to OSV, OpenVEX and CSAF. */
+/** Returns the status set by one event, in terms common to all formats. */
 export const eventStatus = (event: JsonObject): EventStatus => {
   const member =
     [
@@ -76,26 +74,25 @@ export const eventStatus = (event: JsonObject): EventStatus => {
 
 const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
-/** Returns the status set by the last event. */
 export const currentStatus = ({ approved }: Published): EventStatus => {
   const event = approved.at(-1);
   return event ? eventStatus(event) : unknown;
 };
 
-/** Returns the CVE first, then the other aliases, then the advisory's own ID. */
+/** Returns the CVE first, the advisory's ID last. */
 export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** Returns the distribution of an apk: its namespace, or its author if that is a distribution. */
+/** For an apk: the namespace, else the author if it is a distribution. */
 export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
   const names = ["wolfi", "chainguard", "alpine"];
   return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");
 };
 
-/** Returns the package URL of the artifact, optionally with a version. */
+/** Returns the package URL of the artifact. */
 export const purlOf = (row: AdvisoryRow, version = ""): string => {
   const { artifactName, artifactType, artifactArchitecture } = row;
   const steps = artifactType === "maven" ? artifactName.split(":") : artifactName.split("/");

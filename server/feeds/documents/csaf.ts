@@ -1,5 +1,4 @@
-// Builds a CSAF 2.0 document of the VEX profile from the advisories on one origin package: the current status of each
-// vulnerability, with its history. Pure.
+// Builds a CSAF 2.0 VEX document from the advisories on one origin package: current statuses, with history. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
@@ -26,12 +25,11 @@ export const publisherObject = ({ category, name, namespace, contact }: Publishe
 
 export interface CsafSource {
   readonly origin: string;
-  /** The URL of the document. */
   readonly address: string;
   readonly publisher: Publisher;
-  /** "" if public; otherwise an ID for the set of groups that may read it. */
+  /** "" if public; otherwise an ID for the groups that may read it. */
   readonly scope: string;
-  /** All advisories ever published on the package; at least one is not withdrawn. */
+  /** All ever published; at least one is not withdrawn. */
   readonly advisories: readonly [Published, ...Published[]];
 }
 
@@ -48,7 +46,6 @@ const csafProduct = (advisory: Published, version = ""): Product => {
 
 const statuses = { affected: "known_affected", not_affected: "known_not_affected", fixed: "fixed", under_investigation: "under_investigation" } as const;
 
-/** The status of an advisory's artifact, and the products it applies to. */
 interface Statement {
   readonly advisory: Published;
   readonly status: EventStatus;
@@ -58,7 +55,7 @@ interface Statement {
 const statementOf = (advisory: Published): Statement => {
   const now = currentStatus(advisory);
   const products = (now.fixedVersions.length > 0 ? [...new Set(now.fixedVersions)] : [""]).map((version) => csafProduct(advisory, version));
-  // "Fixed" without a version must not be read as fixed in all versions.
+  // "Fixed" without a version must not mean all versions.
   const isUnnamed = now.status === "fixed" && now.fixedVersions.length === 0;
   return { advisory, products, status: isUnnamed ? { ...now, status: "under_investigation" } : now };
 };
@@ -83,10 +80,8 @@ const cveForm = /^CVE-[0-9]{4}-[0-9]{4,}$/;
 
 const systemOf = (number: string): string => number.split("-", 1)[0] || "advisory";
 
-/** Removes duplicates. */
 const distinct = (objects: readonly JsonObject[]): JsonObject[] => [...new Map(objects.map((each) => [JSON.stringify(each), each])).values()];
 
-/** Merges consistent statements into one object, under a CVE or under other IDs. */
 const csafVulnerability = (cve: string | undefined, numbers: readonly string[], statements: readonly [Statement, ...Statement[]]): JsonObject => {
   const [first] = statements;
   const [name] = vulnerabilityNumbers(first.advisory);
@@ -115,7 +110,7 @@ const csafVulnerability = (cve: string | undefined, numbers: readonly string[], 
 
 const saysOf = ({ status, products }: Statement): string => JSON.stringify([status.status, products.map(({ product_id }) => product_id)]);
 
-/** Returns the IDs that an advisory is listed under: each of its CVEs, or its first other ID. */
+/** Returns the IDs to list an advisory under: its CVEs, or its first other ID. */
 const namesOf = ({ advisory }: Statement): string[] => {
   const numbers = vulnerabilityNumbers(advisory);
   const cves = numbers.filter((number) => cveForm.test(number));
@@ -123,8 +118,9 @@ const namesOf = ({ advisory }: Statement): string[] => {
 };
 
 /**
- * One object for each CVE (6.1.23), in which no product has two statuses (6.1.6). If two advisories contradict each other on an
- * artifact, the later one is listed under the CVE, and the other under its own ID only.
+ * One object for each CVE (6.1.23), in which no product has two statuses (6.1.6). Of contradicting advisories, the later one is
+ * listed
+ * under the CVE, the other under its own ID only.
  */
 const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => {
   const latestFirst = [...statements].sort((one, other) => (one.status.time > other.status.time ? -1 : one.status.time < other.status.time ? 1 : 0));
@@ -154,10 +150,7 @@ const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => 
   return objects.sort((one, other) => (one.name < other.name ? -1 : 1)).map(({ object }) => object);
 };
 
-/**
- * A semantic version derived from the date and time of the change. It grows with every change, including withdrawals, without a
- * counter.
- */
+/** A version derived from the time of the change. It grows even with withdrawals, without a counter. */
 export const csafVersion = (time: string): string => {
   const [day = "", clock = ""] = time.split("T");
   return `1.${day.replaceAll("-", "")}.${Number(clock.replace(/\D/g, ""))}`;
@@ -165,7 +158,6 @@ export const csafVersion = (time: string): string => {
 
 const statusWords = { affected: "affected", not_affected: "not affected", fixed: "fixed", under_investigation: "under investigation" } as const;
 
-/** For readability. */
 const summaryNumbersMax = 5;
 
 const revisionSummary = (changes: readonly string[]): string => {
@@ -173,7 +165,7 @@ const revisionSummary = (changes: readonly string[]): string => {
   return changes.length === 0 ? "As published at this time" : `${changes.slice(0, summaryNumbersMax).join(", ")}${more}`;
 };
 
-/** The revision history from first to last release. Changes outside that period are listed at its ends. */
+/** Changes outside the period of releases are listed at its ends. */
 const revisionsOf = (advisories: readonly Published[], initial: string, current: string): JsonObject[] => {
   const changes = new Map<string, string[]>([
     [initial, []],
@@ -200,7 +192,7 @@ const revisionsOf = (advisories: readonly Published[], initial: string, current:
 
 export const csafTitle = (origin: string): string => `Vulnerabilities of ${origin}`;
 
-/** Private documents have their own IDs, and so their own versions. */
+/** Private documents have their own IDs and versions. */
 export const csafNumberOf = (origin: string, scope: string): string => (scope === "" ? distinctNumberOf(origin) : `${distinctNumberOf(origin)}_${scope}`);
 
 export const csafDocument = ({ origin, address, publisher, scope, advisories }: CsafSource): JsonObject => {

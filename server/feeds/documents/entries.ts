@@ -1,5 +1,5 @@
-// Lists of the open documents: every published document, and every omitted record with the reason. Read in pages, so that no list
-// is ever held in memory as a whole.
+// Lists of the open documents: published ones, and omitted records with reasons. Read in pages, so that no list is in memory as a
+// whole.
 
 import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findPublicSuccessors, type PublicDocument } from "#store";
@@ -15,22 +15,21 @@ import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader,
 
 export interface Entry {
   readonly id: string;
-  /** When it last changed on this server, for incremental mirroring. The record keeps its origin's time. */
+  /** The last change on this server, for incremental mirroring. The record keeps its origin's time. */
   readonly modified: string;
-  /** The original format, import time, source URL and license ("unknown" if not stated). */
+  /** Original format, import time, source URL and license ("unknown" if not stated). */
   readonly form?: string;
   readonly imported?: string;
   readonly source?: string;
   readonly license?: string;
-  /** When it was withdrawn by its origin, or removed from all sources. The document itself is unchanged. */
+  /** Withdrawn by its origin, or removed from all sources. The document is unchanged. */
   readonly withdrawnTime?: string;
-  /** The ID of the record that replaces it in its source. */
+  /** The ID of its successor. */
   readonly withdrawnBy?: string;
   /** No source contains it any longer. */
   readonly noLongerTold?: true;
-  /** Why it is not served as a document of this kind. */
   readonly leftOut?: string;
-  /** Why the lists of its CSAF issuer omit it, although it is served. */
+  /** Why the lists of its CSAF issuer omit it. */
   readonly unlisted?: string;
 }
 
@@ -40,7 +39,7 @@ export interface PageStart {
   readonly after: string;
 }
 
-/** Local paths are not disclosed, and secrets are removed from URLs. */
+/** No local paths, and no secrets in URLs. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
 const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: ReadonlyMap<string, string>): Pick<Entry, "withdrawnTime" | "withdrawnBy"> => {
@@ -49,7 +48,6 @@ const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: 
   return { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) };
 };
 
-/** Returns the successors of these records that this reader may see. */
 const findSuccessors = ({ read, privateRecords }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
   findPublicSuccessors(read, [...new Set(ids)], privateRecords?.feeds ?? []);
 
@@ -78,7 +76,7 @@ const documentEntry = (
   };
 };
 
-/** Groups documents by ID. Drops the last ID of a full page, which may continue on the next page. */
+/** Groups documents by ID. Drops the last ID of a full page, which may continue. */
 export const byNumber = <Document extends PublicDocument>(documents: readonly Document[], isFull: boolean): [Document, ...Document[]][] => {
   const found = new Map<string, [Document, ...Document[]]>();
   for (const document of documents) {
@@ -108,7 +106,6 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
   }
 }
 
-/** Yields changes in order, by page. */
 async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
   for (let from = start; ; ) {
@@ -121,7 +118,7 @@ async function* changePages<Changed extends ChangedDocument>(readChanges: ReadCh
   }
 }
 
-/** Yields our own records in the order of their changes: first public ones, then private ones. */
+/** By change time: public records, then private ones. */
 async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   for (const readChanges of changesOfAdvisories(reader)) {
     for await (const found of changePages(readChanges, start)) {
@@ -143,7 +140,7 @@ async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerat
   }
 }
 
-/** Yields our own documents on packages in the order of their changes; documents that are private throughout come last. */
+/** By change time; packages with private advisories only come last. */
 async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   const [changes, ...privateChanges] = changesOfDocuments(reader);
   const seenHere = new Map<string, string>();
@@ -159,7 +156,7 @@ async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGener
   yield [...seenHere].map(([id, modified]) => ({ id, modified }));
 }
 
-/** Returns the advisories of a package that OpenVEX omits, or those that a secdb contains or omits. */
+/** Returns what OpenVEX omits, or what a secdb contains and omits. */
 const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =>
   found.advisories.flatMap((advisory): Entry[] => {
     const leftOut = kind === "openvex" ? whyNoOpenVex(advisory, found) : whyNoSecdb(advisory, found);
@@ -168,12 +165,11 @@ const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =
     return kind === "secdb" ? [entry] : [];
   });
 
-/** Yields them in the order of their packages. */
 async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
   for await (const page of ownPackages(reader)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
-/** Yields our own documents by change time, then those of others by ID. */
+/** Yields our documents by change time, then those of others by ID. */
 export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
   if (kind === "osv") yield* ownRecordEntries(reader, start);
   if (kind === "openvex" || kind === "csaf") yield* ownDocumentEntries(reader, start);

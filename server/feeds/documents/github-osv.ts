@@ -1,7 +1,6 @@
-// Converts an advisory of GitHub's API to an OSV record with the same ID: each version gets the same verdict
-// (base/versions/github-range.ts), and all fields with an OSV equivalent are kept. Throws UnsaidError with the reason if OSV
-// cannot
-// express it. Pure.
+// Converts an advisory of GitHub's API to an OSV record with the same ID and verdicts (base/versions/github-range.ts). Throws
+// UnsaidError
+// with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -9,7 +8,7 @@ import { compareVersions } from "#base/versions/ecosystem.ts";
 import { githubAffected } from "#base/versions/github-range.ts";
 import { UnsaidError } from "./rustsec-osv.ts";
 
-/** GitHub's ecosystems and OSV's. Ecosystems without a version order cannot be converted. */
+/** OSV ecosystems by GitHub's. Those without a version order are missing. */
 const ecosystems: ReadonlyMap<string, string> = new Map([
   ["composer", "Packagist"],
   ["erlang", "Hex"],
@@ -65,7 +64,7 @@ const affectedEntry = (vulnerability: JsonObject): JsonObject => {
     for (const version of said.versions) compare(ecosystem, version, version);
     return { ...of, versions: [...said.versions] };
   }
-  // Checks that bounds ascend: a range that ends before it starts would change its meaning.
+  // A range that ends before it starts would change its meaning.
   let last = "";
   for (const bound of said.events.flatMap((event): string[] => Object.values(event))) {
     if (bound === "0" && last === "") continue;
@@ -77,7 +76,7 @@ const affectedEntry = (vulnerability: JsonObject): JsonObject => {
   return { ...of, ranges: [{ type: "ECOSYSTEM", events: said.events.map((event): JsonObject => ({ ...event })) }] };
 };
 
-/** If the patch replaces the last affected version as bound, it must be later. Otherwise that version would count as safe. */
+/** If the patch bounds the range, it must follow the last affected version, which would otherwise count as safe. */
 const requirePatchedBehind = (ecosystem: string, vulnerability: JsonObject): void => {
   const patched = patchedIn(vulnerability);
   if (patched === "") return;

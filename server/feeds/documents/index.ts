@@ -1,12 +1,12 @@
-// Serves published advisories as documents at stable, open URLs, like the operations of the feed (docs/decisions). A third-party
-// record is served under its ID only unchanged, or converted with the same verdict for every version. The list names omitted
-// records with reasons (left-out.ts).
+// Serves published advisories as documents at stable, open URLs (docs/decisions). A third-party record is served under its ID
+// only
+// unchanged, or converted with the same verdicts. The list names omitted records with reasons (left-out.ts).
 //
-//   /advisory/v2/osv/<number>.json               one OSV record for each ID: our own, and imported ones
-//   /advisory/v2/openvex/<package>.json          our own advisories, one document for each origin package
-//   /advisory/v2/openvex/<number>.json           imported documents, unchanged
-//   /advisory/v2/csaf/…                          the same for CSAF (our own with the VEX profile)
-//   /advisory/v2/secdb/<number>.json             imported documents; our own are one for each distribution (secdb/index.ts)
+//   /advisory/v2/osv/<number>.json               one OSV record for each ID: ours, and imported ones
+//   /advisory/v2/openvex/<package>.json          ours, one document for each origin package
+//   /advisory/v2/openvex/<number>.json           imported documents
+//   /advisory/v2/csaf/…                          the same for CSAF (ours with the VEX profile)
+//   /advisory/v2/secdb/<number>.json             imported documents; ours are one for each distribution (secdb/index.ts)
 //   /advisory/v2/<kind>/all.json                 all documents with change times, and omitted records with reasons;
 //                                                ?since=<time> leaves out older ones
 //
@@ -32,7 +32,6 @@ import { choosePublished } from "./published.ts";
 import { type Reader, readDocumentsOf, readOwnById, readOwnPrivateHistory } from "./reader.ts";
 import { scopeOf } from "./scope.ts";
 
-/** A request for a document, independent of the protocol. */
 export interface DocumentRequest {
   readonly query: URLSearchParams;
   readonly headers: { readonly ifNoneMatch?: string | undefined; readonly ifModifiedSince?: string | undefined };
@@ -49,16 +48,14 @@ const base = "/advisory/v2/";
 export interface Feed {
   readonly reader: Reader;
   readonly publicUrl: string;
-  /** The publisher of our documents. */
   readonly publisher: Publisher;
-  /** When the database was last restored, in milliseconds since 1970; undefined if never. */
+  /** The last restore of the database, in milliseconds since 1970. */
   readonly restoredMs?: number | undefined;
 }
 
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-/** Builds the OSV record of our advisories with an ID; undefined if there are none. */
 const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObject | undefined> => {
   let rows: AdvisoryRow[] = [];
   for (const number of ownNumbersOf(name)) {
@@ -80,9 +77,7 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
   return document;
 };
 
-/**
- * Builds a document of our advisories; undefined if there are none. Our own secdb covers a whole distribution (secdb/index.ts).
- */
+/** Returns undefined if there are no advisories. Our secdb covers a whole distribution (secdb/index.ts). */
 export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
@@ -91,7 +86,7 @@ export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: str
 };
 
 const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope: string): JsonObject | undefined => {
-  // Severities from other sources are left out: the version of a CSAF document depends on its content.
+  // Without severities from other sources: the version of a CSAF document depends on its content.
   const [first, ...others] = rows.map((row) => publishedOf(row, []));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
@@ -99,36 +94,31 @@ const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope:
   return csafDocument({ origin, address, publisher: feed.publisher, scope, advisories });
 };
 
-/** Builds the public CSAF document of a package. */
 export const buildOwnCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> =>
   csafOf(feed, origin, await findOwnHistory(feed.reader.read, origin), "");
 
-/** Builds the CSAF document of a package including private advisories; undefined if this reader sees none. */
+/** Includes private advisories; undefined if the reader sees none. */
 export const buildOwnPrivateCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> => {
   const history = await readOwnPrivateHistory(feed.reader, origin);
   return history && csafOf(feed, origin, history.advisories, scopeOf(history.groups));
 };
 
-/** Returns a stored document, converted to this kind. */
 const documentText = async ({ read }: Reader, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
   const [stored] = await findSourceDocuments(read, [id]);
   if (!stored) return undefined;
   return kind === "osv" ? osvTextOf({ form, body: stored.body }) : textOfStored(stored.body);
 };
 
-/** A document as served. */
 export interface DocumentContent {
   readonly text: string;
-  /** When it was withdrawn; undefined while it is valid. */
+  /** Undefined while it is valid. */
   readonly withdrawTime: string | undefined;
 }
 
 const ownContent = (document: JsonObject): DocumentContent => ({ text: JSON.stringify(document), withdrawTime: text(document, "withdrawn") || undefined });
 
 /**
- * Returns the header for a withdrawal. The document stays unchanged: licenses require that, and a `withdrawn` added by Gantry
- * would
- * be a claim in the origin's name.
+ * The document stays unchanged: licenses require that, and a `withdrawn` added by Gantry would be a claim in the origin's name.
  */
 export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withdrawTime">): Record<string, string> =>
   withdrawTime === undefined ? {} : { "gantry-withdrawn": withdrawTime };
@@ -140,7 +130,6 @@ const readStored = async (reader: Reader, kind: DocumentKind, name: string): Pro
   return content === undefined ? undefined : { text: content, withdrawTime: document?.withdrawTime };
 };
 
-/** Builds the OSV record that this reader sees; undefined if there is none. */
 export const buildOsvRecord = async (reader: Reader, name: string): Promise<DocumentContent | undefined> => {
   const own = await buildOwnOsvRecord(reader, name);
   return own ? ownContent(own) : readStored(reader, "osv", name);
@@ -176,7 +165,7 @@ export async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: 
   for await (const page of pages) if (page.length > 0) yield page.map(line).join("");
 }
 
-/** Continues an iterator after its first piece, so that early errors still become an error response. */
+/** The first piece is read early, so that its errors become an error response. */
 async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<Piece>): AsyncGenerator<Piece> {
   try {
     for (let next = first; !next.done; next = await rest.next()) yield next.value;
@@ -185,11 +174,11 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
   }
 }
 
-/** Returns a state that changes with any published document. Private views have no ETag, so their state is not read. */
+/** Changes with any published document. Private views have no ETag. */
 export const readFeedState = async ({ read, privateRecords }: Reader): Promise<readonly string[]> =>
   privateRecords ? [] : Promise.all([readAdvisoryState(read), readPublishedState(read)]);
 
-/** Streams a list of any length. Its ETag depends on the state of the lists and on `form`. */
+/** Streams a list. Its ETag depends on the published state and `form`. */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
   feed: Feed,
   request: DocumentRequest,
@@ -204,14 +193,13 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   return { ...tagged, body: begun(first, pieces) };
 };
 
-/** Streams a list without an ETag. */
 export const respondUntagged = async <Piece extends string | Uint8Array>(type: string, pieces: AsyncGenerator<Piece>): Promise<DocumentResponse> => {
   const first = await pieces.next();
   const headers = { "content-type": type, "cache-control": "no-store", vary: "authorization", "x-content-type-options": "nosniff" };
   return { status: 200, headers, body: begun(first, pieces) };
 };
 
-/** Returns true if the client's copy is current, by ETag, or by time if it sends none (RFC 9110, 13.2.2). */
+/** By ETag, or by time if the client sends none (RFC 9110, 13.2.2). */
 export const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
   if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
@@ -239,7 +227,7 @@ const documentAt = (path: string): { kind: DocumentKind; name: string } | undefi
   }
 };
 
-/** Returns the handler of a document path; undefined for other paths. */
+/** Returns undefined for other paths. */
 export const openDocuments =
   (feed: Feed) =>
   (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse>; yieldsToToken: boolean } | undefined => {

@@ -1,12 +1,12 @@
-// Builds an OpenVEX 0.2.0 document from the advisories on one origin package: one statement with the current status of each. Past
-// statuses are omitted, because a statement on one version does not overrule one on another version: a replaced fix would remain.
-// Moreover, grype applies the earliest matching statement, Trivy the latest. Pure.
+// Builds an OpenVEX 0.2.0 document from the advisories on one origin package, with current statuses only: a later statement on
+// another
+// version does not overrule a replaced fix, and grype applies the earliest matching statement, Trivy the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
 import { contradiction, type OwnPackage } from "./own-packages.ts";
 
-/** OpenVEX justifications by FalsePositiveDetermination.Type. A contested record has none. */
+/** By FalsePositiveDetermination.Type. A contested record has none. */
 export const justifications: Readonly<Record<string, string>> = {
   TYPE_COMPONENT_VULNERABILITY_MISMATCH: "component_not_present",
   TYPE_VULNERABLE_CODE_VERSION_NOT_USED: "vulnerable_code_not_present",
@@ -36,7 +36,6 @@ const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
   };
 };
 
-/** Returns why OpenVEX cannot express this advisory; undefined if it can. */
 export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage): string | undefined => {
   if (contradicted.has(advisory)) return contradiction;
   if (advisory.approved.length === 0) return "no part of it is approved";
@@ -45,8 +44,9 @@ export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage):
 };
 
 /**
- * Builds the document; undefined if it has no statements. Its version is the time of the last change in seconds (32 bits, until
- * 2038), because a count of events would decrease with a withdrawal. Private documents have their own IDs and versions.
+ * Returns undefined if no statement is left. The version is the time of the last change in seconds (32 bits, until 2038), because
+ * a
+ * count of events would decrease with a withdrawal. Private documents have their own IDs and versions.
  */
 export const openVexDocument = (address: string, found: OwnPackage): JsonObject | undefined => {
   const { advisories, changeTime, scope } = found;

@@ -1,11 +1,12 @@
-// Builds an OSV record (schema 1.7) from one of our advisories. IDs from other databases go into `upstream`, not `aliases`: an
-// advisory is about the package of one distribution, not the vulnerability itself. Imported records are served unchanged. Pure.
+// Builds an OSV record (schema 1.7) from our advisories. Other databases' IDs go into `upstream`, not `aliases`: an advisory is
+// about the
+// package of one distribution, not the vulnerability itself. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";
 import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
 
-/** Distributions with apk packages and an OSV ecosystem without releases. */
+/** apk distributions with an OSV ecosystem. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
 
 export const isOwnEcosystem = (ecosystem: string): boolean => Object.values(ecosystems).includes(ecosystem);
@@ -15,16 +16,15 @@ type Distributed = Pick<AdvisoryRow, "artifactType" | "namespace" | "author">;
 export const osvEcosystem = (advisory: Distributed): string | undefined =>
   advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : undefined;
 
-/** Returns why OSV cannot express one of our advisories; undefined if it can. */
 export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: boolean }): string | undefined => {
   if (osvEcosystem(advisory) === undefined) return "OSV has no ecosystem for its packages";
   return advisory.isPatchedOften ? "it names several patched versions, but not the affected versions between them" : undefined;
 };
 
-/** Returns our ID in OSV: "CGA-" is registered there, other IDs get the prefix "x_". */
+/** "CGA-" is registered with OSV, other IDs get the prefix "x_". */
 export const osvIdOf = (advisoryId: string): string => (/^(?:CGA-|x_)/.test(advisoryId) ? advisoryId : `x_${advisoryId}`);
 
-/** Returns the advisory IDs that this OSV ID may stand for. */
+/** Returns the advisory IDs for an OSV ID. */
 export const ownNumbersOf = (osvId: string): string[] => {
   if (osvId.startsWith("CGA-")) return [osvId];
   return osvId.startsWith("x_") ? [osvId, osvId.slice(2)] : [];
@@ -32,7 +32,7 @@ export const ownNumbersOf = (osvId: string): string[] => {
 
 const severityTypes: Readonly<Record<string, string>> = { TYPE_CVSS_V2: "CVSS_V2", TYPE_CVSS_V3: "CVSS_V3", TYPE_CVSS_V4: "CVSS_V4" };
 
-/** Vectors only: OSV has no plain scores. */
+/** OSV has no plain scores. */
 const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
   const found = new Map<string, JsonObject>();
   for (const { type, score } of advisories.flatMap(({ severities }) => severities)) {
@@ -44,7 +44,6 @@ const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
 
 const osvAffected = (advisory: Published): JsonObject[] => {
   const { status, fixedVersions } = currentStatus(advisory);
-  // Without a range: the status expresses it.
   if (status === "not_affected") return [];
   const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
   return [
@@ -55,7 +54,7 @@ const osvAffected = (advisory: Published): JsonObject[] => {
   ];
 };
 
-/** Builds the record of one ID, which several artifacts may share. */
+/** Several artifacts may share the ID. */
 export const osvRecord = (advisories: readonly [Published, ...Published[]]): JsonObject => {
   const [first] = advisories;
   const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);

@@ -1,4 +1,4 @@
-// Our advisories by origin package, the source of documents on packages, with contradictions between them.
+// Our advisories by origin package, with contradictions between them.
 
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
@@ -9,16 +9,15 @@ import { ownPrivateOrigins, type Reader, readOwnPrivate } from "./reader.ts";
 
 export interface OwnPackage {
   readonly origin: string;
-  /** When anything about it was last published, changed or withdrawn on this server. */
+  /** The last publication, change or withdrawal on this server. */
   readonly changeTime: string;
   readonly advisories: readonly [Published, ...Published[]];
-  /** "" if all of it is public; otherwise an ID for the groups with private advisories on it, including withdrawn ones. */
+  /** "" if public; otherwise an ID for the groups with private advisories on it, withdrawn ones included. */
   readonly scope: string;
-  /** Advisories that contradict another one with the same ID on the same package. Readers would see only one of them. */
+  /** Advisories that contradict another one with the same ID on the same package. */
   readonly contradicted: ReadonlySet<Published>;
 }
 
-/** Returns the status and versions as a comparable text. */
 const verdictOf = (advisory: Published): string => {
   const { status, fixedVersions } = currentStatus(advisory);
   return JSON.stringify([status, fixedVersions]);
@@ -59,16 +58,13 @@ const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: re
   ];
 };
 
-/** Returns the packages with these names, given their public advisories. */
 const packagesOf = async (reader: Reader, origins: readonly string[], publicRows: ReadonlyMap<string, readonly AdvisoryRow[]>): Promise<OwnPackage[]> => {
   const changes = await findDocumentChanges(reader.read, origins);
   const privateRows = Map.groupBy(await readOwnPrivate(reader, origins), ({ origin }) => origin);
   return origins.flatMap((origin) => packageOf(origin, publicRows.get(origin) ?? [], privateRows.get(origin) ?? [], changes));
 };
 
-/**
- * Yields all packages by name, with a bounded number of advisories at a time: first those with public advisories, then the rest.
- */
+/** Yields all packages by name, in batches: first those with public advisories. */
 export async function* ownPackages(reader: Reader): AsyncGenerator<OwnPackage[]> {
   const seen = new Set<string>();
   for (let after = ""; ; ) {

@@ -23,7 +23,7 @@ export const whyNoOsvOf = (advisory: Published): string | undefined => {
   return whyNoOsv({ ...advisory, isPatchedOften });
 };
 
-/** Returns the OSV records of these rows by advisory ID. `rows` must contain all rows of each ID. */
+/** Returns OSV records by advisory ID. `rows` must contain all rows of each ID. */
 export const ownRecordsOf = async (reader: Reader, rows: readonly AdvisoryRow[]): Promise<Map<string, JsonObject>> => {
   const records = new Map<string, JsonObject>();
   const byNumber = Map.groupBy(await withSeverityRecords(reader, rows), ({ advisoryId }) => advisoryId);
@@ -32,6 +32,5 @@ export const ownRecordsOf = async (reader: Reader, rows: readonly AdvisoryRow[])
   return records;
 };
 
-/** Returns a stored document as an OSV record. */
 export const osvTextOf = ({ form, body }: { readonly form: string; readonly body: string }): string =>
   form === "osv" ? textOfStored(body) : JSON.stringify(osvValueOf(form, valueOfStored(body)));

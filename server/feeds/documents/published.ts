@@ -1,4 +1,4 @@
-// Chooses which document of an ID is published as a document of some kind, or says why none is. Pure.
+// Chooses the published document of an ID for each kind, or says why there is none. Pure.
 
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
@@ -6,18 +6,17 @@ import { isOpenLabel, labelReason } from "../csaf/labels.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 import { osvForms } from "./osv-value.ts";
 
-/** The choice for one ID and one kind of document. */
 export interface Published {
-  /** The chosen document; for a withdrawn record the last one; undefined if there is none. */
+  /** For a withdrawn record its last document; undefined if there is none. */
   readonly document: PublicDocument | undefined;
-  /** Why there is none; "" if there is one or if the ID does not belong to this kind. */
+  /** "" if there is a document, or if the ID does not belong to this kind. */
   readonly leftOut: string;
 }
 
-/** Formats that can be served as each kind, in order of preference: originals first, then conversions. */
+/** In order of preference: originals first, then conversions. */
 const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: osvForms, openvex: ["openvex"], csaf: ["csaf"], secdb: ["secdb"] };
 
-/** The format that is imported as our advisories. */
+/** Imported as our advisories. */
 const ownForm = "wolfi";
 
 const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic }: PublicDocument): string => {
@@ -28,7 +27,7 @@ const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
 
-/** Prefers a document that is still in its source, then the better format, then the later modification, then the first. */
+/** Prefers a document still in its source, then by format, then the latest. */
 const isBetter = (kind: DocumentKind, one: PublicDocument, other: PublicDocument): boolean => {
   const forms = formsOf[kind];
   if (one.told !== other.told) return one.told;
@@ -47,7 +46,7 @@ export const choosePublished = (kind: DocumentKind, documents: readonly PublicDo
   return { document: undefined, leftOut: [...new Set(reasons)].join("; ") };
 };
 
-/** Returns the document unless the record is withdrawn. For archives, queries by scanners and lists of current records. */
+/** Returns undefined if the record is withdrawn. For archives, queries and lists of current records. */
 export const choosePresent = (kind: DocumentKind, documents: readonly PublicDocument[]): PublicDocument | undefined => {
   const { document } = choosePublished(kind, documents);
   return document?.withdrawTime === undefined ? document : undefined;

@@ -1,5 +1,6 @@
-// A reader of published data: anonymous, with public records only, or authenticated, with private records of some groups as well.
-// Both use the same code, so that they are matched, chosen and written alike (docs/decisions/0036).
+// A reader of published data: anonymous, or with private records of some groups as well. Both share all code, so that records are
+// matched,
+// chosen and written alike (docs/decisions/0036).
 
 import {
   type AdvisoryRow,
@@ -65,61 +66,59 @@ export interface Reader {
   readonly privateRecords?: PrivateRecords | undefined;
 }
 
-/** Returns a reader of the records at and below these paths, none of which contains another. */
+/** None of the paths contains another. */
 export const openReader = async (read: Read, paths: readonly string[]): Promise<Reader> => ({ read, privateRecords: await findPrivateRecords(read, paths) });
 
-/** Returns the documents of this ID in all formats. */
 export const readDocumentsOf = async ({ read, privateRecords }: Reader, originId: string): Promise<PublicDocument[]> => {
   const found = await findPublicDocumentsOf(read, originId);
   if (!privateRecords) return found;
   return [...found, ...(await findPrivateDocumentsOfAll(read, privateRecords.feeds, [originId], limits.osvRecordsMax))];
 };
 
-/** Returns the documents of these IDs: up to `limit` public and `limit` private ones. */
+/** Returns up to `limit` public and `limit` private documents. */
 export const readDocumentsOfAll = async ({ read, privateRecords }: Reader, originIds: readonly string[], limit: number): Promise<PublicDocument[]> => {
   const found = await findPublicDocumentsOfAll(read, originIds, limit);
   if (!privateRecords) return found;
   return [...found, ...(await findPrivateDocumentsOfAll(read, privateRecords.feeds, originIds, limit))];
 };
 
-/** Sorts advisories that are not withdrawn first, as the statements do. */
+/** Withdrawn ones last. */
 const listedFirst = (rows: readonly AdvisoryRow[]): AdvisoryRow[] => [
   ...rows.filter(({ deleteTime }) => deleteTime === undefined),
   ...rows.filter(({ deleteTime }) => deleteTime !== undefined),
 ];
 
-/** Returns our advisories with this ID, withdrawn or not. */
+/** Withdrawn or not. */
 export const readOwnById = async ({ read, privateRecords }: Reader, advisoryId: string): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedById(read, advisoryId);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, [advisoryId], limits.osvRecordsMax))]);
 };
 
-/** Does the same for several IDs, up to `limit` public and `limit` private ones. */
+/** Up to `limit` public and `limit` private ones. */
 export const readOwnByIds = async ({ read, privateRecords }: Reader, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByIds(read, advisoryIds, limit);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, advisoryIds, limit))]);
 };
 
-/** Returns our advisories on packages of these names, up to `limit` public and `limit` private ones. */
+/** Up to `limit` public and `limit` private ones. */
 export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, names: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByArtifacts(read, names, limit);
   if (!privateRecords) return found;
   return [...found, ...(await findOwnPrivateByArtifacts(read, privateRecords.places, names, limit))];
 };
 
-/** Returns the kinds of artifacts that our advisories are about. */
+/** Returns the kinds of artifacts of our advisories. */
 export const readOwnArtifacts = async ({ read, privateRecords }: Reader): Promise<OwnArtifact[]> => {
   const found = await findOwnArtifacts(read);
   return privateRecords ? [...found, ...(await findOwnPrivateArtifacts(read, privateRecords.places))] : found;
 };
 
-/** Returns our private advisories on these origin packages, withdrawn or not. */
+/** Withdrawn or not. */
 export const readOwnPrivate = async ({ read, privateRecords }: Reader, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   privateRecords ? findOwnPrivateByOrigins(read, privateRecords.places, origins) : [];
 
-/** Reads names after `after`, in order. */
 type FindNames = (places: PrivateRecords["places"], after: string, limit: number) => Promise<string[]>;
 
 async function* privateNames({ privateRecords }: Reader, find: FindNames): AsyncGenerator<string[]> {
@@ -133,25 +132,23 @@ async function* privateNames({ privateRecords }: Reader, find: FindNames): Async
   }
 }
 
-/** Yields the IDs of our private advisories in order, a bounded number at a time. */
+/** Yields IDs in order, in batches. */
 export const ownPrivateNumbers = (reader: Reader): AsyncGenerator<string[]> =>
   privateNames(reader, (places, after, limit) => findOwnPrivateNumbers(reader.read, places, after, limit));
 
-/** Yields their origin packages in the same way. */
 export const ownPrivateOrigins = (reader: Reader): AsyncGenerator<string[]> =>
   privateNames(reader, (places, after, limit) => findOwnPrivateOrigins(reader.read, places, after, limit));
 
-/** Returns the OSV ecosystems that documents are about. */
 export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<string[]> => {
   const found = await findPublicEcosystems(read);
   return privateRecords ? [...found, ...(await findPrivateEcosystems(read, privateRecords.feeds))] : found;
 };
 
-/** Returns documents available as OSV, for the next IDs after `after`, all documents of each ID. */
+/** Returns documents available as OSV: all of the next IDs after `after`. */
 export const readArchivedDocuments = ({ read, privateRecords }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit) : findArchivedDocuments(read, ecosystem, after, limit);
 
-/** Returns them with the last modified first. */
+/** The last modified first. */
 export const readModifiedDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -160,7 +157,7 @@ export const readModifiedDocuments = (
 ): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit) : findModifiedDocuments(read, ecosystem, behind, limit);
 
-/** Returns documents available as OSV that were removed from their source, the last withdrawn first. */
+/** Removed from their source, the last withdrawn first. */
 export const readWithdrawnDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -171,38 +168,35 @@ export const readWithdrawnDocuments = (
     ? findReadableWithdrawnDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
     : findWithdrawnDocuments(read, ecosystem, behind, limit);
 
-/** Returns documents by ID, after `after`. With `since`, only for IDs that changed after that time. */
+/** By ID. With `since`, only IDs with changes after that time. */
 export const readDocuments = ({ read, privateRecords }: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocuments(read, privateRecords.feeds, since, after, limit) : findPublicDocuments(read, since, after, limit);
 
-/** Returns documents of a format by ID, after `after`. */
+/** By ID. */
 export const readDocumentsOfForm = ({ read, privateRecords }: Reader, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocumentsOfForm(read, privateRecords.feeds, form, after, limit) : findPublicDocumentsOfForm(read, form, after, limit);
 
 /** Reads a page after (since, after). */
 export type ReadChanges<Changed> = (since: string, after: string, limit: number) => Promise<Changed[]>;
 
-/** Reads changes of our advisories in order: one function for public advisories and one for private ones. */
+/** One function for public advisories, one for private ones. */
 export const changesOfAdvisories = ({ read, privateRecords }: Reader): ReadChanges<ChangedAdvisory>[] => [
   (since, after, limit) => findChangedAdvisories(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateAdvisories(read, privateRecords.places, since, after, limit)] : []),
 ];
 
-/** The same for documents about packages. */
 export const changesOfDocuments = ({ read, privateRecords }: Reader): [ReadChanges<ChangedDocument>, ...ReadChanges<ChangedDocument>[]] => [
   (since, after, limit) => findChangedDocuments(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateDocuments(read, privateRecords.places, since, after, limit)] : []),
 ];
 
-/** A package with private advisories, as one reader sees it. */
+/** A package with private advisories, withdrawn or not. */
 interface PrivateHistory {
-  /** Withdrawn or not. */
   readonly advisories: readonly AdvisoryRow[];
-  /** Groups of the private advisories. */
   readonly groups: readonly string[];
 }
 
-/** Returns undefined if the reader sees no private advisory on the package, or if all of them are withdrawn. */
+/** Returns undefined if the reader sees no private advisory, or if all are withdrawn. */
 export const readOwnPrivateHistory = async (reader: Reader, origin: string): Promise<PrivateHistory | undefined> => {
   const rows = await readOwnPrivate(reader, [origin]);
   if (rows.length === 0) return undefined;
@@ -211,7 +205,7 @@ export const readOwnPrivateHistory = async (reader: Reader, origin: string): Pro
   return { advisories, groups: rows.map(({ uid }) => parentOf(uid)) };
 };
 
-/** Returns packages with a private advisory, the last changed first. `year` filters by first release. */
+/** The last changed first. `year` filters by first release. */
 export const readOwnPrivateDocuments = async (
   { read, privateRecords }: Reader,
   year: string,
@@ -221,7 +215,7 @@ export const readOwnPrivateDocuments = async (
 
 const labelReasons = closedLabels.map(labelReason);
 
-/** Returns third-party CSAF documents in a directory with a label, the last released first. */
+/** The last released first. */
 export const readCsafDocuments = (
   { read, privateRecords }: Reader,
   which: { readonly folder: string; readonly label: string; readonly year: string },
@@ -232,7 +226,7 @@ export const readCsafDocuments = (
     ? findReadableCsafDocuments(read, { feeds: privateRecords.feeds, reasons: labelReasons }, which, behind, limit)
     : findCsafDocuments(read, which, behind, limit);
 
-/** Returns documents with one of these file names, the first imported first. */
+/** The first imported first. */
 export const readCsafDocumentsNamed = (
   { read, privateRecords }: Reader,
   folder: string,
@@ -243,6 +237,5 @@ export const readCsafDocumentsNamed = (
     ? findReadableCsafDocumentsNamed(read, { feeds: privateRecords.feeds, reasons: labelReasons }, folder, fileNames, limit)
     : findCsafDocumentsNamed(read, folder, fileNames, limit);
 
-/** Returns the issuers of the documents that the reader may see. */
 export const readCsafIssuers = ({ read, privateRecords }: Reader, limit: number): Promise<CsafIssuer[]> =>
   privateRecords ? findReadableCsafIssuers(read, { feeds: privateRecords.feeds, reasons: labelReasons }, limit) : findCsafIssuers(read, "", limit);

@@ -1,11 +1,11 @@
-// Converts a RustSec record to an OSV record with the same ID: every version gets the same verdict (base/versions), and the other
-// fields match RustSec's OSV export. Throws UnsaidError with the reason if OSV cannot express it. Pure.
+// Converts a RustSec record to an OSV record with the same ID and verdicts (base/versions), like RustSec's OSV export. Throws
+// UnsaidError
+// with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { rustsecAffectedEvents } from "#base/versions/cargo-requirement.ts";
 
-/** OSV cannot express the document; the message says why. */
 export class UnsaidError extends Error {}
 
 /** RustSec has dates only, in either TOML form. */
@@ -34,7 +34,7 @@ const present = (members: { readonly [key: string]: Json | undefined }): JsonObj
 
 export const rustsecOsvRecord = (document: JsonObject): JsonObject => {
   const advisory = part(document, "advisory");
-  // In the oldest files, versions and texts are members of the advisory.
+  // In the oldest files, these are members of the advisory.
   const [patched, unaffected] =
     document.versions === undefined
       ? [texts(advisory, "patched_versions"), texts(advisory, "unaffected_versions")]
@@ -55,7 +55,7 @@ export const rustsecOsvRecord = (document: JsonObject): JsonObject => {
   return present({
     schema_version: "1.7.0",
     id: text(advisory, "id"),
-    // RustSec has no modification time. The value is never later than in its OSV export.
+    // RustSec has no modification time. Never later than in its OSV export.
     modified: withdrawn !== undefined && withdrawn > published ? withdrawn : published,
     published,
     withdrawn,

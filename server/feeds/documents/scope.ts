@@ -1,9 +1,9 @@
-// An ID for the groups with private advisories in a document. Readers of different groups get different documents on one package,
-// which must not pass for versions of each other or of the public one. Pure.
+// An ID for the groups with private advisories in a document; "" if it is public. Readers of different groups get different
+// documents on
+// one package, which must not pass for versions of each other. Pure.
 
 import { createHash } from "node:crypto";
 
-/** Accepts group uids in any order. Returns "" for none: the document is public. */
 export const scopeOf = (groups: readonly string[]): string =>
   groups.length === 0
     ? ""

@@ -1,18 +1,19 @@
-// Builds a secdb entry from our advisories on an origin package: the fixes by version. Advisories that a secdb cannot express are
-// omitted, because readers treat every version not below a listed one as safe. Pure.
+// Builds a secdb entry: the fixes on an origin package by version. Advisories that a secdb cannot express are omitted, because
+// readers
+// treat every version not below a listed one as safe. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { isApkVersion } from "#base/versions/apk.ts";
 import { currentStatus, distributionOf, type Published, vulnerabilityNumbers } from "./advisory.ts";
 import { contradiction, type OwnPackage } from "./own-packages.ts";
 
-/** Returns the distribution that an advisory belongs to; "" if it is in no secdb. */
+/** "" if no secdb covers the artifact. */
 export const secdbDistribution = (advisory: Pick<Published, "artifactType" | "namespace" | "author">): string => {
   const name = distributionOf(advisory).toLowerCase();
   return advisory.artifactType === "apk" && /^[a-z0-9][a-z0-9._-]*$/.test(name) ? name : "";
 };
 
-/** Returns the CVEs, else other aliases, else our ID. One reader supports CVEs only. */
+/** CVEs, else other aliases, else our ID. One reader supports CVEs only. */
 const secdbNames = (advisory: Published): string[] => {
   const numbers = vulnerabilityNumbers(advisory);
   const cves = numbers.filter((number) => number.startsWith("CVE-"));
@@ -21,14 +22,13 @@ const secdbNames = (advisory: Published): string[] => {
   return others.length > 0 ? others : numbers;
 };
 
-/** Returns the first version without the vulnerability; "0" if no version ever had it; undefined if it is open. */
+/** "0" if no version was ever affected; undefined if it is open. */
 const fixedFrom = (advisory: Published): string | undefined => {
   const { status, fixedVersions } = currentStatus(advisory);
   if (status === "not_affected") return "0";
   return status === "fixed" ? fixedVersions[0] : undefined;
 };
 
-/** Returns why a secdb cannot express this advisory; undefined if it can. */
 export const whyNoSecdb = (advisory: Published, { origin, contradicted }: OwnPackage): string | undefined => {
   if (secdbDistribution(advisory) === "") return "a secdb has packages of apk distributions alone";
   if (advisory.artifactName !== origin) return "a secdb names origin packages, and this is about one that is built from it";
@@ -37,12 +37,11 @@ export const whyNoSecdb = (advisory: Published, { origin, contradicted }: OwnPac
   const version = advisory.approved.length === 0 ? undefined : fixedFrom(advisory);
   if (version === undefined) return "a secdb contains only fixes, and this is still open";
   if (currentStatus(advisory).fixedVersions.length > 1) return "it names several patched versions, but not the affected versions between them";
-  // Commit hashes ("1.2~abc") came with apk 3; readers' libraries order versions as apk 2 does.
+  // Commit hashes ("1.2~abc") came with apk 3; readers implement apk 2's order.
   if (!isApkVersion(version) || version.includes("~")) return "its fixed version is none that readers know, and they would take every version for fixed";
   return secdbNames(advisory).some((name) => /\s/.test(name)) ? "a blank is in its number, and readers would take it for two" : undefined;
 };
 
-/** Builds the entry of one package; undefined if it has no expressible advisory. */
 export const secdbPackage = (found: OwnPackage, distribution: string): JsonObject | undefined => {
   const fixes = new Map<string, Set<string>>();
   for (const advisory of found.advisories) {

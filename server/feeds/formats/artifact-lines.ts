@@ -17,7 +17,7 @@ const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new 
   ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
 ]);
 
-/** Builds a version: its time is that of its first file, its size the sum of all files. */
+/** The time of the first file, and the size of all. */
 export const libraryVersion = (
   version: string,
   files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[],
@@ -50,7 +50,6 @@ const lineVersion = (field: Field): LibraryVersionRecord => {
   };
 };
 
-/** Removes duplicate versions. */
 export const distinctVersions = (versions: readonly LibraryVersionRecord[]): LibraryVersionRecord[] => [
   ...new Map(versions.map((version) => [version.version, version])).values(),
 ];

@@ -1,5 +1,4 @@
-// CSAF 2 documents: the product status for each vulnerability and package. Red Hat's documents list a package once for each
-// stream; these become one advisory with an event for each version.
+// CSAF 2 documents. Red Hat's list a package once for each stream; these become one advisory with an event for each version.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -19,7 +18,6 @@ const productOfName = (name: string): Product => {
   return { artifactName, artifactType: "rpm", artifactArchitecture, namespace: "", version };
 };
 
-/** Returns the products of the tree by ID. */
 const productsOf = (tree: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
   const add = (product: Field): void => {
@@ -43,7 +41,7 @@ const productsOf = (tree: Field): Map<string, Product> => {
   return found;
 };
 
-/** Returns the entry about a product. An entry that lists no products is about all of them. */
+/** An entry without products is about all of them. */
 const entryAbout = (entries: readonly Field[], product: string): Field | undefined =>
   entries.find((entry) => {
     const products = isObject(entry.value) ? entry.value.product_ids : undefined;
@@ -55,7 +53,7 @@ interface ProductVersion {
   readonly version: string;
 }
 
-/** Returns event readers by status. The lists of remarks are shared by all products, so they are read once. */
+/** Lists of remarks are shared by all products, so they are read once. */
 const statusReaders = (vulnerability: Field): ReadonlyMap<string, (product: ProductVersion) => AdvisoryEventData> => {
   const flags = vulnerability.at("flags").list();
   const impacts = vulnerability
@@ -88,7 +86,6 @@ const statusReaders = (vulnerability: Field): ReadonlyMap<string, (product: Prod
   ]);
 };
 
-/** An advisory under construction. */
 type AdvisoryDraft = AdvisoryRecord & { readonly events: AdvisoryEventRecord[] };
 
 interface DocumentFacts {
@@ -106,7 +103,7 @@ const newAdvisory = (
   const { artifactName, artifactType, artifactArchitecture, namespace } = product;
   return {
     kind: "advisory",
-    // An ID with blanks is joined by a separator that no part contains, so that keys are unambiguous.
+    // Blanks in the ID: join with a separator that no part contains.
     key: [number, id, artifactType, namespace, artifactName, artifactArchitecture].join(/\s/.test(number) ? "\n" : " "),
     advisoryId: number,
     author,
@@ -138,7 +135,7 @@ const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field
       const record = found.get(empty.key) ?? empty;
       found.set(empty.key, record);
       const data = eventData({ product: id, version: product.version });
-      // Equal statuses of several streams become one event.
+      // Equal statuses of streams become one event.
       const content = `${record.key} ${JSON.stringify(data)}`;
       if (!written.has(content)) record.events.push({ time: document.time, data });
       written.add(content);
@@ -147,7 +144,7 @@ const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field
   return [...found.values()];
 };
 
-/** Reports the first affected product that cannot be matched by version. */
+/** Reports the first affected product without a version to match. */
 const leaveUnjudged = (vulnerabilities: Field, judged: ReadonlySet<string>, { leaveUnmatched }: ReadOptions): void => {
   for (const vulnerability of vulnerabilities.list()) {
     const status = vulnerability.at("product_status");

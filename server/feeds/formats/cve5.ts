@@ -1,4 +1,4 @@
-// CVE records, JSON 5.x. Title, description, references and metrics are taken from the CNA first, then from ADPs.
+// CVE records, JSON 5.x. The CNA takes precedence over ADPs.
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";

@@ -1,5 +1,4 @@
-// CycloneDX VEX: vulnerabilities of components. Justifications without a counterpart in the contract go into the note. Without an
-// analysis there is no status.
+// CycloneDX VEX. Justifications unknown to the contract go into the note. Without an analysis there is no status.
 
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType } from "../record.ts";
 import { timestamp } from "#base/time.ts";
@@ -20,7 +19,7 @@ const notAffectedBy = (justification: string, detail: string): AdvisoryEventData
   return { falsePositiveDetermination: { type: type ?? "TYPE_UNSPECIFIED", ...(note === "" ? {} : { note }) } };
 };
 
-/** Returns the only version marked unaffected; "" if there are several, or a range. */
+/** "" if there are several, or a range. */
 const unaffectedVersion = (affects: Field): string => {
   const versions = affects
     .at("versions")
@@ -30,7 +29,6 @@ const unaffectedVersion = (affects: Field): string => {
   return versions.length === 1 ? (versions[0] ?? "") : "";
 };
 
-/** Returns the event for a component's analysis; undefined if there is none. */
 const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData | undefined => {
   const analysis = vulnerability.at("analysis");
   if (analysis.missing) return undefined;
@@ -60,7 +58,6 @@ const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData |
   }
 };
 
-/** Returns components by bom-ref, including nested ones. */
 const productsByRef = (document: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
   const add = (component: Field): void => {
@@ -86,7 +83,7 @@ const decodeRef = (text: string): string => {
   }
 };
 
-/** Resolves a component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
+/** Of this document or another: "urn:cdx:UUID/VERSION#ref". */
 const productOfRef = (products: ReadonlyMap<string, Product>, ref: string): Product => {
   const [, elsewhere] = /^urn:cdx:[^#]+#(.+)$/.exec(ref) ?? [];
   return products.get(ref) ?? productOf(elsewhere === undefined ? ref : decodeRef(elsewhere));
@@ -101,7 +98,6 @@ const eventTime = (document: Field, vulnerability: Field): string => {
     vulnerability.at("published"),
     document.at("metadata").at("timestamp"),
   ];
-  // A document without a time counts as the oldest.
   return timestamp(times.map((each) => each.time()).find((each) => each !== undefined) ?? 0);
 };
 

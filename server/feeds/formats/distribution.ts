@@ -1,10 +1,9 @@
-// Linux distributions in OSV: the distribution and release of a package URL, and the ecosystem names that cover the release.
-// Queries
-// by package URL and image matching share these rules, so that both return the same verdict. Pure.
+// Linux distributions in OSV: the release of a package URL, and the ecosystem names that cover it. Queries by package URL and
+// image
+// matching share these rules, so that both return the same verdict. Pure.
 
-/** The distribution release of an installed package. */
 export interface Distribution {
-  /** The OSV ecosystem without a release, such as "Rocky Linux"; "" if the distribution is unknown. */
+  /** The OSV ecosystem, such as "Rocky Linux"; "" if unknown. */
   readonly family: string;
   /** Such as "12", "22.04", "3.18.4", "15.5" (SUSE 15 SP5) or "tumbleweed"; "" if unknown. */
   readonly release: string;
@@ -12,7 +11,8 @@ export interface Distribution {
 
 /**
  * OSV ecosystems by type and namespace of a package URL, or by the ID of `os-release`, which syft and trivy write into `distro`.
- * Amazon Linux and Oracle Linux are not in OSV's schema, but records that name them are matched.
+ * Amazon
+ * Linux and Oracle Linux are not in OSV's schema, but have records.
  */
 const families: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -58,13 +58,11 @@ const families: ReadonlyMap<string, string> = new Map(
 
 const familyNames: ReadonlySet<string> = new Set(families.values());
 
-/** Returns true if the OSV ecosystem is a distribution. */
 export const isDistribution = (ecosystem: string): boolean => familyNames.has(ecosystem);
 
-/** Returns true for package URL types of distribution packages. */
 export const isDistributionType = (type: string): boolean => type === "apk" || type === "deb" || type === "rpm";
 
-/** Releases by code name (https://wiki.debian.org/DebianReleases, https://wiki.ubuntu.com/Releases). */
+/** https://wiki.debian.org/DebianReleases, https://wiki.ubuntu.com/Releases */
 const codeNames: ReadonlyMap<string, string> = new Map(
   Object.entries({
     jessie: "8",
@@ -87,7 +85,7 @@ const codeNames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Returns "15.5" for "sles-15-sp5", "15 sp5" and "15sp5"; undefined if there is no service pack. */
+/** "15.5" for "sles-15-sp5", "15 sp5" and "15sp5". */
 const servicePackIn = (words: readonly string[]): string | undefined => {
   const last = words.at(-1) ?? "";
   const [, pack] = /^sp(\d+)$/.exec(last) ?? [];
@@ -96,10 +94,7 @@ const servicePackIn = (words: readonly string[]): string | undefined => {
   return ownPack === undefined ? undefined : `${major}.${ownPack}`;
 };
 
-/**
- * Returns the release in a `distro` qualifier, such as "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102";
- * "" if there is none.
- */
+/** From "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102"; "" if there is none. */
 const releaseIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   if (words.includes("tumbleweed") || distro.toLowerCase().includes(".tumbleweed")) return "tumbleweed";
@@ -108,45 +103,44 @@ const releaseIn = (distro: string): string => {
   return servicePackIn(words) ?? numbers ?? codeNames.get(last) ?? "";
 };
 
-/** Returns the ID in a `distro` qualifier: "opensuse-leap" for "opensuse-leap-15.5". */
+/** "opensuse-leap" for "opensuse-leap-15.5". */
 const idIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   const release = words.findIndex((word) => /^v?\d/.test(word));
   return words.slice(0, release < 0 ? words.length : release).join("-");
 };
 
-/** Returns the distribution of a package URL, by namespace or else by `distro` qualifier. */
 export const distributionOf = (type: string, namespace: string, distro: string): Distribution => {
   const family = families.get(`${type} ${namespace.toLowerCase()}`) ?? families.get(`${type} ${idIn(distro)}`) ?? "";
-  // Wolfi, Chainguard and MinimOS are rolling: the date in their os-release is not a release.
+  // Rolling: the date in their os-release is not a release.
   const isRolling = family === "Wolfi" || family === "Chainguard" || family === "MinimOS";
   return { family, release: isRolling ? "" : releaseIn(distro) };
 };
 
 const isOfRelease = (named: string, release: string): boolean => named !== "" && (named === release || release.startsWith(`${named}.`));
 
-/** Covers `Ubuntu:22.04`, `Ubuntu:22.04:LTS` and `Ubuntu:Pro:22.04:LTS`. FIPS and other Pro builds are different packages. */
+/** `Ubuntu:22.04`, `Ubuntu:22.04:LTS` and `Ubuntu:Pro:22.04:LTS`. FIPS and other Pro builds are different packages. */
 const coversUbuntu = ([first = "", second = ""]: readonly string[], release: string): boolean => (first === "Pro" ? second : first) === release;
 
 /**
- * Red Hat uses CPE names: `enterprise_linux:9::appstream`, `rhel_eus:9.2::baseos`. Other products, such as `openshift:4.14::el9`,
- * are not releases of the system.
+ * CPE names: `enterprise_linux:9::appstream`, `rhel_eus:9.2::baseos`. Other products, such as `openshift:4.14::el9`, are not
+ * releases.
  */
 const coversRedHat = ([product = "", version = ""]: readonly string[], release: string): boolean =>
   /^(?:enterprise_linux|rhel_(?:eus|aus|tus|e4s|els|eus_long_life|extras_rt))$/.test(product) && isOfRelease(version, release);
 
-/** Covers `Linux Enterprise Server 15 SP5`, `Linux Enterprise Module for Basesystem 15 SP5`, `Linux Enterprise Micro 5.3`. */
+/** `Linux Enterprise Server 15 SP5`, `Linux Enterprise Module for Basesystem 15 SP5`, `Linux Enterprise Micro 5.3`. */
 const coversSuse = ([product = ""]: readonly string[], release: string): boolean => {
   if (!/^(?:Linux Enterprise|Package Hub) /.test(product)) return false;
   const words = product.split(" ").map((word) => word.split("-", 1)[0] ?? "");
   const at = words.findLastIndex((word) => /^\d/.test(word));
   const [, pack] = /^SP(\d+)$/.exec(words[at + 1] ?? "") ?? [];
   const named = [words[at] ?? "", ...(pack === undefined ? [] : [pack])].join(".");
-  // Modules of SUSE Linux Enterprise 12 apply to all its service packs.
+  // Modules of SUSE 12 apply to all service packs.
   return named === release || `${named}.0` === release || (/ Module /.test(product) && pack === undefined && isOfRelease(named, release));
 };
 
-/** Covers `Leap 15.5` and `Tumbleweed`. */
+/** `Leap 15.5`, `Tumbleweed`. */
 const coversOpenSuse = ([product = ""]: readonly string[], release: string): boolean => product.toLowerCase().replace(/^leap /, "") === release;
 
 const covers: ReadonlyMap<string, (suffixes: readonly string[], release: string) => boolean> = new Map([
@@ -157,8 +151,8 @@ const covers: ReadonlyMap<string, (suffixes: readonly string[], release: string)
 ]);
 
 /**
- * Returns true if records of this ecosystem apply to packages of the release. An ecosystem without a suffix applies to all
- * releases; one with a suffix never applies to an unknown release.
+ * Returns true if the ecosystem's records apply to the release. Without a suffix they apply to all; with one never to an unknown
+ * release.
  */
 export const coversRelease = (ecosystem: string, { family, release }: Distribution): boolean => {
   const [name = "", ...suffixes] = ecosystem.split(":");

@@ -1,6 +1,4 @@
-// The interface of a format: its name, how it is recognized, and how its documents become records. Pure. Invalid values are
-// refused
-// with their path (field.ts).
+// The interface of a format. Pure. Invalid values are refused with their path (field.ts).
 
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -16,17 +14,16 @@ export interface ReadOptions {
   readonly kind: FeedKind;
   /** Overrides the author (--author). */
   readonly author: string | undefined;
-  /** Called with the reason if a document's ranges are unreadable: it is stored, but yields no advisories. */
+  /** Called if ranges are unreadable: the document is stored, but yields no advisories. */
   readonly leaveUnmatched?: (reason: FieldError) => void;
 }
 
-/** A document's metadata. */
 export interface Origin {
-  /** Its ID in its own format; "" if it has none. */
+  /** In its own format; "" if it has none. */
   readonly id: string;
-  /** RFC 3339; "" if the document as a whole has no time. */
+  /** RFC 3339; "" if unknown. */
   readonly modifyTime: string;
-  /** The license it states; "" if none. */
+  /** "" if none is stated. */
   readonly license: string;
 }
 
@@ -38,15 +35,14 @@ export const originOf = (id: string, modifyTime?: Field, license = ""): Origin =
 
 export interface Format {
   readonly name: string;
-  /** The name of a file of this format in messages. */
   readonly title: string;
   readonly kinds: readonly FeedKind[];
-  /** Returns true for documents of this format, by features that no other format has. */
+  /** Tests for features that no other format has. */
   readonly matches: (document: JsonObject) => boolean;
-  /** Set if documents of this format are stored with their records. */
+  /** Set if documents are stored with their records. */
   readonly origin?: (document: Field) => Origin;
-  /** Splits a page into its documents, each with its own ID. */
+  /** Splits a page into documents with their own IDs. */
   readonly entries?: (document: JsonObject) => readonly JsonObject[];
-  /** Returns the records of a document; none if it has no records of this kind. */
+  /** Returns no records if the document has none of this kind. */
   readonly read: (document: Field, options: ReadOptions) => FeedRecord[];
 }

@@ -1,6 +1,4 @@
-// Advisories of GitHub's REST API (GET /advisories). As advisories, each package becomes one, with its patched version as event.
-// A
-// range without a patch only means that it is affected.
+// GitHub's REST API (GET /advisories). Each package becomes one advisory. A range without a patch only means affected.
 
 import { timestamp } from "#base/time.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
@@ -9,7 +7,6 @@ import type { Field } from "../field.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { distinctReferences, distinctSeverities, severityOfVector, timeMember } from "./reference.ts";
 
-/** Package URL types by GitHub's ecosystem names. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["actions", "githubactions"],
   ["composer", "composer"],
@@ -60,7 +57,7 @@ const githubVulnerability = (document: Field, id: string, aliases: readonly stri
   ...timeMember("withdrawnTime", document.at("withdrawn_at")),
 });
 
-/** Returns the first patched version, which is a text, or an object in an older form. */
+/** A text, or an object in an older form. */
 const patchedVersion = (vulnerability: Field): string => {
   const patched = vulnerability.at("first_patched_version");
   if (patched.missing) return "";
@@ -70,7 +67,7 @@ const patchedVersion = (vulnerability: Field): string => {
 const patchedData = (ranges: readonly Field[]): AdvisoryEventData => {
   const versions = [...new Set(ranges.map(patchedVersion).filter((version) => version !== ""))];
   const [only] = versions;
-  // The package is not fixed while a range has no patch.
+  // Not fixed while a range has no patch.
   if (only === undefined || ranges.some((range) => patchedVersion(range) === "")) return { truePositiveDetermination: {} };
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
@@ -109,7 +106,7 @@ export const github: Format = {
   read: (document, options) => {
     const id = document.at("ghsa_id").id();
     const aliases = aliasesOf(document, id);
-    // Both are read, so that an error in either refuses the document.
+    // An error in either refuses the document.
     const vulnerability = githubVulnerability(document, id, aliases);
     const advisories = githubAdvisories(document, id, aliases, options);
     return options.kind === "vulnerabilities" ? [vulnerability] : advisories;

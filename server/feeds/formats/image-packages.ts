@@ -1,4 +1,4 @@
-// Packages of images: one image per line as locked by apko, with the exact packages for each architecture:
+// Packages of images, one image per line as locked by apko:
 //
 //   {"image": "bash", "repo": "public/bash", "tags": ["latest"], "configs": {"amd64": {"packages": ["bash=5.3-r12"]}}}
 //
@@ -9,7 +9,6 @@ import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { packageLabel, readPurlParts, versionOf } from "./purl.ts";
 
-/** The name is the package URL without version, as for packages of SBOMs. */
 const readPackageUrl = (field: Field): ImagePackagesRecord["packages"][number] => {
   const purl = readPurlParts(field.required());
   if (!purl || purl.version === "") return field.refuse("must be a package URL with a version, such as pkg:pypi/django@4.2");

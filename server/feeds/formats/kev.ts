@@ -1,4 +1,4 @@
-// CISA's catalog of known exploited vulnerabilities: facts about vulnerabilities, not records of them.
+// CISA's catalog of known exploited vulnerabilities. Facts, not records.
 
 import { isObject } from "#base/json.ts";
 import type { KnownExploitRecord } from "../record.ts";
@@ -8,7 +8,6 @@ import { cveForm } from "./reference.ts";
 
 const dayForm = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Returns a valid date; "" if missing. */
 const dayOf = (field: Field): string => {
   const day = field.name();
   if (day !== "" && (!dayForm.test(day) || field.time() === undefined)) return field.refuse("must be a day such as 2026-01-31");

@@ -1,5 +1,4 @@
-// Release and end dates of a product's versions in the format of endoflife.date: YAML front matter in Markdown, one product per
-// file.
+// A product's release and end dates in the format of endoflife.date: YAML front matter, one product per file.
 //
 //   permalink: /nodejs
 //   alternate_urls: [/node]
@@ -7,8 +6,8 @@
 //   releases:
 //     - {releaseCycle: "18", releaseDate: 2022-04-19, lts: 2022-10-25, eol: 2025-04-30, latest: "18.20.8"}
 //
-// An operator's file uses `product` and `names` instead of the first three. It may set the months of maintenance after the end
-// (`gracePeriodMonths`) and mark a release that can no longer be built (`eolBroken`).
+// An operator's file has `product` and `names` instead of the first three, optionally months of maintenance after the end
+// (`gracePeriodMonths`), and releases that can no longer be built (`eolBroken`).
 
 import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";
@@ -17,7 +16,7 @@ import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { readPurl } from "./purl.ts";
 
-/** The grace period of the public platform. */
+/** As on the public platform. */
 const defaultGraceMonths = 6;
 
 const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && readTimestamp(`${text}T00:00:00Z`) !== undefined;
@@ -27,7 +26,7 @@ const readDay = (field: Field): string => {
   return isDay(day) ? day : field.refuse("must be a day such as 2026-04-30");
 };
 
-/** Returns a date, "true" for yes without a date, and "" for no or missing. YAML scalars arrive as texts. */
+/** Returns a date, "true" for yes without a date, or "". */
 const readDayOrFlag = (field: Field): string => {
   if (field.missing || field.value === false) return "";
   if (field.value === true) return "true";
@@ -59,7 +58,6 @@ const readReleases = (document: Field): LifecycleRelease[] => {
   });
 };
 
-/** Returns "nodejs" for "/nodejs". */
 const nameOfPath = (field: Field): string => {
   const name = field
     .id()
@@ -69,7 +67,7 @@ const nameOfPath = (field: Field): string => {
   return name === "" ? field.refuse("must be a name") : name;
 };
 
-/** Types in which the last part of the name identifies the product. Library ecosystems also need the scope. */
+/** Elsewhere the last part of the name does not identify the product. */
 const namingTypes = new Set(["docker", "oci", "generic", "apk", "deb", "rpm"]);
 
 const namesOfIdentifier = (identifier: Field): string[] => {

@@ -1,6 +1,4 @@
-// CVEs of the NVD: API 2.0 and the yearly files. Its CPE names and bounds are not package versions, so they are not read; the
-// stored
-// document keeps them.
+// CVEs of the NVD: API 2.0 and yearly files. Its CPE bounds are not package versions, so they are not read.
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
@@ -26,7 +24,7 @@ const nvdSeverities = (metrics: Field): SeverityRecord[] =>
       }),
   );
 
-/** Reference types by NVD tag; the first match counts. */
+/** By tag; the first match counts. */
 const nvdTags: readonly (readonly [tag: string, type: ReferenceRecord["type"]])[] = [
   ["Patch", "TYPE_FIX"],
   ["Exploit", "TYPE_EVIDENCE"],

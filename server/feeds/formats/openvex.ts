@@ -1,5 +1,4 @@
-// OpenVEX documents, 0.0.1 and 0.2.0. Each pair of product and vulnerability becomes one advisory, and its statements become
-// events.
+// OpenVEX documents, 0.0.1 and 0.2.0. Each pair of product and vulnerability becomes an advisory, with its statements as events.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -10,7 +9,6 @@ import { isPackageName } from "../judge-statements.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
-/** Returns the name of a product or subcomponent: the text itself, its package URL, or its @id. */
 const readComponentName = (component: Field): string => {
   if (typeof component.value === "string") return component.required();
   const identifiers = component.object().at("identifiers");
@@ -27,7 +25,7 @@ interface Subject {
   readonly part: string;
 }
 
-/** Returns products with subcomponents. In 0.0.1 the subcomponents are listed next to the products. */
+/** In 0.0.1 subcomponents are siblings of products. */
 const statementSubjects = (statement: Field): Subject[] =>
   statement
     .at("products")
@@ -72,7 +70,6 @@ const readVulnerability = (field: Field): Vulnerability => {
 const isOpenVex = (document: JsonObject): boolean =>
   (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document);
 
-/** Matches an in-toto statement that contains an OpenVEX document. */
 const isAttestation = (document: Json | undefined): boolean =>
   isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
 
@@ -99,7 +96,7 @@ export const openvex: Format = {
     for (const statement of document.at("statements").entries()) {
       const { id, aliases } = readVulnerability(statement.at("vulnerability"));
       const time = eventTime(document, statement);
-      // Read before the products, so that an unknown status always refuses the document.
+      // An unknown status always refuses the document.
       statementEventData(statement, "");
       for (const { product, part } of statementSubjects(statement)) {
         if (!isPackageName(product)) {
@@ -107,7 +104,7 @@ export const openvex: Format = {
         }
         const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
         const component = part === "" ? undefined : productOf(part);
-        // The version is not part of the key: all versions of a package share one advisory.
+        // All versions of a package share one advisory.
         const key = [number, id, artifact.artifactType, namespace, artifact.artifactName, artifactArchitecture, component?.artifactName ?? ""].join(" ");
         const known = found.get(key) ?? {
           kind: "advisory" as const,

@@ -1,5 +1,4 @@
-// OSV records, schema 1.x (JSON or YAML), as published by Go, PyPA, GitHub and many others. As advisories, each affected package
-// becomes one, with its fixed versions as event.
+// OSV records, schema 1.x (JSON or YAML): Go, PyPA, GitHub and many others. Each affected package becomes an advisory.
 
 import { timestamp } from "#base/time.ts";
 import { packageNameKeyOfType } from "#base/versions/package-name.ts";
@@ -39,7 +38,6 @@ const osvVulnerability = (document: Field, id: string): VulnerabilityRecord => (
   ...timeMember("withdrawnTime", document.at("withdrawn")),
 });
 
-/** Package URL types by OSV ecosystem. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["alpine", "apk"],
   ["chainguard", "apk"],
@@ -75,10 +73,10 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["github actions", "githubactions"],
 ]);
 
-/** Returns the package URL type of an ecosystem without suffix; an unknown ecosystem is its type. */
+/** An unknown ecosystem is its own type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
-/** Returns the event for the ranges of one package. Commit ranges have no versions. */
+/** Commit ranges have no versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")
@@ -98,17 +96,14 @@ const fixEventData = (affected: Field): AdvisoryEventData => {
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-/** Values shared by all advisories of a document. */
 interface SharedFacts {
   readonly id: string;
   readonly aliases: readonly string[];
   readonly severalOf: boolean;
-  /** The first publication. */
   readonly time: string;
   readonly withdrawn: Pick<AdvisoryRecord, "withdrawnTime">;
 }
 
-/** A record without a time counts as the oldest. */
 const firstTimeOf = (document: Field): string =>
   timestamp([document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0) ?? 0);
 
@@ -136,7 +131,7 @@ const osvAdvisory = (affected: Field, { id, aliases, severalOf, time, withdrawn 
 const rangeTypes = new Set(["SEMVER", "ECOSYSTEM", "GIT"]);
 const eventKeys = new Set(["introduced", "fixed", "last_affected", "limit"]);
 
-/** Requires ranges and version lists that follow the schema, so that they can be matched. */
+/** Ranges and versions must follow the schema to be matched. */
 const requireRanges = (affected: Field): void => {
   for (const range of affected.at("ranges").list()) {
     const type = range.object().at("type");
@@ -151,7 +146,7 @@ const requireRanges = (affected: Field): void => {
   affected.at("versions").requireNames();
 };
 
-/** Returns true if the ranges of all packages are readable; otherwise reports the first error. */
+/** Reports the first unreadable range. */
 const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadOptions): boolean => {
   try {
     for (const each of affected) requireRanges(each);
@@ -164,7 +159,7 @@ const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadO
 };
 
 const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
-  // Records of distributions list the CVEs under "upstream".
+  // Distributions list CVEs under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
     .at("affected")
@@ -195,7 +190,7 @@ export const osv: Format = {
   origin: (document) => originOf(document.at("id").id(), document.at("modified")),
   read: (document, options) => {
     const id = document.at("id").id();
-    // Both are read, so that an error in either refuses the document.
+    // An error in either refuses the document.
     const vulnerability = osvVulnerability(document, id);
     return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, id, options);
   },

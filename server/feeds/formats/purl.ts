@@ -1,4 +1,4 @@
-// Package URLs, as far as records need them: pkg:TYPE/NAMESPACE/NAME@VERSION?QUALIFIERS#SUBPATH.
+// Package URLs: pkg:TYPE/NAMESPACE/NAME@VERSION?QUALIFIERS#SUBPATH.
 
 export interface Package {
   readonly type: string;
@@ -10,7 +10,6 @@ export interface Package {
   readonly distribution: string;
 }
 
-/** All parts of a package URL. */
 export interface PurlParts extends Omit<Package, "architecture"> {
   readonly qualifiers: URLSearchParams;
   readonly subpath: string;
@@ -26,7 +25,7 @@ const decodePart = (text: string): string => {
 
 const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#(.*))?$/;
 
-/** Returns undefined if the text is not a package URL. */
+/** Returns undefined if it is not a package URL. */
 export const readPurl = (url: string): Package | undefined => {
   const parts = readPurlParts(url);
   if (!parts) return undefined;
@@ -35,7 +34,7 @@ export const readPurl = (url: string): Package | undefined => {
 };
 
 export const readPurlParts = (url: string): PurlParts | undefined => {
-  // An npm namespace may start with an unencoded "@", against the specification.
+  // npm namespaces may start with an unencoded "@", against the specification.
   const [, type, path, version = "", qualifiers = "", subpath = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
   const steps = path
@@ -56,27 +55,27 @@ export const readPurlParts = (url: string): PurlParts | undefined => {
   };
 };
 
-/** The source package of an rpm in syft's form: "openssl-3.0.7-18.el9_2.src.rpm". */
+/** syft's source of an rpm: "openssl-3.0.7-18.el9_2.src.rpm". */
 const sourceRpm = /^(.+)-[^-]+-[^-]+\.(?:no)?src\.rpm$/;
 
-/** Returns the source package from the `upstream` qualifier ("openssl", "openssl@3.0.9-1"); "" if there is none. */
+/** Returns the source package from `upstream` ("openssl", "openssl@3.0.9-1"), or "". */
 export const originOf = ({ qualifiers }: Pick<PurlParts, "qualifiers">): string => {
   const [name = ""] = (qualifiers.get("upstream") ?? "").split("@");
   return sourceRpm.exec(name)?.[1] ?? name;
 };
 
-/** Returns the version with its epoch, which some tools write as a qualifier for deb and rpm. */
+/** Includes the epoch, which may be a qualifier for deb and rpm. */
 export const versionOf = ({ type, qualifiers, version }: PurlParts): string => {
   const epoch = qualifiers.get("epoch") ?? "";
   return (type === "deb" || type === "rpm") && /^[1-9]\d*$/.test(epoch) && !/^\d+:/.test(version) ? `${epoch}:${version}` : version;
 };
 
 /**
- * Returns the package URL that identifies a package of an image: without version, with distribution release and source package.
+ * Returns the package URL that identifies an image's package: without version, with release and source package.
  * @param origin the source package if the package URL does not name it
  */
 export const packageLabel = (parts: PurlParts, origin = ""): string => {
-  // syft's form from before package URLs had the type apk.
+  // An older form of syft.
   const [type, namespace] = parts.type === "alpine" ? ["apk", "alpine"] : [parts.type, parts.namespace];
   const path = [...namespace.split("/").filter((step) => step !== ""), parts.name].map(encodeURIComponent).join("/");
   const builtFrom = originOf(parts) || origin;

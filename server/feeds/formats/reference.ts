@@ -23,7 +23,7 @@ const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
 
 export const osvReferenceType = (value: string): ReferenceType => osvTypes.get(value.toUpperCase()) ?? "TYPE_UNSPECIFIED";
 
-/** Reference types by CVE tag; the first match counts. */
+/** By tag; the first match counts. */
 const cveTags: readonly (readonly [RegExp, ReferenceType])[] = [
   [/^patch$/, "TYPE_FIX"],
   [/^exploit$|EXPLOIT-DB$/, "TYPE_EVIDENCE"],
@@ -47,43 +47,42 @@ export const severityType = (value: string): SeverityType => severityTypes.get(v
 
 export const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
-/** Returns the English text of a list by language, else the first one. */
+/** Else the first text. */
 export const englishText = (texts: Field): string => {
   const entries = texts.list();
   const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
   return found ? found.at("value").prose() : "";
 };
 
-/** Returns the severity with the type of its vector: "CVSS:3.1/AV:N/…"; a vector without prefix is version 2. */
+/** By prefix: "CVSS:3.1/AV:N/…"; without one it is version 2. */
 export const severityOfVector = (vector: string): SeverityRecord => {
   const [, major] = /^CVSS:(\d)\.\d\//.exec(vector) ?? [];
   const type = major === "3" || major === "4" ? severityType(`CVSS_V${major}`) : /^\(?AV:[LAN]\/AC:/.test(vector) ? "TYPE_CVSS_V2" : "TYPE_UNSPECIFIED";
   return { type, score: vector };
 };
 
-/** Returns the vector at this key, else the score. */
+/** Else the base score. */
 export const scoreOf = (severity: Field, key: string): string => {
   const vector = severity.at(key).name();
   const score = severity.at("baseScore").value;
   return vector === "" && typeof score === "number" && score >= 0 && score <= 10 ? String(score) : vector;
 };
 
-/** Removes duplicate severities. */
 export const distinctSeverities = (severities: readonly SeverityRecord[]): SeverityRecord[] => [
   ...new Map(severities.map((severity) => [`${severity.type} ${severity.score}`, severity])).values(),
 ];
 
-/** Removes duplicate URLs; the first reference wins. */
+/** The first one of each URL wins. */
 export const distinctReferences = (references: readonly ReferenceRecord[]): ReferenceRecord[] => {
   const found = new Map<string, ReferenceRecord>();
   for (const reference of references) if (!found.has(reference.url)) found.set(reference.url, reference);
   return [...found.values()];
 };
 
-// Go's vulnerability database uses Go's zero time for "unknown".
+// Go's database uses Go's zero time for "unknown".
 const noTime = Date.parse("0001-01-01T00:00:00Z");
 
-/** Returns a time as a record's member; no member if the source has none. */
+/** Returns no member if the source has no time. */
 export const timeMember = <Key extends string>(key: Key, at: Field): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   const value = at.time();

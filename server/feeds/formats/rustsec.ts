@@ -1,6 +1,4 @@
-// RustSec records: TOML front matter, and Markdown with the title as first heading. As an advisory it lists the patched versions
-// of
-// the crate.
+// RustSec records: TOML front matter, and Markdown with the title as first heading.
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
@@ -8,7 +6,7 @@ import type { Field } from "../field.ts";
 import { originOf, type Format } from "./format.ts";
 import { distinctReferences, severityOfVector, timeMember } from "./reference.ts";
 
-/** Returns the first heading and the text after it. RustSec's oldest files have both in the front matter. */
+/** The oldest files have both in the front matter. */
 const readBody = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
   const start = body.trimStart();

@@ -1,5 +1,6 @@
-// Alpine's secdb: the fixed versions for packages of one repository. It has no times, so events are dated 1970; an invented date
-// would distort reports by day.
+// Alpine's secdb: fixed versions for packages of one repository. Without times, so events are dated 1970; an invented date would
+// distort
+// reports by day.
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
@@ -12,14 +13,14 @@ interface FixDraft {
   readonly events: AdvisoryEventRecord[];
 }
 
-/** "CVE-2019-1 GHSA-…" are two IDs of one vulnerability; "CVE-2019-1 (+ regression)" has a remark. */
+/** "CVE-2019-1 GHSA-…" are two IDs; "CVE-2019-1 (+ regression)" has a remark. */
 const readFixIds = (entry: Field): string[] => {
   const words = entry.required().trim().split(/\s+/);
   const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));
   return ids.length > 0 ? ids : words.slice(0, 1);
 };
 
-// The version "0" means that the package was never affected.
+// "0" means never affected.
 const fixEvent = (version: string): AdvisoryEventRecord => ({
   time: timestamp(0),
   data: version === "0" ? { falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } } : { fixed: { fixedVersion: version } },

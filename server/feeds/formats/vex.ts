@@ -28,7 +28,6 @@ export const fixedIn = (version: string, note: string): AdvisoryEventData => ({
 
 export const investigated: AdvisoryEventData = { detection: { manual: {} } };
 
-/** A product in the terms of an advisory's artifact. */
 export interface Product {
   readonly artifactName: string;
   readonly artifactType: string;
@@ -45,7 +44,7 @@ const productOfPackage = (found: Package): Product => ({
   version: found.version,
 });
 
-/** Returns the product of a package URL; any other name becomes a generic artifact. */
+/** Names other than package URLs become generic artifacts. */
 export const productOf = (name: string): Product => {
   const found = readPurl(name);
   return found ? productOfPackage(found) : { artifactName: name, artifactType: "generic", artifactArchitecture: "", namespace: "", version: "" };

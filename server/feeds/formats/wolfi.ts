@@ -1,6 +1,4 @@
-// Advisory documents of Wolfi and Chainguard, one per origin package (YAML, schema 2.x). Events keep their order, and versions
-// stay
-// texts.
+// Advisory documents of Wolfi and Chainguard, one per origin package (YAML, schema 2.x). Versions stay texts.
 
 import { isObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -21,7 +19,6 @@ const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
 /** Free texts of a scanner, cut if too long. */
 const freeTexts: ReadonlySet<string> = new Set(["scanner", "componentName", "componentType", "componentLocation"]);
 
-/** The contract's member, then the document's key. */
 const scanKeys = [
   ["scanner", "scanner"],
   ["subpackage", "subpackageName"],
@@ -45,7 +42,6 @@ const textMembers = <Key extends string>(data: Field, keys: readonly (readonly [
   return found;
 };
 
-/** Prose members are omitted if empty. */
 const noteMember = (data: Field): { readonly note?: string } => {
   const note = data.at("note").prose();
   return note === "" ? {} : { note };
@@ -121,7 +117,7 @@ const readEvent = (event: Field): AdvisoryEventRecord => {
   return { time: timestamp(event.at("timestamp").requiredTime()), data: read(event.at("data")) };
 };
 
-/** Returns the component found by the first scan, which the advisory is about. */
+/** The component that the advisory is about. */
 const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
   for (const { data } of events) if ("detection" in data && "scanv1" in data.detection && data.detection.scanv1.component) return data.detection.scanv1;
   return {};
@@ -133,7 +129,7 @@ const readAdvisory = (advisory: Field, origin: string, namespace: string, option
   const { component, componentLocation, componentType } = firstScan(events);
   return {
     kind: "advisory",
-    // In the first schemas an ID is that of the vulnerability, so packages share IDs.
+    // In the first schemas packages share IDs.
     key: advisoryId.startsWith("CGA-") ? advisoryId : `${origin} ${advisoryId}`,
     advisoryId,
     author: options.author ?? "Wolfi",
@@ -159,7 +155,7 @@ export const wolfi: Format = {
   },
   read: (document, options) => {
     const version = document.at("schema-version");
-    // In JSON the version may be the number 2.
+    // JSON may have the number 2.
     const schema = typeof version.value === "number" ? String(version.value) : version.required();
     if (!/^v?2(?:\.\d+)*$/.test(schema)) return version.refuse("must be of schema 2");
     const origin = document.at("package").object().at("name").id();

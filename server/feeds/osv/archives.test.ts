@@ -24,7 +24,6 @@ interface Records {
 interface Opened {
   readonly archives: Archives;
   readonly records: Records;
-  /** Archives in the order of their creation. */
   readonly made: string[];
   readonly logged: string[];
 }

@@ -1,6 +1,6 @@
-// Archives of published records, prepared as files: each is built once per state of the records and sent from disk until the
-// state
-// changes (docs/decisions/0075). The files have no name, so that a killed server leaves nothing behind.
+// Archives of published records, built once per state of the records and sent from disk (docs/decisions/0075). The files have no
+// name, so
+// that a killed server leaves nothing behind.
 
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
@@ -11,40 +11,35 @@ import type { Log } from "#base/log.ts";
 import { openTemporaryFile, type StoredFile, type TemporaryFile } from "../stored-file.ts";
 import { crc32c, googHashOf } from "./crc32c.ts";
 
-/** An archive of the current records. */
 export interface PreparedArchive {
   /** A strong ETag of the bytes. */
   readonly etag: string;
   /** X-Goog-Hash. */
   readonly hash: string;
   readonly sizeBytes: number;
-  /** Since when this server has these bytes. */
+  /** When this server first had these bytes. */
   readonly modifiedMs: number;
   /**
-   * Returns the bytes from `start` to before `end`, with the first piece read; the file stays open until all are read. Returns
-   * undefined
-   * if the archive has been replaced.
+   * Returns the bytes up to `end`, with the first piece read; the file stays open until the last. Undefined if it has been
+   * replaced.
    */
   read(start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined>;
 }
 
 export interface Archives {
   /**
-   * Returns the archive of an ecosystem ("" for all), and builds it if needed. Returns undefined if that takes too long, the
-   * records
-   * change meanwhile, or disk space is short.
+   * Builds the archive ("" for all ecosystems) if needed. Returns undefined if that takes too long, the records change, or space
+   * is short.
    */
   find(ecosystem: string): Promise<PreparedArchive | undefined>;
-  /** Rebuilds recently read archives, one at a time, if their records changed and have been stable since the last call. */
+  /** Rebuilds recently read archives, one at a time, if their records changed and were then stable since the last call. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ArchivesOptions {
-  /** Changes with the content of any archive. */
   readonly readState: () => Promise<string>;
   readonly pieces: (ecosystem: string) => AsyncIterable<Uint8Array>;
-  /** The directory for the files; created if missing. */
   readonly folder: string;
   readonly clock: () => number;
   readonly log: Log;
@@ -86,7 +81,6 @@ async function* pieceAfterPiece(held: Held, stored: StoredFile, start: number, e
   }
 }
 
-/** Closing frees the disk space. */
 const closeUnread = async (held: Held): Promise<void> => {
   if (held.isDropped && held.readers === 0) await held.file.close();
 };
@@ -109,10 +103,10 @@ export const openArchives = ({
   waitMs = limits.archiveWaitMs,
   lookMs = limits.archiveLookMs,
 }: ArchivesOptions): Archives => {
-  /** In the order of use, the last used at the end. */
+  /** The last used at the end. */
   const archives = new Map<string, Held>();
   const making = new Map<string, Promise<Held | undefined>>();
-  /** By ecosystem: when the next build may start, after a failed one. */
+  /** When the next build may start after a failure. */
   const restUntil = new Map<string, number>();
   let isClosed = false;
   let last: Promise<unknown> = Promise.resolve();
@@ -126,7 +120,7 @@ export const openArchives = ({
     await closeUnread(held);
   };
 
-  /** Deletes the least recently used archives until this size fits. */
+  /** Evicts the least recently used archives. */
   const evictFor = async (bytes: number, files: number): Promise<void> => {
     for (const held of [...archives.values()]) {
       if (heldBytes() + bytes <= bytesMax && archives.size + files <= limits.archiveFilesMax) return;
@@ -150,7 +144,7 @@ export const openArchives = ({
         sum = crc32c(piece, sum);
         await file.append(piece);
       }
-      // The archive is read in many statements, so it is valid only if the state has not changed.
+      // Read in many statements, so valid only if the state is unchanged.
       if ((await readState()) !== state || isClosed) {
         await file.close();
         return undefined;
@@ -165,7 +159,7 @@ export const openArchives = ({
         etag,
         hash: googHashOf(sum),
         sizeBytes,
-        // HTTP times have whole seconds, so changed bytes need another second.
+        // HTTP times have whole seconds.
         modifiedMs: before === undefined ? now : before.etag === etag ? before.modifiedMs : Math.max(now, before.modifiedMs + 1000),
         usedMs: before?.usedMs ?? now,
         readers: 0,
@@ -248,7 +242,7 @@ export const openArchives = ({
       if (held?.state !== state) {
         if (isResting(ecosystem)) return undefined;
         held = await waited(make(ecosystem, state));
-        // A build that started before this request may not contain a change that the request must see.
+        // A build started earlier may lack a change that this request must see.
         if (!held || held.isDropped || held.state !== (await readState())) return undefined;
       }
       held.usedMs = clock();

@@ -1,6 +1,6 @@
-// CRC-32C (RFC 3720, appendix B.4), used by X-Goog-Hash of storage buckets; zlib only has the other polynomial. Pure.
+// CRC-32C (RFC 3720, appendix B.4) for X-Goog-Hash; zlib has only the other polynomial. Pure.
 
-/** Tables for a byte followed by zero to three bytes: four bytes are processed per step. */
+/** For four bytes per step. */
 const tables = ((): readonly Uint32Array[] => {
   const first = Uint32Array.from({ length: 256 }, (_, byte) => {
     let value = byte;
@@ -14,7 +14,6 @@ const tables = ((): readonly Uint32Array[] => {
 
 const [one = new Uint32Array(), two = new Uint32Array(), three = new Uint32Array(), four = new Uint32Array()] = tables;
 
-/** Returns the checksum; `before` is the checksum of the preceding bytes. */
 export const crc32c = (bytes: Uint8Array, before = 0): number => {
   let sum = ~before;
   let at = 0;
@@ -26,7 +25,7 @@ export const crc32c = (bytes: Uint8Array, before = 0): number => {
   return ~sum >>> 0;
 };
 
-/** Returns the header value: "crc32c=" and four bytes, big-endian, in base64. */
+/** "crc32c=" and four bytes, big-endian, in base64. */
 export const googHashOf = (sum: number): string => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(sum);

@@ -5,7 +5,7 @@ import { packageNameKey } from "#base/versions/package-name.ts";
 import { type Distribution, distributionOf } from "../formats/distribution.ts";
 import { originOf, type PurlParts } from "../formats/purl.ts";
 
-/** OSV schema 1.7, without suffixes. GIT is not in its table, but is used in queries. */
+/** OSV schema 1.7, without suffixes. GIT is missing there, but used in queries. */
 const names: ReadonlySet<string> = new Set(
   `AlmaLinux,Alpaquita,Alpine,Android,Azure Linux,BellSoft Hardened Containers,Bioconductor,Bitnami,Chainguard,CleanStart,ConanCenter,CRAN,crates.io,Debian,
 Docker Hardened Images,Echo,FreeBSD,GHC,GIT,GitHub Actions,Go,Hackage,Hex,Julia,Kubernetes,Linux,Mageia,Maven,MinimOS,npm,NuGet,opam,openEuler,openSUSE,
@@ -24,7 +24,7 @@ export const nameKey = (ecosystem: string, name: string): string => packageNameK
 
 const joined = ({ namespace, name }: PurlParts): string => (namespace === "" ? name : `${namespace}/${name}`);
 
-/** Ecosystems by package URL type, for types that join namespace and name. */
+/** Types with names of namespace and name. */
 const ofTypes: ReadonlyMap<string, string> = new Map([
   ["npm", "npm"],
   ["pypi", "PyPI"],
@@ -45,13 +45,12 @@ const ofTypes: ReadonlyMap<string, string> = new Map([
   ["generic", "OSS-Fuzz"],
 ]);
 
-/** A package URL in OSV's terms. */
 export interface PurlPackage {
   readonly ecosystem: string;
   readonly name: string;
-  /** Matches only records of this release; undefined matches any. */
+  /** Undefined matches any release. */
   readonly distribution: Distribution | undefined;
-  /** The version in the ecosystem; undefined for the version of the package URL. */
+  /** Undefined for the package URL's version. */
   readonly version?: string;
 }
 
@@ -61,7 +60,7 @@ const hosts: ReadonlyMap<string, string> = new Map([
   ["bitbucket", "bitbucket.org"],
 ]);
 
-/** Returns commits and tags of a package URL: `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
+/** `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
 const sourcesOf = (purl: PurlParts): PurlPackage[] => {
   const found: PurlPackage[] = [];
   const add = (repository: string, revision: string): void => {
@@ -77,7 +76,6 @@ const sourcesOf = (purl: PurlParts): PurlPackage[] => {
   return found;
 };
 
-/** Returns the distribution package and its source package from `upstream`. */
 const distributionPackages = (purl: PurlParts, distribution: Distribution): PurlPackage[] => {
   const filter = distribution.release === "" ? undefined : distribution;
   return [...new Set([purl.name, originOf(purl)])]
@@ -85,12 +83,12 @@ const distributionPackages = (purl: PurlParts, distribution: Distribution): Purl
     .map((name) => ({ ecosystem: distribution.family, name, distribution: filter }));
 };
 
-/** Returns the packages that a package URL matches; none if OSV does not have its type. */
+/** Returns none if OSV does not have the type. */
 export const packagesOfPurl = (purl: PurlParts): PurlPackage[] => {
   const { type, namespace, name, qualifiers, subpath } = purl;
   const of = (ecosystem: string, named: string): PurlPackage => ({ ecosystem, name: nameKey(ecosystem, named), distribution: undefined });
   const sources = sourcesOf(purl);
-  // The subpath is part of the module's path, or a package in the module.
+  // The subpath belongs to the module's path, or is a package in it.
   if (type === "golang") return [of("Go", joined(purl)), ...(subpath === "" ? [] : [of("Go", `${joined(purl)}/${subpath}`)]), ...sources];
   if (type === "maven" || type === "gradle") return namespace === "" ? sources : [of("Maven", `${namespace}:${name}`), ...sources];
   const repository = qualifiers.get("repository_url") ?? "";

@@ -1,4 +1,4 @@
-// Index data stored with each OSV document: its ecosystems, and its ranges for each package. Pure.
+// Index data of a stored OSV document: its ecosystems, and ranges by package. Pure.
 
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,7 +10,6 @@ import { nameKey, withoutRelease } from "./ecosystems.ts";
 
 const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [], withdrawn: "" };
 
-/** Returns the ecosystems of a document, by the names of OSV's archives. */
 const ecosystemsOf = (affected: readonly JsonObject[]): string[] => {
   const found = new Set<string>();
   for (const entry of affected) {
@@ -42,7 +41,7 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
       const said = { ...list, ...(ranges === undefined ? {} : { ranges }) };
       add(ecosystem, name, said);
       const base = withoutRelease(ecosystem);
-      // Entries under the base name contain the release, so that queries for one release can skip others.
+      // With the release, so that queries for one can skip others.
       if (base !== ecosystem) add(base, name, { ecosystem, ...said });
     }
     for (const range of objectList(entry, "ranges").filter((each) => text(each, "type") === "GIT")) {

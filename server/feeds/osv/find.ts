@@ -1,6 +1,6 @@
-// Finds the published records for a query: by package in a database index, and then by version as the schema defines. No document
-// is
-// opened. Our advisories are added to the first page: they are few, and built on demand.
+// Finds the records for a query: by package in a database index, then by version. No document is opened. Our advisories, few and
+// built on
+// demand, are on the first page.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -24,7 +24,6 @@ import { coversRelease } from "../formats/distribution.ts";
 import { ownRecordsOf } from "../documents/own-records.ts";
 import { type Question, type QuestionPackage, writeToken } from "./question.ts";
 
-/** A published record that matches a query. */
 export interface FoundRecord {
   readonly id: string;
   readonly modified: string;
@@ -38,7 +37,6 @@ export interface Answer {
   readonly nextPageToken: string;
 }
 
-/** A package lookup of a query. */
 interface LookUp extends QuestionPackage {
   readonly question: number;
   readonly after: string;
@@ -49,7 +47,7 @@ const entriesOf = (json: string): JsonObject[] => {
   return Array.isArray(read) ? read.filter(isObject) : [];
 };
 
-/** Returns true if an entry for the requested release affects the version. Without a version, each such entry matches. */
+/** Without a version, each entry of the release matches. */
 const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, entries: readonly JsonObject[]): boolean =>
   entries.some((entry) => {
     const ecosystem = text(entry, "ecosystem") || asked;
@@ -59,7 +57,6 @@ const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, e
 
 const isToJudge = ({ version, distribution }: LookUp): boolean => version !== "" || distribution !== undefined;
 
-/** Lookups of one package with the same key have the same verdicts. */
 const verdictKey = ({ version, distribution }: LookUp): string => JSON.stringify([version, distribution?.family, distribution?.release]);
 
 const findNamed = async ({ read, privateRecords }: Reader, names: readonly string[]): Promise<{ readonly name: string; readonly ecosystem: string }[]> => {
@@ -69,7 +66,7 @@ const findNamed = async ({ read, privateRecords }: Reader, names: readonly strin
   return [...new Map(both.map((each) => [JSON.stringify([each.name, each.ecosystem]), each])).values()];
 };
 
-/** A query without an ecosystem matches the name in all ecosystems. */
+/** Without an ecosystem, the name matches in all. */
 const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promise<LookUp[]> => {
   const anywhere = questions.flatMap(({ packages }) => packages.flatMap(({ ecosystem, name }) => (ecosystem === "" ? packageNameForms(name) : [])));
   const named = anywhere.length === 0 ? [] : await findNamed(reader, [...new Set(anywhere)]);
@@ -87,7 +84,7 @@ const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promis
   );
 };
 
-/** Reads large entries in batches of a bounded size, so that memory stays bounded. */
+/** Large entries are read in batches. */
 const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp }[]) => {
   const affected = new Set<PackageDocument>();
   for (let from = 0; from < candidates.length; ) {
@@ -105,7 +102,7 @@ const judgeLong = async (reader: Reader, candidates: readonly { readonly row: Pa
   return affected;
 };
 
-/** Returns the published ones among documents that share an ID. */
+/** The published ones among documents that share an ID. */
 const findPublished = async (reader: Reader, originIds: readonly string[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < originIds.length; from += limits.osvRecordsMax) {
@@ -119,14 +116,14 @@ const findPublished = async (reader: Reader, originIds: readonly string[]): Prom
   return published;
 };
 
-/** Drops the last ID of a full page, which may continue on the next page. */
+/** Drops the last ID of a full page, which may continue. */
 const wholeNumbers = (rows: readonly PackageDocument[], isFull: boolean): readonly PackageDocument[] => {
   const last = rows.at(-1)?.originId;
   const whole = isFull ? rows.filter(({ originId }) => originId !== last) : rows;
   return whole.length > 0 ? whole : rows;
 };
 
-/** Rows of a lookup, complete up to the ID `readTo`; undefined if complete. */
+/** Complete up to the ID `readTo`, or entirely if undefined. */
 interface LookedUp {
   readonly rows: readonly PackageDocument[];
   readonly readTo: string | undefined;
@@ -138,14 +135,14 @@ const lookUp = async ({ read }: Reader, lookUps: readonly LookUp[], perPackage: 
   return splitLookUps(lookUps, await findPackageDocuments(read, lookUps, perPackage, limit), perPackage, limit);
 };
 
-/** Does the same for private records. */
+/** The private records. */
 const lookUpPrivately = async ({ read, privateRecords }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
   if (!privateRecords || privateRecords.feeds.length === 0 || lookUps.length === 0) return [];
   const limit = limits.osvCandidatesMax;
   return splitLookUps(lookUps, await findPrivatePackageDocuments(read, privateRecords.feeds, lookUps, limit), limit, limit);
 };
 
-/** Splits rows by lookup, given the limits `perPackage` for one lookup and `limit` overall. */
+/** At most `perPackage` rows for one lookup, and `limit` overall. */
 const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument[], perPackage: number, limit: number): LookedUp[] => {
   const isCut = rows.length >= limit;
   const lastRead = isCut ? (rows.at(-1)?.ordinal ?? 0) : lookUps.length + 1;
@@ -157,7 +154,7 @@ const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument
   }
   return lookUps.map(({ after }, index) => {
     const ordinal = index + 1;
-    // The overall limit was reached before this lookup.
+    // The overall limit was reached before.
     if (ordinal > lastRead) return { rows: [], readTo: after };
     const found = byOrdinal.get(ordinal) ?? [];
     const isFull = found.length >= perPackage || ordinal === lastRead;
@@ -195,11 +192,11 @@ const judgeOwn = (own: ReadonlyMap<string, JsonObject>, numbers: readonly string
     return [{ id: text(record, "id"), modified: text(record, "modified"), documentId: undefined }];
   });
 
-/** Returns an answer for each query, in order. `perPackage` is the number of records evaluated for a package. */
+/** Answers queries in order. `perPackage` bounds the records evaluated for a package. */
 export const findAnswers = async (reader: Reader, questions: readonly Question[], perPackage: number): Promise<Answer[]> => {
   const { own, numbersOf } = await findOwn(reader, questions);
   const all = await lookUpsOf(reader, questions);
-  // Several queries of one package at different positions are read once; the others continue from their own position.
+  // Each package is read once; queries at other positions continue from there.
   const first = new Map<string, LookUp>();
   for (const each of all) {
     const key = JSON.stringify([each.ecosystem, each.name]);
@@ -218,7 +215,6 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     read.flatMap(({ of, looked: { rows } }) => (isToJudge(of) ? rows.flatMap((row) => (row.entries === undefined && isShown(row) ? [{ row, of }] : [])) : [])),
   );
   const chosen: { row: PackageDocument; of: LookUp }[][] = [];
-  // One row may match several queries.
   const longAffected = new Map<string, Set<PackageDocument>>();
   for (const [key, candidates] of Map.groupBy(long, ({ of }) => verdictKey(of))) longAffected.set(key, await judgeLong(reader, candidates));
   for (const read of byQuestion) {
@@ -233,7 +229,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     );
     chosen.push(hits);
   }
-  // A private record may share an ID with a public one on another package.
+  // A private record may share an ID with a public one.
   const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
   const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
   const published = await findPublished(reader, [...contested]);

@@ -1,4 +1,4 @@
-// Tests the version from which Go clients may skip a record, which must never be too early.
+// Tests the version from which Go clients skip a record, which must never be too early.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

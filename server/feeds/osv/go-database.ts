@@ -1,6 +1,6 @@
-// Serves the layout of Go's vulnerability database for govulncheck: three indexes, and a file for each GO- record. GHSA records
-// of Go
-// packages have no functions and duplicate these; they are in OSV's archives. https://go.dev/doc/security/vuln/database
+// Go's vulnerability database for govulncheck (https://go.dev/doc/security/vuln/database): three indexes, and a file for each GO-
+// record.
+// GHSA duplicates without functions are only in OSV's archives.
 
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
@@ -9,26 +9,18 @@ import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 
-/**
- * Returns a record's bytes for govulncheck. Adds `database_specific` with this URL if missing: govulncheck would stop at the
- * record
- * before it reports the others.
- */
+/** Adds `database_specific` with this URL if missing: govulncheck stops at a record without it, before it reports the others. */
 export const withAddress = (content: string, address: string): string => {
   const record = JSON.parse(content) as Json;
   if (!isObject(record) || isObject(record.database_specific)) return content;
   return content.replace(/\}\s*$/, () => `,"database_specific":${JSON.stringify({ url: address })}}`);
 };
 
-/** JSON by index name. */
 export type GoIndexes = ReadonlyMap<string, string>;
 
 const kinds = ["introduced", "fixed"] as const;
 
-/**
- * Returns the version from which none is affected; undefined if there is none or it is unclear, because clients skip records
- * beyond it.
- */
+/** Returns the version from which none is affected; undefined if unclear, because clients skip records beyond it. */
 export const lastFixed = (entries: readonly JsonObject[]): string | undefined => {
   let last: { kind: string; version: string } | undefined;
   for (const entry of entries) {
@@ -59,7 +51,6 @@ interface ModuleEntry {
   readonly fixed?: string;
 }
 
-/** Returns when one of these records was last changed or withdrawn. */
 const findLastChange = async (reader: Reader): Promise<string | undefined> => {
   for await (const page of modifiedRecords(reader, "Go")) {
     const last = page.find(({ id }) => isGoNumber(id));
@@ -68,7 +59,7 @@ const findLastChange = async (reader: Reader): Promise<string | undefined> => {
   return undefined;
 };
 
-/** Held in memory as a whole: some hundred bytes for each record and module. */
+/** In memory: some hundred bytes for each record and module. */
 export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
   const modules = new Map<string, ModuleEntry[]>();
   const records: { id: string; modified: string; aliases?: string[] }[] = [];
@@ -94,7 +85,7 @@ export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
       }
     }
   }
-  // A withdrawal must change the time, too, because clients compare it.
+  // A withdrawal must change the time that clients compare.
   const lastChange = await findLastChange(reader);
   if (lastChange !== undefined && Date.parse(lastChange) > Date.parse(latest)) latest = lastChange;
   const paths = [...modules.keys()].sort();

@@ -35,7 +35,7 @@ import { type Question, readBatch, readQuery, writeToken } from "./question.ts";
 import { archivedFiles, fileNameOf, type ModifiedRecord, modifiedRecords } from "./records.ts";
 import { zipPieces } from "./zip.ts";
 
-/** An endpoint, and the number of requests it counts as in the rate limit. */
+/** `requests` is the endpoint's weight in the rate limit. */
 export interface OsvEndpoint extends Endpoint {
   readonly requests: number;
 }
@@ -53,7 +53,7 @@ const findEcosystems = async (reader: Reader): Promise<string[]> => {
   return [...new Set([...(await readEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
 };
 
-/** Returns the records as served, up to the maximum size of a response. */
+/** Up to the maximum size of a response. */
 const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promise<string[]> => {
   const records: string[] = [];
   let bytes = 0;
@@ -68,13 +68,12 @@ const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promi
   return records;
 };
 
-/** Returns the response to a query as JSON. */
 export const answerOsvQuestion = async (reader: Reader, question: Question): Promise<string> => {
   const [answer] = await findAnswers(reader, [question], limits.osvCandidatesMax);
   const found = answer?.found ?? [];
   const records = await readRecords(reader, found);
   const last = found[records.length - 1];
-  // Records that do not fit are on the next page. Our advisories are on the first page.
+  // The rest is on the next page; ours are on the first.
   const token = records.length < found.length && last?.documentId !== undefined ? writeToken(last.id) : (answer?.nextPageToken ?? "");
   const members = [...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []), ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`])];
   return `{${members.join(",")}}`;
@@ -89,7 +88,7 @@ export const answerOsvQuestions = async (reader: Reader, questions: readonly Que
   return { results };
 };
 
-/** Returns the OSV record that this reader sees. Throws NOT_FOUND if it does not exist or is not visible. */
+/** Throws NOT_FOUND if it does not exist or is not visible. */
 export const requireOsvRecord = async (reader: Reader, id: string): Promise<DocumentContent> => {
   const document = await buildOsvRecord(reader, id);
   if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
@@ -133,7 +132,6 @@ const requireInEcosystem = (ecosystem: string, content: DocumentContent): Docume
   return content;
 };
 
-/** Prepares archives of the public records. */
 export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder" | "clock" | "log" | "bytesMax">): Archives =>
   openPreparedArchives({
     ...options,
@@ -143,7 +141,7 @@ export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder"
 
 const zip = "application/zip";
 
-/** Returns the requested byte range; undefined for the whole file. Supports single ranges only (RFC 9110, 14.2). */
+/** Undefined for the whole file. Single ranges only (RFC 9110, 14.2). */
 const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
   if (first === "" && last === "") return undefined;
@@ -156,7 +154,7 @@ const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedA
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** Responds with a prepared file; returns undefined if it has been deleted meanwhile. */
+/** Returns undefined if the file has been deleted meanwhile. */
 const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive): Promise<EndpointAnswer | undefined> => {
   const { etag, hash, sizeBytes, modifiedMs } = archive;
   const lastModified = new Date(modifiedMs).toUTCString();
@@ -177,7 +175,7 @@ const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive
   );
 };
 
-/** Responds with an archive: a prepared file if there is one, else a stream, as for readers with private records. */
+/** A prepared file, or a stream if there is none or the reader sees private records. */
 const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, archives: Archives | undefined): Promise<EndpointAnswer> => {
   const archive = await archives?.find(ecosystem);
   const prepared = archive && (await answerPrepared(request, archive));
@@ -213,7 +211,7 @@ const bucketEndpoint = (feed: Feed, archives: Archives | undefined, steps: reado
   });
 };
 
-/** Compressed files are sent for .gz URLs, the only ones that govulncheck requests. */
+/** govulncheck requests only compressed files. */
 async function* packed(text: string): AsyncGenerator<Uint8Array> {
   yield gzipSync(text);
 }
@@ -262,9 +260,7 @@ const stepsOf = (path: string): string[] | undefined => {
   }
 };
 
-/**
- * Returns the endpoint for a path; undefined for other paths. Pass `archives` only if the feed's reader sees public records only.
- */
+/** Returns undefined for other paths. `archives` requires a reader of public records only. */
 export const openOsv = (feed: Feed, archives?: Archives): ((path: string) => OsvEndpoint | undefined) => {
   const goEndpoint = goDatabase(feed);
   return (path) => {

@@ -1,5 +1,4 @@
-// Parses queries of OSV's API: a package and version, or a commit. Refuses the same input as osv.dev, with the same messages.
-// Pure.
+// Parses queries of OSV's API, with the refusals and messages of osv.dev. Pure.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -8,7 +7,7 @@ import { readPurlParts, versionOf } from "../formats/purl.ts";
 import { isEcosystem, nameKey, packagesOfPurl, type PurlPackage } from "./ecosystems.ts";
 
 export interface Question {
-  /** A package URL may match both itself and its source package. Empty if OSV does not have its type. */
+  /** Itself and its source package. Empty if OSV does not have its type. */
   readonly packages: readonly QuestionPackage[];
   /** Only IDs after this one. */
   readonly after: string;
@@ -34,7 +33,7 @@ const textAt = (value: JsonObject, ...names: readonly string[]): string => {
   return "";
 };
 
-// The token is not signed: it only contains a public ID, and a forged one does no harm.
+// Not signed: a forged token does no harm.
 export const writeToken = (after: string): string => Buffer.from(`1 ${after}`).toString("base64url");
 
 const readToken = (token: string): string => {
@@ -86,10 +85,9 @@ const readBodyObject = (body: string): JsonObject => {
 
 export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));
 
-/** Throws INVALID_ARGUMENT with the index of the invalid query. */
+/** Throws INVALID_ARGUMENT with the index of the query. */
 export const readBatch = (body: string): Question[] => readQuestions(readBodyObject(body));
 
-/** Parses the queries of a decoded body. */
 export const readQuestions = ({ queries }: JsonObject): Question[] => {
   if (!Array.isArray(queries)) return refuse("Invalid batch: queries must be a list.");
   if (queries.length > limits.osvQueriesMax) return refuse("Too many queries.");

@@ -1,6 +1,6 @@
-// Reads the published OSV records of all or one ecosystem in batches, for archives and lists. Archives omit withdrawn records;
-// lists
-// of changes contain them with the time of withdrawal (docs/decisions/0073).
+// Published OSV records of all or one ecosystem in batches, for archives and lists. Archives omit withdrawn records; lists of
+// changes have
+// the time of withdrawal (docs/decisions/0073).
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
@@ -21,20 +21,19 @@ import {
   readWithdrawnDocuments,
 } from "../documents/reader.ts";
 
-/** Escapes an ID so that it is safe in file names and lists: "../" and line breaks. */
+/** Safe in file names and lists: no "../", no line breaks. */
 export const fileNameOf = (id: string): string => encodeURIComponent(id);
 
-/** An OSV record of our advisories. */
 interface OwnRecord {
   readonly id: string;
   readonly modified: string;
-  /** One for each distribution with affected packages. */
+  /** One for each affected distribution. */
   readonly ecosystems: readonly string[];
   readonly content: string;
   readonly isWithdrawn: boolean;
 }
 
-/** Yields the records of our advisories, each once. */
+/** Each once. */
 async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
   if (ecosystem !== "" && !isOwnEcosystem(ecosystem)) return;
   const seen = new Set<string>();
@@ -52,7 +51,7 @@ async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<Ow
   }
 }
 
-/** Yields the IDs of our advisories, possibly with duplicates. */
+/** Possibly with duplicates. */
 async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   const size = limits.osvRecordsMax;
   for (let from = { since: "", after: "" }; ; ) {
@@ -66,7 +65,7 @@ async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   yield* ownPrivateNumbers(reader);
 }
 
-/** Yields published third-party documents by page. */
+/** By page. */
 async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -81,7 +80,7 @@ async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** Splits documents into batches that fit in memory. */
+/** Batches that fit in memory. */
 function* inChunks(documents: readonly ArchivedDocument[]): Generator<ArchivedDocument[]> {
   let chunk: ArchivedDocument[] = [];
   let bytes = 0;
@@ -96,16 +95,15 @@ function* inChunks(documents: readonly ArchivedDocument[]): Generator<ArchivedDo
   if (chunk.length > 0) yield chunk;
 }
 
-/** The text of a record. */
 export interface RecordText {
   readonly id: string;
   readonly modifiedMs: number;
   readonly content: string;
-  /** The deflated text, if stored in that form. */
+  /** If stored in that form. */
   readonly deflated: Uint8Array | undefined;
 }
 
-/** Yields the texts of records that are not withdrawn. */
+/** Without withdrawn records. */
 export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGenerator<RecordText[]> {
   for await (const page of ownRecords(reader, ecosystem))
     yield page
@@ -131,7 +129,7 @@ export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** Yields them as files of an archive. */
+/** The records as files of an archive. */
 export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGenerator<ZipEntry[]> {
   for await (const page of recordTexts(reader, ecosystem))
     yield page.map(({ id, modifiedMs, content, deflated }) => {
@@ -140,14 +138,13 @@ export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGe
     });
 }
 
-/** An entry in a list of changes. */
 export interface ModifiedRecord {
   readonly id: string;
   readonly modified: string;
   readonly ecosystems: readonly string[];
 }
 
-/** Yields third-party documents still in their source, the last modified first. */
+/** The last modified first. */
 async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
@@ -161,7 +158,7 @@ async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerato
   }
 }
 
-/** Yields documents removed from their source, the last withdrawn first. The time of withdrawal is their change time. */
+/** The last withdrawn first, with that time as change time. */
 async function* withdrawals(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: WithdrawnDocument | undefined; ; ) {
@@ -195,7 +192,7 @@ const headOf = async (sequence: Sequence): Promise<ModifiedRecord | undefined> =
   return sequence.page[sequence.at];
 };
 
-/** Yields all records, the last changed first. At equal times, our advisories come first. */
+/** The last changed first; at equal times, ours come first. */
 export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const sequences = [ownChanges, withdrawals, presentChanges].map((read): Sequence => ({ pages: read(reader, ecosystem), page: [], at: 0 }));
   for (let page: ModifiedRecord[] = []; ; ) {

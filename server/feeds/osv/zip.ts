@@ -1,6 +1,6 @@
-// Writes a zip archive of any length as a stream. Only the directory is kept in memory, some hundred bytes per entry. Contents
-// are
-// passed in deflated, as stored, so that nothing is compressed on request (docs/decisions/0025). Pure.
+// Writes a zip archive of any length as a stream, with only its directory in memory (some hundred bytes per entry). Contents are
+// deflated,
+// as stored, so nothing is compressed on request (docs/decisions/0025). Pure.
 
 import { crc32 } from "node:zlib";
 
@@ -8,7 +8,6 @@ export interface ZipEntry {
   readonly name: string;
   /** Deflated (RFC 1951). */
   readonly deflated: Uint8Array;
-  /** The uncompressed content. */
   readonly content: Uint8Array;
   readonly modifiedMs: number;
 }
@@ -16,17 +15,14 @@ export interface ZipEntry {
 const max16 = 0xffff;
 const max32 = 0xffff_ffff;
 
-/** Returns the MS-DOS time in UTC, which starts in 1980 and has a resolution of two seconds. */
+/** MS-DOS time in UTC: from 1980, in steps of two seconds. */
 const dosTime = (modifiedMs: number): number => {
   const time = new Date(Math.max(modifiedMs, Date.UTC(1980, 0, 1)));
   const date = ((time.getUTCFullYear() - 1980) << 9) | ((time.getUTCMonth() + 1) << 5) | time.getUTCDate();
   return ((date << 16) | (time.getUTCHours() << 11) | (time.getUTCMinutes() << 5) | (time.getUTCSeconds() >> 1)) >>> 0;
 };
 
-/**
- * Returns the common part of local header and directory entry, starting at the version needed. Names are UTF-8, contents
- * deflated.
- */
+/** Common to local header and directory entry. UTF-8 names, deflated contents. */
 const commonHeader = ({ deflated, content, modifiedMs }: ZipEntry, nameBytes: number, extraBytes: number): Buffer => {
   const header = Buffer.alloc(26);
   header.writeUInt16LE(extraBytes > 0 ? 45 : 20, 0);
@@ -55,7 +51,7 @@ const directoryEntry = (entry: ZipEntry, name: Buffer, offset: number): Buffer =
     extra.writeBigUInt64LE(BigInt(offset), 4);
   }
   const rest = Buffer.alloc(14);
-  // Unix permissions of a regular file, rw-r--r--.
+  // Unix mode of a regular file, rw-r--r--.
   rest.writeUInt32LE(0o100644 * 0x10000, 6);
   rest.writeUInt32LE(Math.min(offset, max32), 10);
   // Version 4.5, Unix.

@@ -1,4 +1,4 @@
-// Parses YAML front matter of Markdown, between two lines of dashes. The Markdown is ignored.
+// Parses YAML front matter of Markdown, between lines of dashes.
 
 import type { Json } from "#base/json.ts";
 import { DocumentError, type Path } from "../invalid.ts";
@@ -6,7 +6,7 @@ import { readYaml, yamlLineOf } from "./yaml.ts";
 
 const dashes = /^---[ \t]*\r?$/;
 
-/** Returns the front matter and the number of lines before it. Without an end line, all of the text is front matter. */
+/** Without an end line, all of the text is front matter. */
 const headOf = (text: string): { readonly head: string; readonly above: number } => {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
   const first = lines.findIndex((line) => dashes.test(line));

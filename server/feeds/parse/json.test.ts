@@ -1,4 +1,4 @@
-// Tests that refused JSON is reported with its line, in any layout and for hostile input.
+// Tests that refused JSON is reported with its line, however hostile.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,6 @@ import { jsonLineOf, readJson } from "./json.ts";
 
 type Path = readonly (string | number)[];
 
-/** Prints the value with random blanks and records the line of each part. */
 const printed = (value: Json, blank: () => string): { text: string; lines: [Path, number][] } => {
   let text = "";
   const lines: [Path, number][] = [];
@@ -108,7 +107,7 @@ for (const [title, text, line] of mistakes)
     assert.equal(await refusedLine(text), line);
   });
 
-// Quadratic parsing or recursion would take minutes or exhaust the stack.
+// Quadratic time or recursion would take minutes or exhaust the stack.
 const endless: readonly (readonly [string, string, number])[] = [
   ["a text without an end", `{\n"a": "${"x".repeat(4_000_000)}`, 2],
   ["a text of escapes without an end", `{\n"a": "${"\\n".repeat(2_000_000)}`, 2],
@@ -139,6 +138,6 @@ test("the last of many values is found in time linear in the text", async () => 
     [["first", entries - 1, "deep", 0, 0, "a"], lines.findLastIndex((each) => each.includes('"a"')) + 1],
   ] as const)
     assert.equal(await jsonLineOf(text, path), line);
-  // CPU time of this process, because wall time depends on other processes.
+  // Wall time depends on other processes.
   assert.ok(process.cpuUsage(started).user < 10_000_000);
 });

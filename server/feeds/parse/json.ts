@@ -1,18 +1,18 @@
 // Parses untrusted JSON: the depth is checked before anything recurses into it. The parser with positions is several times slower
-// than JSON.parse, so it only runs to find the line of an error.
+// than
+// JSON.parse, so it runs only for the line of an error.
 
 import type { Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError, type Path } from "../invalid.ts";
 
-/** Returns the line (from 1) of the character at `offset`. */
 const lineAt = (text: string, offset: number): number => {
   let line = 1;
   for (let end = text.indexOf("\n"); end >= 0 && end < offset; end = text.indexOf("\n", end + 1)) line++;
   return line;
 };
 
-/** Returns the end of the string that starts at `start`, or -1 if it is not closed. */
+/** Returns -1 if the string is not closed. */
 const closingQuote = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -22,13 +22,13 @@ const closingQuote = (text: string, start: number): number => {
   return -1;
 };
 
-/** Returns the offset where nesting exceeds the limit; undefined if it does not. */
+/** Undefined if the depth is within the limit. */
 const tooDeepOffset = (text: string): number | undefined => {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      // Skips whole strings, because most of a document is prose.
+      // Skips strings: most of a document is prose.
       at = closingQuote(text, at);
       if (at < 0) return undefined;
     } else if (code === 0x7b || code === 0x5b) {
@@ -38,14 +38,13 @@ const tooDeepOffset = (text: string): number | undefined => {
   return undefined;
 };
 
-/** Returns the start of trailing blanks. */
 const contentEnd = (text: string): number => {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text[end - 1] ?? "")) end--;
   return end;
 };
 
-/** Returns the line of the first syntax error; the last line if the text is truncated. */
+/** The last line if the text is truncated. */
 const mistakeLine = async (text: string): Promise<number> => {
   const { visit } = await import("jsonc-parser");
   let offset = text.length;
@@ -63,17 +62,17 @@ export const readJson = async (text: string): Promise<Json> => {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    // Node's message quotes the text around the error, including control characters.
+    // Node's message quotes the text, including control characters.
     const message = (error instanceof Error ? error.message : String(error)).replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").replace(/,? \.*".*/, "");
     throw new DocumentError(await mistakeLine(text), `not valid JSON: ${message}`);
   }
 };
 
-/** Returns the line (from 1) of the value at `path` in valid JSON, or of the nearest enclosing value. */
+/** Returns the line (from 1) of the value at `path`, or of the nearest enclosing one. */
 export const jsonLineOf = async (text: string, path: Path): Promise<number> => {
   const { visit } = await import("jsonc-parser");
   let offset = 0;
-  /** Returns true if the value is on the path; others are skipped with their content. */
+  /** Other values are skipped with their content. */
   const isOnPath = (at: number, pathOfValue: () => Path): boolean => {
     const here = pathOfValue();
     if (here.length > path.length || here.some((step, index) => step !== path[index])) return false;
@@ -84,7 +83,7 @@ export const jsonLineOf = async (text: string, path: Path): Promise<number> => {
     onObjectBegin: (at, _length, _line, _character, pathOfValue) => isOnPath(at, pathOfValue),
     onArrayBegin: (at, _length, _line, _character, pathOfValue) => isOnPath(at, pathOfValue),
     onLiteralValue: (_value, at, _length, _line, _character, pathOfValue) => void isOnPath(at, pathOfValue),
-    // Without these, the library ignores everything after the first skipped value.
+    // Otherwise the library ignores everything after the first skipped value.
     onObjectEnd: () => {},
     onArrayEnd: () => {},
   });

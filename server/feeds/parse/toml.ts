@@ -1,4 +1,4 @@
-// Parses TOML files, or fenced TOML front matter of Markdown. The result has the tables, and the Markdown as `body`.
+// Parses TOML, or fenced TOML front matter of Markdown with the Markdown as `body`.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -31,7 +31,7 @@ export const readToml = async (text: string): Promise<JsonObject> => {
   const { head, body, above } = splitFences(text.replace(/^\uFEFF/, ""));
   const { parse, TomlError } = await import("smol-toml");
   try {
-    // Dates become texts, as TOML writes them.
+    // Dates become texts.
     return { ...(JSON.parse(JSON.stringify(parse(head, { maxDepth: limits.feedDepthMax }))) as JsonObject), body };
   } catch (thrown) {
     if (thrown instanceof TomlError)
@@ -41,7 +41,7 @@ export const readToml = async (text: string): Promise<JsonObject> => {
   }
 };
 
-/** Returns the line of a key, found by name: front matter is short and keys rarely repeat. */
+/** Found by name: front matter is short and keys rarely repeat. */
 export const tomlLineOf = (text: string, path: Path): number => {
   const key = path.findLast((step) => typeof step === "string");
   if (key === "body") return text.split("\n").findIndex((line, index) => index > 0 && line.startsWith("```")) + 2;

@@ -1,4 +1,4 @@
-// Parses XML without entities and document types into objects: each element has its children, or its text.
+// Parses XML without entities and document types: each element has its children, or its text.
 
 import type { Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -6,7 +6,7 @@ import { DocumentError, type Path } from "../invalid.ts";
 
 const xmlLineAt = (text: string, index: number): number => text.slice(0, Math.max(0, index)).split("\n").length;
 
-/** Elements that may repeat are always lists. */
+/** Always lists. */
 const repeatedElements: ReadonlySet<string> = new Set(["metadata.versioning.versions.version"]);
 
 /** Throws DocumentError. */
@@ -18,7 +18,7 @@ export const readXml = async (text: string): Promise<Json> => {
   const problem = XMLValidator.validate(text);
   if (problem !== true) {
     const { msg, line } = problem.err;
-    // The library reports unclosed elements as a list.
+    // The library's form for unclosed elements.
     if (msg.startsWith("Invalid '[")) throw new DocumentError(xmlLineAt(text, text.trimEnd().length), "not valid XML: it ends within an element");
     throw new DocumentError(line, `not valid XML: ${msg}`);
   }
@@ -33,12 +33,12 @@ export const readXml = async (text: string): Promise<Json> => {
       isArray: (_name, path) => repeatedElements.has(String(path)),
     }).parse(text) as Json;
   } catch (thrown) {
-    // Nested too deeply for the library or the stack.
+    // Nested too deeply.
     throw new DocumentError(1, `not valid XML: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
 };
 
-/** Returns the line of an element by name, and by index in a list. */
+/** By name, and by index in a list. */
 export const xmlLineOf = (text: string, path: Path): number => {
   const name = path.findLast((step) => typeof step === "string");
   const last = path.at(-1);

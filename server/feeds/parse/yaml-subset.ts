@@ -1,8 +1,8 @@
-// Reads the YAML subset of generated files: block maps with simple keys, block lists, one-line scalars and literal blocks. It is
-// 16
-// times as fast as a full parser. For anything else (flow collections, anchors, tags, escapes, folding, comments after values, …)
-// it
-// returns undefined, and the full parser takes over. It must never read a text differently than the full parser.
+// Reads the YAML subset of generated files: block maps with simple keys, block lists, one-line scalars and literal blocks. 16
+// times as fast
+// as a full parser. For anything else (flow collections, anchors, tags, escapes, folding, comments after values, …) it returns
+// undefined,
+// and the full parser takes over. It must never read a text differently.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,11 +10,9 @@ import { withoutTrailing } from "#base/trailing.ts";
 
 interface Lines {
   readonly lines: readonly string[];
-  /** The index of the next line. */
   at: number;
 }
 
-/** The text is outside the subset. */
 class OutsideSubset extends Error {}
 
 const leaveSubset = (): never => {
@@ -23,7 +21,7 @@ const leaveSubset = (): never => {
 
 const keyForm = /^([A-Za-z_][A-Za-z0-9_-]*):(?: +([^ ].*)?)?$/;
 const nullForm = /^(?:~|null|Null|NULL)$/;
-// Indicators that do not start a plain scalar.
+// Do not start a plain scalar.
 const startsOtherwise = /^[[\]{},#&*!|>'"%@`]|^[-?:](?:\s|$)/;
 
 const indentOf = (line: string): number => {
@@ -32,7 +30,7 @@ const indentOf = (line: string): number => {
   return count;
 };
 
-/** Skips blank lines and comments; returns the indent of the next line, or -1 at the end. */
+/** Returns the indent of the next line, or -1 at the end. */
 const skipToContent = (from: Lines): number => {
   for (; from.at < from.lines.length; from.at++) {
     const line = from.lines[from.at] ?? "";
@@ -43,7 +41,6 @@ const skipToContent = (from: Lines): number => {
   return -1;
 };
 
-/** Reads a one-line scalar. */
 const readScalar = (source: string): Json => {
   const first = source[0];
   if (first === '"') return /^"[^"\\]*"$/.test(source) ? source.slice(1, -1) : leaveSubset();
@@ -52,7 +49,7 @@ const readScalar = (source: string): Json => {
   return nullForm.test(source) ? null : source;
 };
 
-/** Reads a literal block below this indent; `strip` drops the last line end. */
+/** `strip` drops the last line end. */
 const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string => {
   let indent = -1;
   const kept: string[] = [];
@@ -60,7 +57,7 @@ const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string =>
     const line = from.lines[from.at] ?? "";
     const own = indentOf(line);
     if (own === line.length) {
-      // Blanks deeper than the block are text inside it, and an error before it.
+      // Inside the block such blanks are text, before it an error.
       if (indent < 0 && own > 0) leaveSubset();
       kept.push(indent < 0 ? "" : line.slice(indent));
       continue;
@@ -76,13 +73,13 @@ const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string =>
     kept.push(line.slice(indent));
   }
   if (indent < 0) return leaveSubset();
-  // The rules for blank lines longer than the indent are too rare to implement here.
+  // The rules for longer blank lines are not worth implementing.
   if (kept.some((line) => line !== "" && /^[ \t]*$/.test(line))) leaveSubset();
   const text = withoutTrailing(kept.join("\n"), "\n");
   return strip ? text : `${text}\n`;
 };
 
-/** Reads the value after "key:" or "-": a scalar, or a literal block. */
+/** A scalar, or a literal block. */
 const readInlineValue = (from: Lines, source: string, outer: number): Json => {
   if (source === "|" || source === "|-") return readLiteralBlock(from, outer, source === "|-");
   const value = readScalar(source);
@@ -143,7 +140,7 @@ const readBlock = (from: Lines, indent: number, depth: number): Json => {
   return /^-(?:\s|$)/.test(line) ? readBlockList(from, indent, depth) : readBlockMap(from, indent, depth);
 };
 
-/** Returns the value of a text in the subset, with scalars as texts or null; undefined if it is outside the subset. */
+/** Returns undefined if the text is outside the subset. Scalars are texts or null. */
 export const readYamlSubset = (text: string): Json | undefined => {
   if (/[\r\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(text)) return undefined;
   const from: Lines = { lines: text.split("\n"), at: 0 };

@@ -1,6 +1,6 @@
-// Parses untrusted YAML: aliases, depth and size are bounded (attack: bombs). Scalars stay texts or null, because the version
-// 1.10
-// must not become 1.1, and no format here needs numbers.
+// Parses untrusted YAML: aliases, depth and size are bounded (attack: bombs). Scalars stay texts or null: the version 1.10 must
+// not become
+// 1.1, and no format needs numbers.
 
 import type { Alias, Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -69,7 +69,7 @@ const setKey = (into: JsonObject, name: string, value: Json): void => {
   Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
 };
 
-/** Returns the maps of a merge key (YAML 1.1, "<<"): one map or a list. Each copy counts towards the limit of values. */
+/** YAML 1.1, "<<". Each copy counts towards the limit of values. */
 const mergedMaps = (held: Json, line: number): JsonObject[] => {
   const maps = Array.isArray(held) ? held : [held];
   return maps.map((map) => {
@@ -78,7 +78,7 @@ const mergedMaps = (held: Json, line: number): JsonObject[] => {
   });
 };
 
-/** A map's keys take precedence over merged ones, and earlier maps over later ones. */
+/** The map's own keys take precedence, then earlier maps. */
 const mergeMaps = (own: JsonObject, merged: readonly JsonObject[]): JsonObject => {
   const found: JsonObject = {};
   for (const map of [...merged].reverse()) for (const key of Object.keys(map)) setKey(found, key, map[key] ?? null);
@@ -92,7 +92,7 @@ const parseYaml = (yaml: Yaml, text: string): { document: Document; lines: LineC
   return { document, lines, lineAt: (node) => (node?.range ? lines.linePos(node.range[0]).line : 1) };
 };
 
-/** Turns the library's stack overflow on hostile input into a DocumentError. */
+/** Hostile input can overflow the library's stack. */
 const withoutStackOverflow = <T>(work: () => T): T => {
   try {
     return work();
@@ -119,10 +119,10 @@ export const readYaml = async (text: string): Promise<Json> => {
   return readYamlSubset(text) ?? readAllOfYaml(await import("yaml"), text);
 };
 
-/** Does the same with numbers and booleans, for documents that are served unchanged. */
+/** With numbers and booleans, for documents that are served unchanged. */
 export const readTypedYaml = async (text: string): Promise<Json> => readAllOfYaml(await import("yaml"), text, true);
 
-/** Returns the line (from 1) of the value at `path`, or of the nearest enclosing value. */
+/** Returns the line (from 1) of the value at `path`, or of the nearest enclosing one. */
 export const yamlLineOf = async (text: string, path: Path): Promise<number> => {
   const { document, lineAt } = parseYaml(await import("yaml"), text);
   for (let length = path.length; length > 0; length--) {

@@ -10,12 +10,12 @@ export interface ZipFixtureEntry {
   readonly method?: number;
   /** Bit 0 is encryption. */
   readonly flags?: number;
-  /** A wrong value for the directory. */
+  /** Wrong values for the directory. */
   readonly unpackedBytes?: number;
   readonly checksum?: number;
-  /** Refers to the data of the previous entry. */
+  /** Refers to the previous entry's data. */
   readonly isOverlapping?: boolean;
-  /** Bytes appended to the compressed data and counted as part of it. */
+  /** Appended to the compressed data and counted as part of it. */
   readonly behind?: Uint8Array;
 }
 
@@ -43,7 +43,7 @@ const u64 = (...values: readonly number[]): Buffer => {
   return bytes;
 };
 
-/** Builds an archive, optionally with a wrong entry count. Its directory has 64-bit counts if 16 bits are not enough. */
+/** Optionally with a wrong entry count. 64-bit counts if needed. */
 export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entries.length): Buffer => {
   const data: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -79,7 +79,6 @@ export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entrie
   return Buffer.concat([...data, listed, ...(isLarge ? end64 : []), ...end]);
 };
 
-/** Returns the entries of an archive in memory, as imports read them. */
 export const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
   const entries: ZipEntry[] = [];
   const stored = { sizeBytes: bytes.length, read: async (position: number, length: number) => bytes.subarray(position, position + length) };

@@ -1,7 +1,7 @@
-// Reads zip archives of any size, as published by OSV and GitHub, in place. The directory is read and checked before anything is
-// unpacked. An entry is unpacked on demand, and never to more than its declared size, so at most one entry is in memory. Nothing
-// is
-// written to disk: names are only labels.
+// Reads zip archives of any size in place, as published by OSV and GitHub. The directory is checked before anything is unpacked;
+// an entry
+// is unpacked on demand, never beyond its declared size, so at most one is in memory. Names are labels: nothing is written to
+// disk.
 
 import { Readable } from "node:stream";
 import { crc32, inflateRawSync } from "node:zlib";
@@ -9,26 +9,21 @@ import type { Entry, RandomAccessReader, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 
-/** Bytes with random access. */
 export interface StoredBytes {
   readonly sizeBytes: number;
   /** Returns fewer than `length` bytes only at the end. */
   read(position: number, length: number): Promise<Buffer>;
 }
 
-/** The content of an entry. */
 export interface UnpackedEntry {
   readonly bytes: Buffer;
-  /**
-   * The content deflated (RFC 1951), as in the archive; undefined if stored, large or badly compressed. Valid until the next
-   * read.
-   */
+  /** Deflated (RFC 1951), as in the archive; undefined if stored, large or badly compressed. Valid until the next read. */
   readonly deflated?: Buffer | undefined;
 }
 
 export interface ZipEntry {
   readonly name: string;
-  /** Changes with the content: checksum, sizes and time in the directory. */
+  /** Checksum, sizes and time: changes with the content. */
   readonly fingerprint: string;
   /** Throws DocumentError. */
   read(): Promise<UnpackedEntry>;
@@ -36,7 +31,7 @@ export interface ZipEntry {
 
 export interface ZipArchive {
   readonly entryCount: number;
-  /** In the directory's order, without paths that lead outside the archive. Throws DocumentError. */
+  /** In the directory's order, without paths outside the archive. Throws DocumentError. */
   entries(): AsyncGenerator<ZipEntry>;
 }
 
@@ -50,10 +45,10 @@ const archiveError = (reason: string): DocumentError => new DocumentError(1, `is
 
 const entryError = (reason: string): DocumentError => new DocumentError(1, `cannot be unpacked: ${reason}`);
 
-/** The read size. One window each is cached for the directory and the data. */
+/** One window each is cached for directory and data. */
 const windowBytes = 256 * 1024;
 
-/** Caches windows: the library reads the directory in small steps, and entries are contiguous. */
+/** The library reads in small steps, and entries are contiguous. */
 const openWindows = (stored: StoredBytes): ReadAt => {
   let windows: { readonly start: number; readonly bytes: Buffer }[] = [];
   return async (position, length) => {
@@ -83,7 +78,7 @@ const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessRead
       read(position, length).then(
         (bytes) => {
           bytes.copy(buffer, offset);
-          // Most reads are served from memory, so yield to other work regularly.
+          // Most reads are from memory, so yield regularly.
           if (++reads % 64 === 0) setImmediate(callback, null);
           else callback(null);
         },
@@ -99,10 +94,10 @@ interface OpenArchive {
   readonly read: ReadAt;
 }
 
-/** Entries with a worse ratio are compressed again, so that an archive cannot fill the database. */
+/** Worse entries are compressed again, so that an archive cannot fill the database. */
 const reusableShare = 0.75;
 
-/** The result of node:zlib with `info`, missing in its types. */
+/** Missing in the types of node:zlib. */
 interface Inflated {
   readonly buffer: Buffer;
   readonly engine: { readonly bytesWritten: number };
@@ -110,27 +105,27 @@ interface Inflated {
 
 const isInflated = (value: unknown): value is Inflated => typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
 
-/** Inflates to at most `length` bytes; returns how many compressed bytes were consumed. */
+/** Also returns how many bytes were consumed. */
 const inflateAtOnce = (packed: Buffer, length: number): { readonly bytes: Buffer; readonly packedBytes: number } => {
-  // One buffer of the expected size: with Node's default chunks each entry would hold 16 KiB more.
+  // With Node's default chunks each entry would hold 16 KiB more.
   const inflated: unknown = inflateRawSync(packed, { maxOutputLength: Math.max(1, length), chunkSize: Math.max(64, length + 1), info: true });
   if (!isInflated(inflated)) throw new Error("cannot be inflated");
   return { bytes: inflated.buffer, packedBytes: inflated.engine.bytesWritten };
 };
 
-/** Unpacks a small entry in one step. Streams for a million entries take four times as long (measured for a whole import). */
+/** Streams for a million entries take four times as long (measured for a whole import). */
 const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
   const packed = await read(fileDataStart, entry.compressedSize);
   const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflateAtOnce(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
     throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for the size in the directory`);
-  // Bytes after the compressed data are not part of the content.
+  // Bytes after the compressed data are not content.
   const isReusable = packedBytes === packed.length && packed.length <= bytes.length * reusableShare;
   return { bytes, deflated: isReusable ? packed : undefined };
 };
 
-/** The library checks the size during unpacking, and fails at the first excess byte. */
+/** The library fails at the first byte beyond the declared size. */
 const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const chunks: Buffer[] = [];
   for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
@@ -157,7 +152,7 @@ const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> =
 const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchive> => {
   const read = openWindows(stored);
   const options = { decodeStrings: false, validateEntrySizes: true, autoClose: false };
-  // Names are decoded here, because the library would refuse the whole archive for a path that leads outside it.
+  // Otherwise the library refuses an archive for one path outside it.
   return { read, archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
 };
 
@@ -167,13 +162,10 @@ const asArchiveError = (thrown: unknown): DocumentError => {
   return archiveError(message.startsWith("End of central directory record signature not found") ? "it has no directory" : message);
 };
 
-/** Returns the limit of the total unpacked size: one gigabyte, or more for a large archive. */
+/** One gigabyte, or more for a large archive. */
 const unpackedBytesMaxOf = ({ sizeBytes }: StoredBytes): number => Math.max(limits.feedArchiveUnpackedBytesMax, sizeBytes * limits.feedArchiveGrowthMax);
 
-/**
- * Opens an archive. Throws DocumentError if its directory is damaged, has too many entries, or declares a total size beyond the
- * limit.
- */
+/** Throws DocumentError if the directory is damaged, has too many entries, or declares too large a total. */
 export const openZip = async (stored: StoredBytes): Promise<ZipArchive> => {
   const yauzl = await import("yauzl");
   const unpackedBytesMax = unpackedBytesMaxOf(stored);

@@ -1,4 +1,4 @@
-// The common model of scanner reports: findings with package, severity and fix.
+// The common model of scanner reports.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -7,7 +7,6 @@ import type { Field } from "../field.ts";
 export type ReportSeverity = "UNKNOWN" | "NEGLIGIBLE" | "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
 export type FixState = "UNKNOWN" | "FIXED" | "NOT_FIXED" | "WONT_FIX";
 
-/** A package of the image, in the scanner's naming. */
 export interface FoundPackage {
   readonly name: string;
   /** "" if the report has none. */
@@ -16,7 +15,6 @@ export interface FoundPackage {
   readonly license: string;
 }
 
-/** A vulnerability of a package. */
 export interface Finding {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -29,16 +27,15 @@ export interface Finding {
   readonly urls: readonly string[];
   readonly locations: readonly string[];
   readonly cpes: readonly string[];
-  /** The scanner's source: a namespace or database. */
+  /** A namespace or database. */
   readonly source: string;
   readonly related: readonly { readonly id: string; readonly source: string }[];
-  /** URLs of the distributor's advisories by ID. */
+  /** URLs by ID. */
   readonly advisories: Readonly<Record<string, string>>;
 }
 
-/** A parsed report. */
 export interface ReadReport {
-  /** "GRYPE", "TRIVY", or "UNKNOWN" for all other tools. */
+  /** "GRYPE", "TRIVY" or "UNKNOWN". */
   readonly scanner: string;
   /** "grype", "trivy", or the tool's name. */
   readonly tool: string;
@@ -46,17 +43,17 @@ export interface ReadReport {
   /** Milliseconds since 1970; undefined if missing. */
   readonly databaseTimeMs: number | undefined;
   readonly createTimeMs: number | undefined;
-  /** All digests of the image in the report: first that of the pulled image, then of the platform manifest. */
+  /** First the pulled image's, then the platform manifest's. */
   readonly digests: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** A report that cannot be accepted; the message says why. */
+/** The message says why the report is refused. */
 export class UnreadableReportError extends Error {}
 
 const digestForm = /sha256:[0-9a-f]{64}$/;
 
-/** Returns the digest in "alpine@sha256:…" or "sha256:…"; undefined if there is none. */
+/** "alpine@sha256:…", "sha256:…" */
 export const digestWithin = (name: string): string | undefined => digestForm.exec(name)?.[0];
 
 const severities: Readonly<Record<string, ReportSeverity>> = {
@@ -78,20 +75,20 @@ export const severityNamed = (word: string): ReportSeverity => {
 export const severityOfScore = (score: number): ReportSeverity =>
   score >= 9 ? "CRITICAL" : score >= 7 ? "HIGH" : score >= 4 ? "MEDIUM" : score > 0 ? "LOW" : "UNKNOWN";
 
-/** Returns the contract's enum value for a tool, independent of the report's format. */
+/** The contract's value for a tool, in any format. */
 export const scannerOf = (tool: string): string => {
   const name = tool.toLowerCase();
   return name === "grype" ? "GRYPE" : name === "trivy" ? "TRIVY" : "UNKNOWN";
 };
 
-/** Returns a number as text; "" if missing. */
+/** "" if missing. */
 export const scoreText = (field: Field): string =>
   typeof field.value === "number" && Number.isFinite(field.value) ? String(field.value) : field.missing ? "" : field.name(32);
 
-/** Returns "3.1" for "CVSS:3.1/AV:N/…"; for a vector without a prefix, `otherwise`. */
+/** "3.1" for "CVSS:3.1/AV:N/…". */
 export const vectorVersion = (vector: string, otherwise: string): string => /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? otherwise;
 
-/** Builds a package URL if the report has none. */
+/** For findings without a package URL. */
 export const makePurl = (type: string, name: string, version: string): string => {
   const path = name
     .split("/")
@@ -106,7 +103,7 @@ const findingKey = ({ id, package: found, severity, fix }: Finding): string =>
 
 const unite = (one: readonly string[], other: readonly string[]): string[] => [...new Set([...one, ...other])];
 
-/** Merges findings on the same package and version. */
+/** Merges findings on the same package version. */
 export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
   const found = new Map<string, Finding>();
   for (const finding of findings) {
@@ -131,13 +128,12 @@ export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
 
 const ranks: readonly ReportSeverity[] = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"];
 
-/** Returns the worse severity. */
 export const worseOf = (one: ReportSeverity, other: ReportSeverity): ReportSeverity => (ranks.indexOf(one) >= ranks.indexOf(other) ? one : other);
 
-/** Returns the worst severity of each vulnerability. */
+/** The worst severity for each vulnerability. */
 export const severityById = (findings: readonly Finding[]): JsonObject => {
   const found = new Map<string, ReportSeverity>();
   for (const { id, severity } of findings) found.set(id, worseOf(found.get(id) ?? "UNKNOWN", severity));
-  // fromEntries treats a name such as __proto__ as an ordinary key.
+  // fromEntries accepts __proto__ as an ordinary key.
   return Object.fromEntries([...found].sort(([one], [other]) => (one < other ? -1 : 1)));
 };

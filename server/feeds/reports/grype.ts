@@ -1,10 +1,10 @@
-// Reads reports in Grype's JSON format, since 0.7: matches of vulnerabilities and packages.
+// Reads Grype's JSON reports, since 0.7.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { Field } from "../field.ts";
 import { digestWithin, type Finding, type FixState, makePurl, type ReadReport, scoreText, severityNamed, uniteFindings, vectorVersion } from "./findings.ts";
 
-/** A match has both in all versions of Grype; a report without matches names its tool. */
+/** A report without matches names its tool. */
 export const isGrype = (document: JsonObject): boolean => {
   const { matches, descriptor } = document;
   if (!Array.isArray(matches)) return false;
@@ -51,7 +51,7 @@ const scoresOf = (vulnerability: Field): Finding["scores"] => {
 
 const cpeParts = ["Part", "Vendor", "Product", "Version", "Update", "Edition", "Language", "SWEdition", "TargetSW", "TargetHW", "Other"];
 
-/** Returns a CPE from a text, or from its parts in versions before 0.12. */
+/** Versions before 0.12 wrote parts. */
 const cpeOf = (cpe: Field): string => {
   if (typeof cpe.value === "string") return cpe.name();
   if (!isObject(cpe.value)) return "";

@@ -1,6 +1,6 @@
-// Imports scanner reports from files. Each belongs to an image in a repository, by the digest in the report or in the command. A
-// report
-// is imported completely or not at all; a second run writes nothing.
+// Imports scanner reports from files. Each belongs to an image in a repository, by the digest in the report or command. A second
+// run writes
+// nothing.
 
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
@@ -14,13 +14,12 @@ import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader
 import { type ReportFacts, reportDraft, type ReportReading } from "./read-report.ts";
 
 export interface ReportImport {
-  /** The group with the repositories. */
   readonly group: string;
   /** Files and directories, recursively. */
   readonly sources: readonly string[];
-  /** The repository by name, path or uid; undefined for all with the image. */
+  /** Name, path or uid; undefined for all with the image. */
   readonly repo?: string | undefined;
-  /** The image digest; undefined for that in the report. */
+  /** Undefined for that in the report. */
   readonly digest?: string | undefined;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
@@ -35,7 +34,7 @@ export interface ReportImportSummary {
 
 const wantedForm = /\.(?:json|sarif)(?:\.gz)?$/i;
 
-/** File names are untrusted, and are shown in terminals (attack 28). */
+/** Untrusted, and shown in terminals (attack 28). */
 const printable = (name: string): string => name.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 
 interface ReportFile {
@@ -55,7 +54,7 @@ const listReports = async (source: string): Promise<ReportFile[]> => {
     .map((path) => ({ path, name: printable(relative(source, path)) }));
 };
 
-/** Finds the repository that the command names; throws if there is none or several. */
+/** Throws if there is none or several. */
 const findNamed = async ({ store }: Services, group: string, repo: string): Promise<string> => {
   const uids = async (): Promise<string[]> => {
     if (isUid(repo)) return (await findRow(store.read, { name: "repos", columns: ["uid"] }, repo)) ? [repo] : [];
@@ -70,7 +69,6 @@ const findNamed = async ({ store }: Services, group: string, repo: string): Prom
   return found;
 };
 
-/** An image in a repository. */
 interface Place {
   readonly repoUid: string;
   readonly digest: string;
@@ -80,7 +78,7 @@ const refuse = (reason: string): never => {
   throw new Fault("INVALID_ARGUMENT", reason);
 };
 
-/** Returns the images that a report belongs to: the first of its digests that a repository has. */
+/** By the first of the report's digests that a repository has. */
 const placesOf = async ({ store }: Services, { group, digest }: ReportImport, repo: string | undefined, report: ReportFacts): Promise<Place[]> => {
   const digests = digest === undefined ? report.digests : [digest];
   if (digests.length === 0) return refuse("names no image digest. Give it with --digest");
@@ -99,7 +97,7 @@ interface ImportRun {
   readonly read: ReadDocumentStream<ReportReading>;
 }
 
-/** Returns true if the report is new in any repository. */
+/** Returns true if the report is new in a repository. */
 const importFile = async ({ services, options, repo, requestId, read }: ImportRun, { path, name }: ReportFile): Promise<boolean> => {
   const reading = await read(createReadStream(path), []).catch((error: unknown) =>
     refuse(`cannot be read: ${error instanceof Error ? error.message.replace(/,.*/, "") : String(error)}`),
@@ -128,7 +126,7 @@ const importFile = async ({ services, options, repo, requestId, read }: ImportRu
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
 
-/** Imports the files one at a time. A refused file is skipped completely, and the import continues. */
+/** One at a time. A refused file is skipped, and the import continues. */
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> => {
   const { group, sources, digest, progress } = options;
   if (digest !== undefined && !digestForm.test(digest)) throw new Fault("INVALID_ARGUMENT", "--digest must be sha256: and 64 hex characters");

@@ -1,6 +1,6 @@
-// Writes Gantry's reports: the result of matching for an image (server/feeds/match-images.ts) in the form of a scanner's report.
-// One is
-// written for an image without a report and after each change. An unaffected image has a report without findings.
+// Writes the result of matching (server/feeds/match-images.ts) as Gantry's report on an image, if it has none and after each
+// change. An
+// unaffected image has a report without findings.
 
 import { hash } from "node:crypto";
 import { cvssBaseScore } from "#base/cvss.ts";
@@ -43,7 +43,7 @@ const findingOf = (affected: AffectedPackageOfImage, known: KnownSeverities, roo
   const others = numbers.filter((number) => number !== id);
   const said = severitiesOf(known, root, numbers).map((each) => text(each, "score"));
   const scores = said.flatMap((score) => cvssBaseScore(score) ?? []);
-  // CVSS 2 counts only if there is no newer score.
+  // CVSS 2 counts only without a newer score.
   const counted = scores.some(({ version }) => version !== "2.0") ? scores.filter(({ version }) => version !== "2.0") : scores;
   const severity = [...counted.map(({ score }) => severityOfScore(score)), ...said.map(severityNamed)].reduce(worseOf, "UNKNOWN");
   return {
@@ -76,7 +76,7 @@ const reportOf = (version: string, image: KnownImage, findings: readonly Finding
 
 const imageKey = ({ repoUid, digest }: KnownImage): string => `${repoUid} ${digest}`;
 
-/** Writes reports for the images of these repositories, in the transaction that matched them. */
+/** Runs in the transaction that matched the images. */
 export const writeOwnReports = async (rows: Write, { version }: Services, root: string, repos: readonly ImageRepo[], nowMs: number): Promise<void> => {
   for (let from = 0; from < repos.length; from += limits.ownReportRepos) {
     const images = await findKnownImages(rows, repos.slice(from, from + limits.ownReportRepos));
@@ -90,8 +90,7 @@ export const writeOwnReports = async (rows: Write, { version }: Services, root: 
     for (const image of images) {
       const findings = uniteFindings(byImage.get(imageKey(image)) ?? []);
       const content = { tool: { name: ownTool, version }, digest: image.digest, findings };
-      // The digest depends on content, not time, so an unchanged result adds no report. A result that returns after a change
-      // does.
+      // By content, not time: an unchanged result adds no report, a result that returns after a change does.
       const said = `sha256:${hash("sha256", JSON.stringify(content), "hex")}`;
       if (latest.get(imageKey(image))?.startsWith(`${said}@`)) continue;
       const facts = factsOf(reportOf(version, image, findings, nowMs), JSON.stringify({ ...content, createdAt: timestamp(nowMs) }, undefined, 2));

@@ -1,4 +1,4 @@
-// The queue of pushed scanner reports (store/pushed-reports.ts). Each becomes a report of its image, in its repository only.
+// The queue of pushed scanner reports (store/pushed-reports.ts).
 
 import { claimPushedReport, deletePushedReport, insertVulnReports, isPushedReportDue, postponePushedReport, type WaitingReport, type Write } from "#store";
 import type { Services } from "#kernel";
@@ -7,7 +7,7 @@ import { openDocumentReader } from "../sbom/open-reader.ts";
 import { reportDraft, type ReportReading } from "./read-report.ts";
 
 const completeReport = async (rows: Write, waiting: WaitingReport, reading: ReportReading, nowMs: number): Promise<void> => {
-  // Deleting the queue row claims the result: deleting the manifest or repository removes the row first.
+  // The row is the claim: deleting the manifest or repository removes it first.
   if (!(await deletePushedReport(rows, waiting)) || !("report" in reading)) return;
   await insertVulnReports(rows, [reportDraft(reading.report, waiting, waiting.manifestDigest, waiting.createTimeMs)], nowMs);
 };

@@ -1,6 +1,5 @@
-// Reads one report of a vulnerability scanner. It may be plain, or the predicate of an in-toto statement, in a DSSE envelope or
-// bundle,
-// as for SBOMs (server/feeds/sbom/read-sbom.ts).
+// Reads one scanner report: plain, or the predicate of an in-toto statement in a DSSE envelope or bundle, as for SBOMs
+// (server/feeds/sbom/read-sbom.ts).
 
 import { hash } from "node:crypto";
 import { isObject, type Json } from "#base/json.ts";
@@ -15,24 +14,22 @@ import { isSarif, readSarif } from "./sarif.ts";
 import { packReport } from "./stored-report.ts";
 import { isTrivy, isTrivyOfCluster, readTrivy } from "./trivy.ts";
 
-/** The stored form of a report. */
 export interface ReportFacts extends Omit<ReadReport, "findings"> {
   readonly count: number;
-  /** JSON: severity by vulnerability ID. */
+  /** JSON by vulnerability ID. */
   readonly severities: string;
   /** JSON (findings.ts), deflated (RFC 1951), in base64. */
   readonly findings: string;
-  /** The original report, deflated, in base64; then its size before deflation, and its digest. */
+  /** The original, deflated, in base64; then its size and digest. */
   readonly raw: string;
   readonly rawBytes: number;
   readonly documentDigest: string;
 }
 
-/** The result of reading a report. */
 export type ReportReading =
   | { readonly report: ReportFacts }
   | { readonly problem: string }
-  /** Not a scanner report, but another statement about the image. */
+  /** Another statement about the image. */
   | { readonly isOther: true };
 
 const parse = async (text: string): Promise<Json> => {
@@ -43,9 +40,9 @@ const parse = async (text: string): Promise<Json> => {
 const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 /**
- * Replaces control characters with U+FFFD. Scanners copy what they find (a version in a real report contains a NUL), and these
- * act as
- * commands in logs and terminals (attack 28).
+ * Scanners copy what they find (a version in a real report contains a NUL), and control characters act as commands in logs and
+ * terminals
+ * (attack 28).
  */
 const withoutControls = (value: Json): Json => {
   if (typeof value === "string") return value.replace(controls, "\uFFFD").toWellFormed();
@@ -87,9 +84,7 @@ export const readReport = async (bytes: Uint8Array, about: readonly string[]): P
   }
 };
 
-/**
- * Returns the database row of a report. Its time is at most the time of arrival, because a future time would hide later reports.
- */
+/** A future time would hide later reports. */
 export const reportDraft = (
   { digests: _digests, count, ...facts }: ReportFacts,
   { repoUid, digest }: { readonly repoUid: string; readonly digest: string },

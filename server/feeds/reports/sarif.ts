@@ -1,6 +1,6 @@
-// Reads SARIF 2.1.0 reports of any tool, as far as they name vulnerabilities. SARIF has no fields for packages, versions and
-// fixes. Grype
-// and Trivy write these as lines of text ("Package: openssl"); without such lines they stay empty.
+// Reads vulnerabilities from SARIF 2.1.0 reports of any tool. SARIF has no fields for packages, versions and fixes; Grype and
+// Trivy write
+// lines of text ("Package: openssl").
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -22,7 +22,7 @@ import {
 
 export const isSarif = (document: JsonObject): boolean => Array.isArray(document.runs) && typeof document.version === "string";
 
-// IDs of vulnerabilities and distributors' advisories, which other rule IDs do not resemble.
+// Rule IDs of other kinds do not resemble these.
 const idForms = [
   /^CVE-\d{4}-\d{4,19}(?![0-9A-Za-z])/,
   /^GHSA(?:-[0-9a-z]{4}){3}(?![0-9A-Za-z])/,
@@ -35,7 +35,7 @@ const idForms = [
 
 const idWithin = (name: string): string | undefined => idForms.map((form) => form.exec(name)?.[0]).find((found) => found !== undefined);
 
-/** Returns the values of lines such as "Package: openssl". */
+/** Lines such as "Package: openssl". */
 const labelled = (...texts: readonly string[]): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   for (const line of texts.flatMap((text) => text.split("\n"))) {
@@ -49,7 +49,6 @@ const labelled = (...texts: readonly string[]): ReadonlyMap<string, string> => {
 const first = (found: ReadonlyMap<string, string>, ...labels: readonly string[]): string =>
   labels.map((label) => found.get(label) ?? "").find((value) => value !== "") ?? "";
 
-/** Returns the text of a message or rule. */
 const textOf = (field: Field): string => (isObject(field.value) ? field.at("text").prose() : "");
 
 const severityOf = (said: string, properties: readonly Field[]): ReportSeverity => {
@@ -89,7 +88,7 @@ const locationsOf = (result: Field): string[] => [
 
 const propertiesOf = (field: Field): Field[] => (isObject(field.at("properties").value) ? [field.at("properties")] : []);
 
-/** Returns undefined if the result is not about a vulnerability. */
+/** Undefined if it is not about a vulnerability. */
 const findingOf = (result: Field, rule: Field): Finding | undefined => {
   const ruleId = result.at("ruleId").name() || rule.at("id").name();
   const message = textOf(result.at("message"));
@@ -162,7 +161,7 @@ export const readSarif = (document: JsonObject): ReadReport => {
   const tool = driver.at("name").name(64);
   const findings = uniteFindings(runs.flatMap(runFindings));
   const scanner = scannerOf(tool);
-  // A report without findings counts if it is from a scanner, not from a linter.
+  // An empty report counts only from a known scanner.
   if (findings.length === 0 && (scanner === "UNKNOWN" || runs.some((each) => each.at("results").list().length > 0)))
     throw new UnreadableReportError("names no vulnerability by its number");
   const properties = propertiesOf(driver)[0];

@@ -1,9 +1,9 @@
-// Packs reports for the database: findings and original text, deflated.
+// Packs reports for the database.
 
 import { deflateRawSync, inflateRaw } from "node:zlib";
 import type { Finding } from "./findings.ts";
 
-/** Asynchronous, because a report can have several MiB. */
+/** A report can have several MiB. */
 const inflate = (packed: Uint8Array): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     inflateRaw(packed, (error, unpacked) => (error ? reject(error) : resolve(unpacked)));
@@ -24,5 +24,4 @@ const unpackText = async (packed: string): Promise<string> => (await inflate(Buf
 
 export const unpackFindings = async (packed: string): Promise<Finding[]> => JSON.parse(await unpackText(packed)) as Finding[];
 
-/** Returns the original text of a report. */
 export const unpackRawReport = unpackText;

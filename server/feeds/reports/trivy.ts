@@ -1,6 +1,4 @@
-// Reads reports in Trivy's JSON format: schema 2, and the list of versions before 0.20. Misconfigurations, secrets and licenses
-// are
-// ignored.
+// Reads Trivy's JSON reports: schema 2, and the list of versions before 0.20. Ignores misconfigurations, secrets and licenses.
 
 import { isObject, type Json } from "#base/json.ts";
 import { Field } from "../field.ts";
@@ -19,7 +17,7 @@ import {
 
 const isResult = (value: Json | undefined): boolean => isObject(value) && typeof value.Target === "string";
 
-/** Returns true for a report on one artifact. */
+/** A report on one artifact. */
 export const isTrivy = (document: Json): boolean => {
   if (Array.isArray(document)) return document.length > 0 && document.every(isResult);
   if (!isObject(document)) return false;
@@ -27,7 +25,7 @@ export const isTrivy = (document: Json): boolean => {
   return Array.isArray(document.Results) && document.Results.length > 0 && document.Results.every(isResult);
 };
 
-/** Returns true for a report on a cluster, which covers many images without their digests. */
+/** A report on a cluster: many images without digests. */
 export const isTrivyOfCluster = (document: Json): boolean => isObject(document) && document.ClusterName !== undefined;
 
 const states: Readonly<Record<string, FixState>> = {
@@ -69,7 +67,6 @@ const scoresOf = (vulnerability: Field): Finding["scores"] => {
   return [...scores.values()];
 };
 
-/** Package URL types by result type. */
 const purlTypes: Readonly<Record<string, string>> = {
   alpine: "apk/alpine",
   wolfi: "apk/wolfi",

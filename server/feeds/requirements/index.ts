@@ -1,6 +1,4 @@
-// Reads lists of requested libraries: requirements.txt, poetry.lock, uv.lock, Maven. They are part of a request, so files and
-// URLs in
-// them are never opened.
+// Reads requirement lists: requirements.txt, poetry.lock, uv.lock, Maven. They come with a request, so nothing in them is opened.
 
 import { invalid } from "#base/fault.ts";
 import { DocumentError } from "../invalid.ts";
@@ -11,7 +9,6 @@ import { readRequirementsTxt } from "./requirements-txt.ts";
 
 export type { Requirement } from "./requirement.ts";
 
-/** Readers by the contract's format name. */
 const readers = {
   INPUT_FORMAT_REQUIREMENTS_TXT: (content: string) => Promise.resolve(readRequirementsTxt(content)),
   INPUT_FORMAT_POETRY_LOCK: readPoetryLock,
@@ -33,7 +30,7 @@ const endings: readonly (readonly [string, RequirementFormat])[] = [
   [".dependencies", "INPUT_FORMAT_MAVEN_GAV_LIST"],
 ];
 
-/** Returns the format for a file name; undefined if unknown. */
+/** Undefined if unknown. */
 export const formatOfFile = (filename: string): RequirementFormat | undefined => {
   const [base = "", folder = ""] = filename.split(/[/\\]/).reverse();
   const known = endings.find(([ending]) => base.endsWith(ending));
@@ -42,13 +39,12 @@ export const formatOfFile = (filename: string): RequirementFormat | undefined =>
   return isText && (base.includes("requirements") || folder === "requirements") ? "INPUT_FORMAT_REQUIREMENTS_TXT" : undefined;
 };
 
-/** Returns the ecosystem of a format. */
 export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON" =>
   format === "INPUT_FORMAT_MAVEN_GAV_LIST" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON";
 
 /**
- * Reads a list. Throws INVALID_ARGUMENT on `field`, with line and reason, if the format is wrong or a limit is exceeded.
- * @param lineName the word for a line in messages, such as "item"
+ * Throws INVALID_ARGUMENT on `field`, with line and reason, if the format is wrong or a limit is exceeded.
+ * @param lineName the word for a line in messages
  */
 export const readRequirements = async (format: RequirementFormat, content: string, field: string, lineName = "line"): Promise<readonly Requirement[]> => {
   try {

@@ -1,6 +1,6 @@
-// Reads poetry.lock and uv.lock: TOML with a table for each package. A package from outside an index (git, URL, directory) keeps
-// its name
-// and version, but cannot be requested. In uv.lock the project and its members are not requirements.
+// Reads poetry.lock and uv.lock. A package from outside an index (git, URL, directory) cannot be requested. In uv.lock the
+// project and its
+// members are not requirements.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
@@ -10,7 +10,6 @@ import { FoundRequirements, type Requirement, unpinned } from "./requirement.ts"
 
 const nameForm = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 
-/** Returns the lines of the package tables, from 1. */
 const packageLines = (content: string): number[] => content.split("\n").flatMap((line, index) => (/^\s*\[\[\s*package\s*\]\]/.test(line) ? [index + 1] : []));
 
 interface LockedPackage {

@@ -1,25 +1,25 @@
-// The common model of requirement lists: one entry for each library, with the reason if it has no exact version.
+// The common model of requirement lists.
 
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 
 export interface Requirement {
-  /** The original text without options and credentials. */
+  /** Without options and credentials. */
   readonly text: string;
   /** Normalized for its ecosystem; "" if missing. */
   readonly name: string;
-  /** The exact version; "" if there is none. */
+  /** "" if there is none. */
   readonly version: string;
-  /** Why it cannot be requested; "" if it can. */
+  /** "" if it can be requested. */
   readonly problem: string;
 }
 
 export const unpinned = "names no exact version";
 
-// Such characters must not be stored or shown; PostgreSQL cannot store NUL.
+// Not to be stored or shown; PostgreSQL cannot store NUL.
 const controlForm = /[\p{Cc}\p{Cs}]/u;
 
-/** Collects distinct entries up to the maximum of a request. Throws DocumentError. */
+/** Distinct entries up to the maximum of a request. Throws DocumentError. */
 export class FoundRequirements {
   readonly #found = new Map<string, Requirement>();
 
@@ -41,10 +41,10 @@ export class FoundRequirements {
   }
 }
 
-/** Removes user, password and query from URLs in a text, so that credentials are not stored. */
+/** Removes user, password and query from URLs. */
 export const withoutCredentials = (text: string): string => text.replace(/:\/\/[^\s/@]*@/g, "://").replace(/\?[^\s#]*/g, "");
 
-/** Removes a comment: "#" at the start or after a blank, and the rest. */
+/** "#" at the start or after a blank, and the rest. */
 export const withoutComment = (text: string): string => {
   for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) if (at === 0 || /\s/.test(text[at - 1] ?? "")) return text.slice(0, at).trim();
   return text.trim();

@@ -1,6 +1,5 @@
-// Reads requirements.txt like pip, but fetches nothing: continuation lines, comments, options, and requirements (PEP 508). A
-// reference to
-// another file or a URL becomes an entry that cannot be requested.
+// Reads requirements.txt (PEP 508) like pip, but fetches nothing: a reference to a file or URL becomes an entry that cannot be
+// requested.
 
 import { limits } from "#base/limits.ts";
 import { isPep440 } from "#base/versions/pep440.ts";
@@ -15,7 +14,7 @@ interface JoinedLine {
   readonly text: string;
 }
 
-/** A comment line starts with "#" and ends a continued line. */
+/** A comment line ends a continued line. */
 const joinLines = (content: string): JoinedLine[] => {
   const joined: JoinedLine[] = [];
   let parts: string[] = [];
@@ -29,7 +28,7 @@ const joinLines = (content: string): JoinedLine[] => {
     const isComment = /^\s*#/.test(text);
     if (text.endsWith("\\") && !isComment) parts.push(text.slice(0, -1));
     else {
-      // So that the comment is recognized after joining.
+      // Keeps the comment recognizable.
       parts.push(isComment ? ` ${text}` : text);
       close();
     }
@@ -38,7 +37,6 @@ const joinLines = (content: string): JoinedLine[] => {
   return joined;
 };
 
-/** Returns the text before the first option. */
 const withoutOptions = (text: string): string => {
   const words = text.split(" ");
   const at = words.findIndex((word) => word.startsWith("-"));
@@ -47,7 +45,7 @@ const withoutOptions = (text: string): string => {
 
 const includeForm = /^(?:-r|-c|--requirement|--constraint)(?![A-Za-z-])/;
 const editableForm = /^(?:-e|--editable)(?![A-Za-z-])[\s=]*/;
-/** pip's options for a whole file, which do not change requirements. */
+/** Options that do not change requirements. */
 const fileOptions: ReadonlySet<string> = new Set([
   "-i",
   "-f",
@@ -82,13 +80,13 @@ const clauseOf = (text: string): Clause | undefined => {
   const isPrefix = version.endsWith(".*");
   if (isPrefix && operator !== "==" && operator !== "!=") return undefined;
   if (!isPep440(isPrefix ? version.slice(0, -2) : version)) return undefined;
-  // A local version is a single build without order; a compatible release needs at least two numbers.
+  // A local version has no order; a compatible release needs two numbers.
   if (version.includes("+") && operator !== "==" && operator !== "!=") return undefined;
   if (operator === "~=" && !/^v?(?:\d+!)?\d+\.\d/i.test(version)) return undefined;
   return { operator, version };
 };
 
-/** Returns the clauses of a specifier, optionally in brackets; undefined if one is invalid. */
+/** Undefined if one is invalid. */
 const clausesOf = (text: string): Clause[] | undefined => {
   const plain = text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1).trim() : text;
   if (plain === "") return [];
@@ -123,11 +121,10 @@ const malformed = (text: string, problem: string): Requirement => ({ text: witho
 
 interface NamedText {
   readonly name: string;
-  /** The text after name and extras. */
   readonly rest: string;
 }
 
-/** Splits the name from the text after its extras ("[a, b]"); undefined if there is no name. */
+/** Name, and the text after its extras ("[a, b]"). */
 const splitName = (text: string): NamedText | undefined => {
   const name = /^[A-Za-z0-9._-]+/.exec(text)?.[0] ?? "";
   if (!nameForm.test(name)) return undefined;
@@ -139,7 +136,7 @@ const splitName = (text: string): NamedText | undefined => {
   return end > 0 && areNames ? { name, rest: rest.slice(end + 1).trimStart() } : undefined;
 };
 
-/** Reads one requirement (PEP 508), or a URL or file in its place. */
+/** PEP 508, or a URL or file in its place. */
 export const readRequirement = (text: string): Requirement => {
   const named = splitName(text);
   if (named) {

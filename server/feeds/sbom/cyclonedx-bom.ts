@@ -1,11 +1,8 @@
-// Lists the packages of a CycloneDX document (JSON, 1.2 to 1.7): components, including nested ones. Pedigree, services and
-// excluded
-// components are omitted.
+// The packages of a CycloneDX document (JSON, 1.2 to 1.7), without pedigree, services and excluded components.
 
 import type { Field } from "../field.ts";
 import { collectPackages, type Packages } from "./packages.ts";
 
-/** Returns Trivy's property for the source package. */
 const originOf = (component: Field): string => {
   const property = component
     .at("properties")
@@ -16,13 +13,13 @@ const originOf = (component: Field): string => {
 
 export const cyclonedxPackages = (document: Field): Packages => {
   const packages = collectPackages();
-  // Iterative, because nesting is bounded only by the JSON parser (parse/json.ts).
+  // Iterative: only the JSON parser bounds nesting (parse/json.ts).
   const waiting = [document.at("metadata").at("component"), ...document.at("components").list()].reverse();
   for (let component = waiting.pop(); component !== undefined; component = waiting.pop()) {
     if (component.missing || component.object().at("scope").value === "excluded") continue;
     for (const within of component.at("components").list().reverse()) waiting.push(within);
     const purl = component.at("purl");
-    // Skips images, files and operating systems.
+    // Images, files, operating systems.
     if (purl.missing && component.at("type").value !== "library") continue;
     packages.add({ purl, version: component.at("version").name(), origin: originOf(component) });
   }

@@ -1,6 +1,5 @@
-// A queue of pushed documents of one kind. A document is claimed, fetched and read in a worker thread; the result is written only
-// by the
-// holder of the lease.
+// A queue of pushed documents. A document is claimed, fetched and read in a worker thread; only the lease's holder writes the
+// result.
 
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
@@ -8,20 +7,18 @@ import type { Services } from "#kernel";
 import type { Read, Write } from "#store";
 import type { ReadDocumentStream } from "./open-reader.ts";
 
-/** Opens a blob of a repository; undefined if the repository no longer has it. */
+/** Undefined if the repository no longer has the blob. */
 export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** A queued document. */
 interface WaitingDocument {
   readonly repoUid: string;
-  /** The image that it is about. */
   readonly digest: string;
   readonly documentDigest: string;
   readonly tries: number;
 }
 
 interface DocumentKind<Waiting extends WaitingDocument, Reading> {
-  /** The first part of its log event names. */
+  /** In log event names. */
   readonly name: "sbom" | "report";
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
@@ -31,11 +28,10 @@ interface DocumentKind<Waiting extends WaitingDocument, Reading> {
 }
 
 export interface DocumentQueue {
-  /** Reads one due document and returns its organization; undefined if none is due. `served`: see `claim`. */
+  /** Returns the document's organization; undefined if none is due. `served`: see `claim`. */
   readNext(served: readonly string[]): Promise<string | undefined>;
 }
 
-/** Backs off exponentially. */
 const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Math.min(tries - 1, 20), limits.sbomRetryMaxMs);
 
 export const openDocumentQueue = <Waiting extends WaitingDocument, Reading extends object>(

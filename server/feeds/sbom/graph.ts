@@ -1,6 +1,5 @@
-// Converts an SBOM of any format to a graph of packages, with author and time. Invalid values are omitted, not refused: the
-// document was
-// already validated when its packages were read (read-sbom.ts).
+// Converts an SBOM to a graph of packages. Invalid values are omitted, not refused: the document was validated before
+// (read-sbom.ts).
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -34,9 +33,9 @@ export interface SbomGraph {
   /** RFC 3339; "" if missing. */
   readonly generateTime: string;
   readonly packages: readonly SbomPackage[];
-  /** Between packages, and from the document to the packages that it describes. */
+  /** From the document to described packages, too. */
   readonly edges: readonly SbomEdge[];
-  /** There are more packages or edges than the limit; both lists are then empty. */
+  /** Both lists are then empty. */
   readonly isTooLarge: boolean;
 }
 
@@ -51,7 +50,6 @@ const objectsOf = (value: Json | undefined): JsonObject[] => listOf(value).filte
 
 const saidLicense = (license: string): string => (license === "NOASSERTION" || license === "NONE" ? "" : license);
 
-/** The edge of a relation, and whether its sides are swapped. */
 interface EdgeKind {
   readonly type: EdgeType;
   readonly reversed?: boolean;
@@ -203,7 +201,7 @@ const cyclonedxParts = (document: JsonObject): Parts => {
   };
 };
 
-/** Converts a document that is already known to be SPDX or CycloneDX. */
+/** For valid SPDX or CycloneDX only. */
 export const graphOf = (document: JsonObject): SbomGraph => {
   const parts = document.bomFormat === "CycloneDX" ? cyclonedxParts(document) : document.spdxVersion === undefined ? spdx3Parts(document) : spdxParts(document);
   const isTooLarge = parts.packages.length > limits.shownSbomNodesMax || parts.edges.length > limits.shownSbomEdgesMax;

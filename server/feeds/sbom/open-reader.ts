@@ -1,33 +1,29 @@
-// Reads documents about images (SBOMs, scanner reports), each in a worker thread. Parsers guarantee no bounds on time and memory,
-// so a
-// thread that exceeds its limits is terminated with its document only.
+// Reads documents about images (SBOMs, scanner reports), each in a worker thread. Parsers do not bound time and memory, so a
+// thread beyond
+// its limits is terminated.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
 import type { SbomReading } from "./read-sbom.ts";
 import type { Unreadable } from "./statement.ts";
 
-/**
- * Reads a document from a stream, about the image with these digests.
- * @throws the errors of the stream
- */
+/** @throws the errors of the stream */
 export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
 export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
 export interface DocumentReaderOptions {
-  /** The worker's script. */
   readonly script: URL;
   readonly longestMs?: number;
   readonly memoryMb?: number;
 }
 
-/** Sends all bytes to the thread; returns false if there are too many. */
+/** Returns false if there are too many. */
 const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
     if (size > limits.sbomBytesMax) return false;
-    // Copied, because transferring a view would transfer its whole buffer.
+    // Transferring a view would transfer its whole buffer.
     const copy = new Uint8Array(chunk);
     worker.postMessage(copy, [copy.buffer]);
   }
@@ -43,7 +39,7 @@ export const openDocumentReader = <Reading>({
   const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
-    // Registered before sending, so that no event is missed. The first event settles it.
+    // Registered before sending, so that no event is missed.
     const answered = new Promise<Reading | Unreadable>((resolve) => {
       worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>

@@ -1,15 +1,13 @@
-// Collects an SBOM's packages in the form of image_packages: package URL without version, with distribution release and source
-// package,
-// which distributions' advisories name.
+// Collects packages in the form of image_packages: package URL without version, with release and source package, which advisories
+// name.
 
 import { limits } from "#base/limits.ts";
 import { packageLabel, readPurlParts, versionOf } from "../formats/purl.ts";
 import type { Field } from "../field.ts";
 
-/** A package in a document. */
 export interface ToldPackage {
   readonly purl: Field;
-  /** A separate version field; "" if there is none. */
+  /** "" if only the package URL has one. */
   readonly version: string;
   /** The source package; "" if unknown or in the package URL. */
   readonly origin: string;
@@ -18,7 +16,7 @@ export interface ToldPackage {
 export interface Packages {
   /** Versions by name. */
   readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Components without a valid package URL or version, which cannot be matched. */
+  /** Components that cannot be matched: without package URL or version. */
   readonly unnamed: number;
 }
 
@@ -26,7 +24,7 @@ export interface PackageCollection extends Packages {
   add(told: ToldPackage): void;
 }
 
-// Images and layers contain packages, but are not packages.
+// Not packages.
 const containers = new Set(["oci", "docker"]);
 
 export const collectPackages = (): PackageCollection => {
@@ -56,7 +54,7 @@ export const collectPackages = (): PackageCollection => {
   };
 };
 
-/** Returns the column's value: {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
+/** {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]} */
 export const packagesText = ({ versions }: Packages): string =>
   JSON.stringify(
     Object.fromEntries(

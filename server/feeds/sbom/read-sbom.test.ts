@@ -1,6 +1,6 @@
-// Tests reading of pushed SBOMs: small documents of each format in the wrappers of common tools, and real documents against an
-// independent
-// reader that walks the whole document with another package URL parser.
+// Tests small SBOMs of each format in the wrappers of common tools, and real ones against an independent reader with another
+// package URL
+// parser.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -188,7 +188,7 @@ test("a worker thread unpacks a document within its limits, and a slow one is te
 const data = join(import.meta.dirname, "../../../../shared/data");
 const missing = !existsSync(join(data, "sboms")) && "the real documents are not beside the project";
 
-/** Returns every package URL in a document with its version, except in pedigrees. */
+/** Every package URL with its version, except in pedigrees. */
 const toldAnywhere = (value: Json | undefined, found: [purl: string, version: string][] = []): [string, string][] => {
   if (Array.isArray(value)) for (const each of value) toldAnywhere(each, found);
   if (!isObject(value)) return found;

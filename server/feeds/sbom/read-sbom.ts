@@ -1,9 +1,8 @@
-// Reads the packages of one pushed document. It may be plain, in an in-toto statement, in a DSSE envelope (as pushed by cosign
-// and
-// BuildKit), or in a Sigstore bundle. Signatures are not verified: push permission on the repository is sufficient.
+// Reads the packages of one pushed document: plain, in an in-toto statement, in a DSSE envelope (cosign, BuildKit), or in a
+// Sigstore bundle.
+// Signatures are not verified: push permission on the repository is sufficient.
 //
-// @cyclonedx/cyclonedx-library (10.3) writes and validates documents, but does not read them. This module reads only the needed
-// fields.
+// @cyclonedx/cyclonedx-library (10.3) writes and validates documents, but does not read them.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { Field } from "../field.ts";
@@ -14,7 +13,6 @@ import { type Packages, packagesText } from "./packages.ts";
 import { spdx3Packages, spdxPackages } from "./spdx-document.ts";
 import { decode, hasTooManyValues, OtherStatementError, tooManyValues, type Unreadable, UnreadableError, unwrapStatement } from "./statement.ts";
 
-/** The result of reading a document. */
 export type SbomReading =
   | {
       /** "SPDX 2.3", "CycloneDX 1.6". */
@@ -26,7 +24,7 @@ export type SbomReading =
       readonly unnamed: number;
     }
   | Unreadable
-  /** Another kind of statement: provenance or a scanner report. */
+  /** Provenance or a scanner report. */
   | { readonly isOther: true };
 
 const parse = async (text: string): Promise<Json> => {
@@ -58,7 +56,7 @@ export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<S
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
   });
 
-/** Reads the document itself: the original text, or the content of its wrapper. */
+/** Returns the original text, or the content of its wrapper. */
 export const readSbomDocument = <Shown>(
   bytes: Uint8Array,
   about: readonly string[],
@@ -71,7 +69,7 @@ export const readSbomDocument = <Shown>(
     return show(document, document === outer ? text : JSON.stringify(document));
   });
 
-/** Returns a refusal as a problem instead of an error. */
+/** Returns refusals as problems. */
 const withProblems = async <Reading>(work: () => Promise<Reading>): Promise<Reading | Exclude<SbomReading, { format: string }>> => {
   try {
     return await work();

@@ -1,8 +1,6 @@
-// Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches the images of
-// their
-// organizations. Every server does so; a row is leased to one at a time. After a crash any server continues, because queue and
-// results are
-// in the database.
+// Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
+// Each row is
+// leased to one server. After a crash any server continues, because queue and results are in the database.
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
@@ -29,7 +27,7 @@ export interface SbomReadersOptions {
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log } = services;
-  /** Organizations, the most recently served last. */
+  /** The most recently served last. */
   const served = new Set<string>();
   let stopped = false;
 
@@ -65,11 +63,11 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
-  /** A failure of one document does not stop the others. */
+  /** A failed document does not stop the others. */
   const runTurn = async (): Promise<void> => {
     for (let isAnyRead = true; isAnyRead; ) {
       isAnyRead = false;
-      // Alternates, so that no kind waits for the whole queue of another.
+      // No kind waits for the whole queue of another.
       for (const queue of queues) {
         const root = stopped ? undefined : await queue.readNext([...served]);
         if (root === undefined) continue;
@@ -82,7 +80,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
 
   let running: Promise<void> | undefined;
   let again = false;
-  /** Runs one turn at a time. A request during a turn causes another one. */
+  /** A request during a turn causes another one. */
   const turn = (): Promise<void> => {
     if (running !== undefined) {
       again = true;
@@ -98,7 +96,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     });
     return running;
   };
-  // Retries that become due by time are found by polling at rest.
+  // Polling finds retries that become due by time.
   const looks = openLooks(store.changes, { betweenMs: limits.sbomLookMs, restMs: limits.restLookMs });
   const looking = async (): Promise<void> => {
     while (!stopped) {

@@ -1,6 +1,4 @@
-// Pushed SBOMs for version 1: the document and its graph of packages. Read on request, one at a time for each server, with fair
-// queueing
-// across organizations.
+// Pushed SBOMs for version 1, read on request: one at a time for each server, with fair queueing across organizations.
 
 import { openFairQueue, type Party } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
@@ -8,14 +6,10 @@ import type { SbomGraph } from "./graph.ts";
 import { openDocumentReader } from "./open-reader.ts";
 import type { Unreadable } from "./statement.ts";
 
-/** A document with its graph, its size if it is too large to show, or the reason if it cannot be read. */
 export type ShownSbom = { readonly text: string; readonly sbom: SbomGraph } | { readonly sizeBytes: number } | Unreadable | { readonly isOther: true };
 
 export interface ShownSboms {
-  /**
-   * Reads a document about the image with this digest. Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the
-   * errors of `open`.
-   */
+  /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
   show(party: Party, digest: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ShownSbom>;
 }
 

@@ -1,9 +1,9 @@
-// Lists the packages of an SPDX document (JSON, 2.2, 2.3 and 3.0), without those related only to building, testing or sources.
+// The packages of an SPDX document (JSON, 2.2, 2.3 and 3.0), without those only for building or testing, or sources.
 
 import type { Field } from "../field.ts";
 import { collectPackages, type Packages } from "./packages.ts";
 
-/** The side of "A relation B" that the relation classifies. */
+/** The classified side of "A relation B". */
 type Side = "left" | "right";
 
 // Not shipped, according to this relation.
@@ -37,7 +37,6 @@ const within: ReadonlyMap<string, Side> = new Map([
   ["RUNTIME_DEPENDENCY_OF", "left"],
 ]);
 
-/** Elements classified by relations. */
 interface Placed {
   readonly apart: Set<string>;
   readonly within: Set<string>;
@@ -67,7 +66,7 @@ const isShipped = (placed: Placed, id: string): boolean => !placed.apart.has(id)
 
 const isPurlType = (type: string): boolean => type === "purl" || type === "packageUrl";
 
-/** Returns all package URLs of a package. A package without one is counted. */
+/** A package without a package URL is counted. */
 const purlsOf = (references: readonly Field[], typeKey: string, valueKey: string, missing: Field): Field[] => {
   const found = references.filter((reference) => isPurlType(reference.object().at(typeKey).name())).map((reference) => reference.at(valueKey));
   return found.length > 0 ? found : [missing];
@@ -90,10 +89,9 @@ export const spdxPackages = (document: Field): Packages => {
 const buildScopes = new Set(["build", "development", "design", "test"]);
 const withinRelations = new Set(["contains", "dependsOn", "describes", "hasDynamicLink", "hasStaticLink"]);
 
-/** Returns a list; JSON-LD also allows a single entry instead of a list. */
+/** JSON-LD allows one entry instead of a list. */
 const several = (field: Field): Field[] => (Array.isArray(field.value) || field.missing ? field.list() : [field]);
 
-/** Reads SPDX 3 elements by class. */
 export const spdx3Packages = (document: Field): Packages => {
   const packages = collectPackages();
   const placed: Placed = { apart: new Set(), within: new Set() };

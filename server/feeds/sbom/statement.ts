@@ -1,17 +1,16 @@
-// Unwraps a pushed document: an in-toto statement, a DSSE envelope (as pushed by cosign and BuildKit), or a Sigstore bundle.
-// Signatures
-// are not verified: push permission on the repository is sufficient.
+// Unwraps pushed documents: an in-toto statement, a DSSE envelope (cosign, BuildKit), or a Sigstore bundle. Signatures are not
+// verified:
+// push permission on the repository is sufficient.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { Field } from "../field.ts";
 
-/** Why a document could not be read. */
 export interface Unreadable {
   readonly problem: string;
 }
 
-/** The document is refused; the message says why. */
+/** The message says why the document is refused. */
 export class UnreadableError extends Error {}
 
 /** A valid statement of another kind. */
@@ -19,7 +18,7 @@ export class OtherStatementError extends Error {}
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Estimates the number of JSON values by separators: objects take many times the memory of their text. */
+/** By separators: objects take many times the memory of their text. */
 export const hasTooManyValues = (text: string): boolean => {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
@@ -55,10 +54,7 @@ const checkSubject = (statement: Field, about: readonly string[]): void => {
 
 const payloadTypes = new Set(["application/vnd.in-toto+json", "application/json"]);
 
-/**
- * Returns the wrapped document.
- * @param wanted matches accepted predicate types
- */
+/** @param wanted matches accepted predicate types */
 export const unwrapStatement = async (value: Json, about: readonly string[], wanted: RegExp, parse: (text: string) => Promise<Json>): Promise<Json> => {
   if (!isObject(value)) return value;
   const field = new Field(value);
@@ -73,7 +69,7 @@ export const unwrapStatement = async (value: Json, about: readonly string[], wan
     if (type !== "" && !wanted.test(type)) throw new OtherStatementError();
     checkSubject(field, about);
     const { predicate } = value;
-    // Some tools embed the document as a text.
+    // Some tools embed a text.
     const document = typeof predicate === "string" ? await parse(predicate) : predicate;
     if (!isObject(document)) throw new UnreadableError("is a statement without a document");
     return document;

@@ -1,4 +1,4 @@
-// Decompresses pushed documents in gzip or zstd, since some tools compress them like layers.
+// Decompresses documents in gzip or zstd: some tools push them like layers.
 
 import { Readable } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";

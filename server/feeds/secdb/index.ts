@@ -1,9 +1,8 @@
-// Serves fixes by package and version in Alpine's secdb format, for builders of scanner databases. It is open
-// (docs/decisions/0027); a
-// token adds what its caller may read (docs/decisions/0043). Omitted advisories are listed in /advisory/v2/secdb/all.json.
+// Serves fixes in Alpine's secdb format for builders of scanner databases. Open (docs/decisions/0027); a token adds what its
+// caller may read
+// (docs/decisions/0043). Omitted advisories are listed in /advisory/v2/secdb/all.json.
 //
-//   /secdb/<distribution>/security.json     our advisories, one file for each distribution; "os" is Wolfi, because clients request it
-//                                           by its repository name
+//   /secdb/<distribution>/security.json     ours, one file for each distribution; "os" is Wolfi, by its repository name
 //   /secdb/alpine/                          a listing of the imported releases
 //   /secdb/alpine/<release>/                a listing of a release's files
 //   /secdb/alpine/<release>/<repository>.json, .yaml
@@ -21,10 +20,9 @@ import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { yamlOf } from "./yaml.ts";
 import { type Reader, readDocumentsOf, readDocumentsOfForm, readOwnArtifacts } from "../documents/reader.ts";
 
-/** Alpine's names of releases and repositories. Others are served only at /advisory/v2/secdb. */
+/** Others are served only at /advisory/v2/secdb. */
 const releaseForm = /^(v[0-9][A-Za-z0-9._-]*|edge)\/([A-Za-z][A-Za-z0-9._-]*)$/;
 
-/** Returns repositories by release. */
 const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   const releases = new Map<string, string[]>();
   const size = limits.documentPageRows;
@@ -42,11 +40,7 @@ const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   }
 };
 
-/**
- * Builds a listing. Clients take any link text or href on the page for a release, so there are no other links. Names need no
- * escaping
- * (releaseForm).
- */
+/** Clients take any link on the page for a release, so there are no others. Names need no escaping (releaseForm). */
 const listing = (title: string, names: readonly string[]): string =>
   `<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>${title}</title></head>\n<body>\n<h1>${title}</h1>\n<pre>\n${names
     .map((name) => `<a href="${name}">${name}</a>\n`)
@@ -79,7 +73,6 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
   );
 };
 
-/** Serves a release's file unchanged or as YAML. */
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
   const documents = await readDocumentsOf(feed.reader, number);
   const [document, { leftOut }] = [choosePresent("secdb", documents), choosePublished("secdb", documents)];
@@ -88,7 +81,7 @@ const readRelease = async (feed: Feed, number: string, isYaml: boolean, request:
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));
 };
 
-/** Clients require these members, but package URLs are up to the distribution. */
+/** Required members; package URLs are up to the distribution. */
 const head = (distribution: string): string =>
   JSON.stringify({
     apkurl: "{{urlprefix}}/{{reponame}}/{{arch}}/{{pkg.name}}-{{pkg.ver}}.apk",
@@ -124,7 +117,7 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** Returns the endpoint for a path; undefined for other paths. */
+/** Returns undefined for other paths. */
 export const openSecdb =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {
@@ -133,7 +126,7 @@ export const openSecdb =
     if (file === "security.json" && last === undefined)
       return endpoint(limits.osvArchiveRequests, (request) => readSecurity(feed, repositories.get(distribution) ?? distribution, request));
     if (distribution !== "alpine") return undefined;
-    // Clients request a listing with or without the trailing slash.
+    // With or without the trailing slash.
     if (file === undefined || file === "") return last === undefined ? endpoint(1, (request) => listReleases(feed, request)) : undefined;
     if (last === undefined || last === "") return endpoint(1, (request) => listFiles(feed, file, request));
     const [, repository, form] = /^(.+)\.(json|yaml)$/.exec(last) ?? [];

@@ -1,14 +1,12 @@
-// Writes JSON values as YAML for secdb clients that read only YAML: block style, with all texts in double quotes, so that none is
-// taken
-// for a number, date or boolean. Pure.
+// Writes JSON values as block YAML for secdb clients, with all texts in double quotes, so that none is read as a number, date or
+// boolean.
+// Pure.
 
 import { isObject, type Json } from "#base/json.ts";
 
 const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0");
 
-/**
- * JSON's escapes are valid in YAML except surrogate pairs. Non-ASCII characters are escaped, because some readers refuse them.
- */
+/** JSON's escapes except surrogate pairs. Some readers refuse unescaped characters. */
 const quoted = (text: string): string =>
   JSON.stringify(text).replace(/[^\x20-\x7e]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -17,7 +15,6 @@ const quoted = (text: string): string =>
 
 const hasNoEntries = (value: Json): boolean => (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0);
 
-/** Returns the text after "key:" or "-". */
 const behind = (value: Json, indent: string): string => {
   if (typeof value === "string") return ` ${quoted(value)}\n`;
   if (typeof value !== "object" || value === null || hasNoEntries(value)) return ` ${JSON.stringify(value)}\n`;

@@ -1,4 +1,4 @@
-// Tests the archive with another unpacker, and the names of packages and files in it.
+// Tests the archive with another unpacker, and its names.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

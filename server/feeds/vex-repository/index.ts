@@ -1,7 +1,6 @@
-// Serves a repository of VEX documents (vex-repo-spec 0.1) for Trivy: a manifest that links to an archive with an index. Clients
-// cache
-// the manifest, so the archive's URL is stable and its ETag shows changes. Clients read one document for each package
-// (docs/decisions/0027).
+// A repository of VEX documents (vex-repo-spec 0.1) for Trivy: a manifest, and an archive with an index. Clients cache the
+// manifest, so the
+// archive's URL is stable and its ETag shows changes. They read one document for each package (docs/decisions/0027).
 //
 //   /.well-known/vex-repository.json     the manifest
 //   /vex/vex-repository.tar.gz           index.json, own/<package>.json, others/<number>.json
@@ -21,10 +20,9 @@ import { textOfStored } from "../stored-document.ts";
 import { fileLocation, packageIds } from "./location.ts";
 import { type TarFile, tarGzPieces } from "./tar.ts";
 
-/** The index entry of a package. */
 interface IndexEntry {
   readonly location: string;
-  /** The document's name at /advisory/v2/openvex. */
+  /** At /advisory/v2/openvex. */
   readonly name: string;
   readonly modifiedMs: number;
   readonly isOwn: boolean;
@@ -36,7 +34,7 @@ interface LeftOut {
   readonly leftOut: string;
 }
 
-/** Filled while documents are read; some hundred bytes for each package. */
+/** Some hundred bytes for each package. */
 interface RepositoryIndex {
   readonly packages: Map<string, IndexEntry>;
   readonly leftOut: LeftOut[];
@@ -44,7 +42,7 @@ interface RepositoryIndex {
 
 const secondDocument = "of several documents on one package a reader takes one: our own, or else the one that was modified last";
 
-/** Our documents take precedence, then the latest modification. */
+/** Ours first, then the latest. */
 const isBetter = (one: IndexEntry, other: IndexEntry): boolean => (one.isOwn === other.isOwn ? one.modifiedMs > other.modifiedMs : one.isOwn);
 
 const addDocument = (index: RepositoryIndex, ids: readonly string[], entry: IndexEntry): void => {
@@ -80,7 +78,7 @@ async function* ownFiles(feed: Feed, index: RepositoryIndex): AsyncGenerator<Tar
 
 const isList = (value: Json | undefined): value is Json[] => Array.isArray(value);
 
-/** Returns why clients of OpenVEX 0.2.0 would ignore an imported document; undefined if they read it. */
+/** Undefined if clients of OpenVEX 0.2.0 read it. */
 const whyNotRead = (document: JsonObject): string | undefined => {
   if ("predicate" in document) return "it is signed in an attestation, which readers do not open";
   const { statements, version } = document;
@@ -96,7 +94,6 @@ const whyNotRead = (document: JsonObject): string | undefined => {
   return isRead ? undefined : "it is not in the form of OpenVEX 0.2.0, which is all that readers take";
 };
 
-/** Returns an imported document unchanged, if clients read it. */
 const otherFile = (document: PublicDocument, content: string, index: RepositoryIndex): TarFile[] => {
   const { originId, modifiedMs = 0 } = document;
   const value = JSON.parse(content) as Json;
@@ -119,7 +116,7 @@ async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGener
     for (const documents of numbers) {
       const document = choosePresent("openvex", documents);
       const [stored] = document ? await findSourceDocuments(reader.read, [document.id]) : [];
-      // One at a time, because they may be large.
+      // They may be large.
       if (document && stored) yield otherFile(document, textOfStored(stored.body), index);
     }
     const last = numbers.at(-1);
@@ -135,7 +132,7 @@ async function* documentFiles(feed: Feed, index: RepositoryIndex): AsyncGenerato
   yield* otherFiles(feed, index);
 }
 
-/** Yields the documents, then the index. An empty repository has an empty index, so that clients drop old documents. */
+/** The index comes last. An empty one makes clients drop old documents. */
 async function* archivedFiles(feed: Feed): AsyncGenerator<TarFile[]> {
   const index: RepositoryIndex = { packages: new Map(), leftOut: [] };
   yield* documentFiles(feed, index);
@@ -144,7 +141,6 @@ async function* archivedFiles(feed: Feed): AsyncGenerator<TarFile[]> {
   yield [{ name: "index.json", modifiedMs, content: Buffer.from(JSON.stringify({ updated_at: timeOf(modifiedMs), packages })) }];
 }
 
-/** A list entry: a package, or an omitted document. */
 interface RepositoryEntry {
   readonly id: string;
   readonly modified: string;
@@ -163,11 +159,11 @@ const manifest = ({ publicUrl }: Feed): string =>
   JSON.stringify({
     name: new URL(publicUrl).host,
     description: `OpenVEX documents that are published at ${publicUrl}`,
-    // A conditional request is cheap, and withdrawals take effect within the hour.
+    // A check is cheap, and withdrawals take effect within the hour.
     versions: [{ spec_version: "0.1", locations: [{ url: `${publicUrl.replace(/\/$/, "")}/vex/vex-repository.tar.gz` }], update_interval: "1h" }],
   });
 
-/** Part of the ETag: a change of format or public URL must change it. */
+/** Part of the ETag; change it with the archive's format. */
 const archiveForm = "1";
 
 const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
@@ -176,7 +172,7 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** Returns the endpoint for a path; undefined for other paths. */
+/** Returns undefined for other paths. */
 export const openVexRepository =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {

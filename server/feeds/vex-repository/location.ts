@@ -1,15 +1,15 @@
-// Names of packages and files in a repository of VEX documents. Pure.
+// Names of packages and files in a VEX repository. Pure.
 
 import { createHash } from "node:crypto";
 import { readPurlParts } from "../formats/purl.ts";
 
-/** Encodes a part of a package URL like the client's library: everything but letters, digits and "-._~". */
+/** As the client's library does: all but letters, digits and "-._~". */
 const encoded = (part: string): string => encodeURIComponent(part).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * Returns the lookup keys of a package: its package URL without version, qualifiers and subpath. For images it includes the
- * repository,
- * which libraries encode in two ways. Returns none if the text is not a package URL.
+ * The lookup keys of a package: its package URL without version, qualifiers and subpath. Images include the repository, which
+ * libraries
+ * encode in two ways. None if it is not a package URL.
  */
 export const packageIds = (purl: string): string[] => {
   const parts = readPurlParts(purl);
@@ -25,10 +25,7 @@ export const packageIds = (purl: string): string[] => {
 
 const plainBytesMax = 60;
 
-/**
- * Returns a file's path in the archive. Other bytes become "_" and hex, including capitals, because some file systems ignore
- * case.
- */
+/** Other bytes become "_" and hex, including capitals: some file systems ignore case. */
 export const fileLocation = (folder: string, name: string): string => {
   const plain = [...Buffer.from(name)]
     .map((byte) => (/[a-z0-9.-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `_${byte.toString(16).padStart(2, "0")}`))

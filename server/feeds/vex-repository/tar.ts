@@ -1,4 +1,4 @@
-// Streams a tar archive (POSIX ustar), compressed with gzip. Names are short and plain (location.ts), and files are small.
+// Streams a tar archive (POSIX ustar) in gzip. Names are short (location.ts), files small.
 
 import { pipeline, Readable } from "node:stream";
 import { createGzip } from "node:zlib";
@@ -23,7 +23,7 @@ const header = ({ name, modifiedMs, content }: TarFile): Buffer => {
   bytes.write(octal(0, 7), 116);
   bytes.write(octal(content.length, 11), 124);
   bytes.write(octal(Math.max(0, Math.floor(modifiedMs / 1000)), 11), 136);
-  // The checksum is calculated with blanks in its field.
+  // Calculated with blanks in its field.
   bytes.write(" ".repeat(8), 148);
   bytes.write("0", 156);
   bytes.write("ustar\x0000", 257);
@@ -40,7 +40,7 @@ async function* tarPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenera
   yield Buffer.alloc(blockBytes * 2);
 }
 
-/** Yields the compressed archive. An error in `pages` fails it. */
+/** An error in `pages` fails the archive. */
 export async function* tarGzPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenerator<Uint8Array> {
   // Errors surface where the stream is read.
   const packed = pipeline(Readable.from(tarPieces(pages)), createGzip(), () => {});
