@@ -679,7 +679,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
   };
 };
 
-/** A refused document is skipped, and the import continues. */
+/** Imports every source. A refused document is skipped, and the import continues. */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `unknown format ${JSON.stringify(options.format)}; must be one of ${formats.map(({ name }) => name).join(", ")}`);

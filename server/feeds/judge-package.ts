@@ -101,9 +101,8 @@ export const approvedEventsOf = (events: string): JsonObject[] => {
 };
 
 /**
- * By approved events, oldest first: fixed from the fixed version on; a determination applies to all earlier versions, and the
- * last one
- * counts.
+ * Evaluates approved events, oldest first: fixed from the fixed version on; a determination applies to all earlier versions, and
+ * the last one counts.
  */
 export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");

@@ -75,7 +75,7 @@ export const recogniseNotation = (head: string): Notation => {
   return yamlMark.test(start) || lifecycleMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 
-/** The first line is a complete object with another line after it, or the second starts one. */
+/** Returns true if the first line is a complete object with another line after it, or the second starts one. */
 export const isJsonLines = (head: string, isComplete: boolean): boolean => {
   const [first = "", second = "", ...more] = head
     .replace(/^\uFEFF/, "")

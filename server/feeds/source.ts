@@ -138,7 +138,7 @@ const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!
 
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** For display, logs and events. */
+/** Returns the name for display, logs and events. */
 export const sourceLabel = (source: string): string => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   return url ? addressLabel(url) : source;
@@ -177,7 +177,7 @@ async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<
   yield* filesIn(basename(path), file);
 }
 
-/** Works even if the file no longer exists. */
+/** Returns the key of a source, even if the file no longer exists. */
 export const sourceKeyOf = async (source: string): Promise<string> => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   if (url) return url.href;

@@ -51,7 +51,7 @@ export interface TemporaryFile {
 
 const spaceLookBytes = 16 * 1024 * 1024;
 
-/** In an existing directory (default: TMPDIR). */
+/** Creates the file in an existing directory (default: TMPDIR). */
 export const openTemporaryFile = async (directory = tmpdir()): Promise<TemporaryFile> => {
   const folder = await mkdtemp(join(directory, "gantry-feed-"));
   let file: FileHandle;

@@ -391,7 +391,7 @@ export const tellParts = async (
   };
 };
 
-/** Facts have no documents, so the source's license decides. */
+/** Returns the visibility of facts, which have no documents: their source's license decides. */
 export const factsPublic = ({ public: said, license }: TellContext): boolean | undefined => (isPublishable(license) ? said : false);
 
 /** Reassigns records that a document no longer asserts. */

@@ -25,7 +25,7 @@ const isLargeDrop = ({ records, missing, history }: Drop): boolean => {
   return lost >= limits.feedDropRecordsMin && lost > history.largest * limits.feedDropShare;
 };
 
-/** Returns whether missing records are withdrawn. */
+/** Decides whether missing records are withdrawn or held back. */
 export const judgeDrop = (drop: Drop): Verdict => {
   const { records, missing, digest, before, isAllowed, nowMs } = drop;
   const isLarge = isLargeDrop(drop);

@@ -116,7 +116,7 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
   }
 };
 
-/** No write is in progress after it returns or throws. */
+/** Writes batches in order. No write is in progress after it returns or throws. */
 export async function* writeBatches(context: WriteContext, batches: AsyncIterable<readonly ReadPart[]>): AsyncGenerator<WrittenBatch> {
   let writing: Promise<WrittenBatch> | undefined;
   try {

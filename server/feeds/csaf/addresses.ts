@@ -15,7 +15,7 @@ export const releaseTimes = (advisories: readonly AdvisoryRow[]): [initial: stri
   return [first < last ? first : last, last];
 };
 
-/** CSAF 2.0, 7.1.11: one directory for each year of first release. */
+/** Returns the path in the directory for the year of first release (CSAF 2.0, 7.1.11). */
 export const documentPath = (initialReleaseTime: string, fileName: string): string => `${initialReleaseTime.slice(0, 4)}/${fileName}.json`;
 
 export const ownFolder = `${csafBase}white/`;

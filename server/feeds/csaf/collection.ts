@@ -104,7 +104,7 @@ const findPrivateOrigin = async (reader: Reader, name: string): Promise<string |
   return undefined;
 };
 
-/** One document for each package with private advisories, including its public ones. */
+/** Returns one document for each package with private advisories, including its public ones. */
 export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
   folder: privateFolder,
   label: "AMBER",

@@ -6,7 +6,7 @@ export const closedLabels = ["GREEN", "AMBER", "RED"] as const;
 
 export type CsafLabel = (typeof openLabels)[number] | (typeof closedLabels)[number];
 
-/** "" means that it is not a CSAF document. */
+/** Returns true if the label allows publication. "" means that it is not a CSAF document. */
 export const isOpenLabel = (label: string): boolean => label === "" || openLabels.some((each) => each === label);
 
 export const labelReason = (label: string): string => `TLP:${label} does not allow publication`;

@@ -74,7 +74,7 @@ export async function* feedPieces(collection: CsafCollection, publicUrl: string,
   yield `${before === undefined ? headOf(noTime) : ""}]}}`;
 }
 
-/** ROLIE (RFC 8322, 8.1): the categories of a feed's entries. */
+/** Returns the file of a feed's categories (ROLIE, RFC 8322, 8.1). */
 export const categoryNameOf = ({ label }: CsafCollection): string => `category-${label.toLowerCase()}.json`;
 export const categoryDocument = JSON.stringify({ categories: { category: [category] } });
 

@@ -86,7 +86,7 @@ export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [str
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** For an apk: the namespace, else the author if it is a distribution. */
+/** Returns an apk's distribution: the namespace, else the author if it is a distribution. */
 export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
   const names = ["wolfi", "chainguard", "alpine"];
   return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");

@@ -150,7 +150,7 @@ const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => 
   return objects.sort((one, other) => (one.name < other.name ? -1 : 1)).map(({ object }) => object);
 };
 
-/** A version derived from the time of the change. It grows even with withdrawals, without a counter. */
+/** Returns a version derived from the time of the change. It grows even with withdrawals, without a counter. */
 export const csafVersion = (time: string): string => {
   const [day = "", clock = ""] = time.split("T");
   return `1.${day.replaceAll("-", "")}.${Number(clock.replace(/\D/g, ""))}`;
@@ -192,7 +192,7 @@ const revisionsOf = (advisories: readonly Published[], initial: string, current:
 
 export const csafTitle = (origin: string): string => `Vulnerabilities of ${origin}`;
 
-/** Private documents have their own IDs and versions. */
+/** Returns the document's ID. Private documents have their own IDs, and so their own versions. */
 export const csafNumberOf = (origin: string, scope: string): string => (scope === "" ? distinctNumberOf(origin) : `${distinctNumberOf(origin)}_${scope}`);
 
 export const csafDocument = ({ origin, address, publisher, scope, advisories }: CsafSource): JsonObject => {

@@ -118,7 +118,8 @@ export interface DocumentContent {
 const ownContent = (document: JsonObject): DocumentContent => ({ text: JSON.stringify(document), withdrawTime: text(document, "withdrawn") || undefined });
 
 /**
- * The document stays unchanged: licenses require that, and a `withdrawn` added by Gantry would be a claim in the origin's name.
+ * Returns the header for a withdrawal. The document stays unchanged: licenses require that, and a `withdrawn` added by Gantry
+ * would be a claim in the origin's name.
  */
 export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withdrawTime">): Record<string, string> =>
   withdrawTime === undefined ? {} : { "gantry-withdrawn": withdrawTime };
@@ -199,7 +200,7 @@ export const respondUntagged = async <Piece extends string | Uint8Array>(type: s
   return { status: 200, headers, body: begun(first, pieces) };
 };
 
-/** By ETag, or by time if the client sends none (RFC 9110, 13.2.2). */
+/** Returns true if the client's copy is current, by ETag, or by time if it sends none (RFC 9110, 13.2.2). */
 export const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
   if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);

@@ -21,7 +21,7 @@ export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: bool
   return advisory.isPatchedOften ? "it names several patched versions, but not the affected versions between them" : undefined;
 };
 
-/** "CGA-" is registered with OSV, other IDs get the prefix "x_". */
+/** Returns the ID in OSV: "CGA-" is registered there, other IDs get the prefix "x_". */
 export const osvIdOf = (advisoryId: string): string => (/^(?:CGA-|x_)/.test(advisoryId) ? advisoryId : `x_${advisoryId}`);
 
 /** Returns the advisory IDs for an OSV ID. */
@@ -54,7 +54,7 @@ const osvAffected = (advisory: Published): JsonObject[] => {
   ];
 };
 
-/** Several artifacts may share the ID. */
+/** Builds the record of one ID, which several artifacts may share. */
 export const osvRecord = (advisories: readonly [Published, ...Published[]]): JsonObject => {
   const [first] = advisories;
   const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);

@@ -66,7 +66,7 @@ export interface Reader {
   readonly privateRecords?: PrivateRecords | undefined;
 }
 
-/** None of the paths contains another. */
+/** Returns a reader of the records at and below these paths, none of which contains another. */
 export const openReader = async (read: Read, paths: readonly string[]): Promise<Reader> => ({ read, privateRecords: await findPrivateRecords(read, paths) });
 
 export const readDocumentsOf = async ({ read, privateRecords }: Reader, originId: string): Promise<PublicDocument[]> => {
@@ -88,21 +88,21 @@ const listedFirst = (rows: readonly AdvisoryRow[]): AdvisoryRow[] => [
   ...rows.filter(({ deleteTime }) => deleteTime !== undefined),
 ];
 
-/** Withdrawn or not. */
+/** Returns our advisories with this ID, withdrawn or not. */
 export const readOwnById = async ({ read, privateRecords }: Reader, advisoryId: string): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedById(read, advisoryId);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, [advisoryId], limits.osvRecordsMax))]);
 };
 
-/** Up to `limit` public and `limit` private ones. */
+/** Returns up to `limit` public and `limit` private advisories, withdrawn or not. */
 export const readOwnByIds = async ({ read, privateRecords }: Reader, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByIds(read, advisoryIds, limit);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, advisoryIds, limit))]);
 };
 
-/** Up to `limit` public and `limit` private ones. */
+/** Returns up to `limit` public and `limit` private advisories on these packages. */
 export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, names: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByArtifacts(read, names, limit);
   if (!privateRecords) return found;
@@ -115,7 +115,7 @@ export const readOwnArtifacts = async ({ read, privateRecords }: Reader): Promis
   return privateRecords ? [...found, ...(await findOwnPrivateArtifacts(read, privateRecords.places))] : found;
 };
 
-/** Withdrawn or not. */
+/** Returns our private advisories on these origin packages, withdrawn or not. */
 export const readOwnPrivate = async ({ read, privateRecords }: Reader, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   privateRecords ? findOwnPrivateByOrigins(read, privateRecords.places, origins) : [];
 
@@ -148,7 +148,7 @@ export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<
 export const readArchivedDocuments = ({ read, privateRecords }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit) : findArchivedDocuments(read, ecosystem, after, limit);
 
-/** The last modified first. */
+/** Returns documents available as OSV, the last modified first. */
 export const readModifiedDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -157,7 +157,7 @@ export const readModifiedDocuments = (
 ): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit) : findModifiedDocuments(read, ecosystem, behind, limit);
 
-/** Removed from their source, the last withdrawn first. */
+/** Returns documents that were removed from their source, the last withdrawn first. */
 export const readWithdrawnDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -168,18 +168,18 @@ export const readWithdrawnDocuments = (
     ? findReadableWithdrawnDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
     : findWithdrawnDocuments(read, ecosystem, behind, limit);
 
-/** By ID. With `since`, only IDs with changes after that time. */
+/** Returns documents by ID. With `since`, only IDs with changes after that time. */
 export const readDocuments = ({ read, privateRecords }: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocuments(read, privateRecords.feeds, since, after, limit) : findPublicDocuments(read, since, after, limit);
 
-/** By ID. */
+/** Returns documents of a format by ID. */
 export const readDocumentsOfForm = ({ read, privateRecords }: Reader, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocumentsOfForm(read, privateRecords.feeds, form, after, limit) : findPublicDocumentsOfForm(read, form, after, limit);
 
 /** Reads a page after (since, after). */
 export type ReadChanges<Changed> = (since: string, after: string, limit: number) => Promise<Changed[]>;
 
-/** One function for public advisories, one for private ones. */
+/** Returns one function for public advisories, and one for private ones. */
 export const changesOfAdvisories = ({ read, privateRecords }: Reader): ReadChanges<ChangedAdvisory>[] => [
   (since, after, limit) => findChangedAdvisories(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateAdvisories(read, privateRecords.places, since, after, limit)] : []),
@@ -205,7 +205,7 @@ export const readOwnPrivateHistory = async (reader: Reader, origin: string): Pro
   return { advisories, groups: rows.map(({ uid }) => parentOf(uid)) };
 };
 
-/** The last changed first. `year` filters by first release. */
+/** Returns packages with private advisories, the last changed first. `year` filters by first release. */
 export const readOwnPrivateDocuments = async (
   { read, privateRecords }: Reader,
   year: string,
@@ -215,7 +215,7 @@ export const readOwnPrivateDocuments = async (
 
 const labelReasons = closedLabels.map(labelReason);
 
-/** The last released first. */
+/** Returns third-party documents, the last released first. */
 export const readCsafDocuments = (
   { read, privateRecords }: Reader,
   which: { readonly folder: string; readonly label: string; readonly year: string },
@@ -226,7 +226,7 @@ export const readCsafDocuments = (
     ? findReadableCsafDocuments(read, { feeds: privateRecords.feeds, reasons: labelReasons }, which, behind, limit)
     : findCsafDocuments(read, which, behind, limit);
 
-/** The first imported first. */
+/** Returns documents by file name, the first imported first. */
 export const readCsafDocumentsNamed = (
   { read, privateRecords }: Reader,
   folder: string,

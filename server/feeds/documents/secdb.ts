@@ -7,7 +7,7 @@ import { isApkVersion } from "#base/versions/apk.ts";
 import { currentStatus, distributionOf, type Published, vulnerabilityNumbers } from "./advisory.ts";
 import { contradiction, type OwnPackage } from "./own-packages.ts";
 
-/** "" if no secdb covers the artifact. */
+/** Returns "" if no secdb covers the artifact. */
 export const secdbDistribution = (advisory: Pick<Published, "artifactType" | "namespace" | "author">): string => {
   const name = distributionOf(advisory).toLowerCase();
   return advisory.artifactType === "apk" && /^[a-z0-9][a-z0-9._-]*$/.test(name) ? name : "";

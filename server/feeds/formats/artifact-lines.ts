@@ -17,7 +17,7 @@ const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new 
   ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
 ]);
 
-/** The time of the first file, and the size of all. */
+/** Returns a version with the time of the first file and the size of all. */
 export const libraryVersion = (
   version: string,
   files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[],

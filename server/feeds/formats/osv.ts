@@ -73,7 +73,7 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["github actions", "githubactions"],
 ]);
 
-/** An unknown ecosystem is its own type. */
+/** Returns the package URL type; an unknown ecosystem is its own type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
 /** Commit ranges have no versions. */

@@ -47,21 +47,21 @@ export const severityType = (value: string): SeverityType => severityTypes.get(v
 
 export const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
-/** Else the first text. */
+/** Returns the English text, else the first one. */
 export const englishText = (texts: Field): string => {
   const entries = texts.list();
   const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
   return found ? found.at("value").prose() : "";
 };
 
-/** By prefix: "CVSS:3.1/AV:N/…"; without one it is version 2. */
+/** Returns the severity by prefix: "CVSS:3.1/AV:N/…"; without one it is version 2. */
 export const severityOfVector = (vector: string): SeverityRecord => {
   const [, major] = /^CVSS:(\d)\.\d\//.exec(vector) ?? [];
   const type = major === "3" || major === "4" ? severityType(`CVSS_V${major}`) : /^\(?AV:[LAN]\/AC:/.test(vector) ? "TYPE_CVSS_V2" : "TYPE_UNSPECIFIED";
   return { type, score: vector };
 };
 
-/** Else the base score. */
+/** Returns the vector, else the base score. */
 export const scoreOf = (severity: Field, key: string): string => {
   const vector = severity.at(key).name();
   const score = severity.at("baseScore").value;

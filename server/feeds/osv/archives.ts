@@ -106,7 +106,7 @@ export const openArchives = ({
   /** The last used at the end. */
   const archives = new Map<string, Held>();
   const making = new Map<string, Promise<Held | undefined>>();
-  /** When the next build may start after a failure. */
+  /** When the next build may start after a slow failure. */
   const restUntil = new Map<string, number>();
   let isClosed = false;
   let last: Promise<unknown> = Promise.resolve();

@@ -103,7 +103,7 @@ export interface RecordText {
   readonly deflated: Uint8Array | undefined;
 }
 
-/** Without withdrawn records. */
+/** Yields records that are not withdrawn. */
 export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGenerator<RecordText[]> {
   for await (const page of ownRecords(reader, ecosystem))
     yield page
@@ -129,7 +129,7 @@ export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** The records as files of an archive. */
+/** Yields the records as files of an archive. */
 export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGenerator<ZipEntry[]> {
   for await (const page of recordTexts(reader, ecosystem))
     yield page.map(({ id, modifiedMs, content, deflated }) => {
@@ -192,7 +192,7 @@ const headOf = async (sequence: Sequence): Promise<ModifiedRecord | undefined> =
   return sequence.page[sequence.at];
 };
 
-/** The last changed first; at equal times, ours come first. */
+/** Yields records with the last changed first; at equal times, ours come first. */
 export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const sequences = [ownChanges, withdrawals, presentChanges].map((read): Sequence => ({ pages: read(reader, ecosystem), page: [], at: 0 }));
   for (let page: ModifiedRecord[] = []; ; ) {

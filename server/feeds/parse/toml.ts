@@ -41,7 +41,7 @@ export const readToml = async (text: string): Promise<JsonObject> => {
   }
 };
 
-/** Found by name: front matter is short and keys rarely repeat. */
+/** Finds the line of a key by name: front matter is short and keys rarely repeat. */
 export const tomlLineOf = (text: string, path: Path): number => {
   const key = path.findLast((step) => typeof step === "string");
   if (key === "body") return text.split("\n").findIndex((line, index) => index > 0 && line.startsWith("```")) + 2;

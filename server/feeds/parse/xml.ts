@@ -38,7 +38,7 @@ export const readXml = async (text: string): Promise<Json> => {
   }
 };
 
-/** By name, and by index in a list. */
+/** Finds the line of an element by name, and by index in a list. */
 export const xmlLineOf = (text: string, path: Path): number => {
   const name = path.findLast((step) => typeof step === "string");
   const last = path.at(-1);

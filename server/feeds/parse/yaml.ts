@@ -119,7 +119,7 @@ export const readYaml = async (text: string): Promise<Json> => {
   return readYamlSubset(text) ?? readAllOfYaml(await import("yaml"), text);
 };
 
-/** With numbers and booleans, for documents that are served unchanged. */
+/** Reads numbers and booleans as such, for documents that are served unchanged. */
 export const readTypedYaml = async (text: string): Promise<Json> => readAllOfYaml(await import("yaml"), text, true);
 
 /** Returns the line (from 1) of the value at `path`, or of the nearest enclosing one. */

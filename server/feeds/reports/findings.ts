@@ -53,7 +53,7 @@ export class UnreadableReportError extends Error {}
 
 const digestForm = /sha256:[0-9a-f]{64}$/;
 
-/** "alpine@sha256:…", "sha256:…" */
+/** Returns the digest in "alpine@sha256:…" or "sha256:…"; undefined if there is none. */
 export const digestWithin = (name: string): string | undefined => digestForm.exec(name)?.[0];
 
 const severities: Readonly<Record<string, ReportSeverity>> = {
@@ -71,24 +71,24 @@ export const severityNamed = (word: string): ReportSeverity => {
   return Object.hasOwn(severities, name) ? (severities[name] ?? "UNKNOWN") : "UNKNOWN";
 };
 
-/** CVSS 3 and 4 bands; 0 is unknown. */
+/** Returns the band of CVSS 3 and 4; 0 is unknown. */
 export const severityOfScore = (score: number): ReportSeverity =>
   score >= 9 ? "CRITICAL" : score >= 7 ? "HIGH" : score >= 4 ? "MEDIUM" : score > 0 ? "LOW" : "UNKNOWN";
 
-/** The contract's value for a tool, in any format. */
+/** Returns the contract's value for a tool. */
 export const scannerOf = (tool: string): string => {
   const name = tool.toLowerCase();
   return name === "grype" ? "GRYPE" : name === "trivy" ? "TRIVY" : "UNKNOWN";
 };
 
-/** "" if missing. */
+/** Returns a number as text; "" if missing. */
 export const scoreText = (field: Field): string =>
   typeof field.value === "number" && Number.isFinite(field.value) ? String(field.value) : field.missing ? "" : field.name(32);
 
-/** "3.1" for "CVSS:3.1/AV:N/…". */
+/** Returns "3.1" for "CVSS:3.1/AV:N/…". */
 export const vectorVersion = (vector: string, otherwise: string): string => /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? otherwise;
 
-/** For findings without a package URL. */
+/** Builds a package URL for findings without one. */
 export const makePurl = (type: string, name: string, version: string): string => {
   const path = name
     .split("/")
@@ -130,7 +130,7 @@ const ranks: readonly ReportSeverity[] = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIU
 
 export const worseOf = (one: ReportSeverity, other: ReportSeverity): ReportSeverity => (ranks.indexOf(one) >= ranks.indexOf(other) ? one : other);
 
-/** The worst severity for each vulnerability. */
+/** Returns the worst severity for each vulnerability. */
 export const severityById = (findings: readonly Finding[]): JsonObject => {
   const found = new Map<string, ReportSeverity>();
   for (const { id, severity } of findings) found.set(id, worseOf(found.get(id) ?? "UNKNOWN", severity));

@@ -76,7 +76,7 @@ const reportOf = (version: string, image: KnownImage, findings: readonly Finding
 
 const imageKey = ({ repoUid, digest }: KnownImage): string => `${repoUid} ${digest}`;
 
-/** Runs in the transaction that matched the images. */
+/** Writes the reports in the transaction that matched the images. */
 export const writeOwnReports = async (rows: Write, { version }: Services, root: string, repos: readonly ImageRepo[], nowMs: number): Promise<void> => {
   for (let from = 0; from < repos.length; from += limits.ownReportRepos) {
     const images = await findKnownImages(rows, repos.slice(from, from + limits.ownReportRepos));

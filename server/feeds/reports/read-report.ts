@@ -84,7 +84,7 @@ export const readReport = async (bytes: Uint8Array, about: readonly string[]): P
   }
 };
 
-/** A future time would hide later reports. */
+/** Returns the row, with a time no later than arrival: a future time would hide later reports. */
 export const reportDraft = (
   { digests: _digests, count, ...facts }: ReportFacts,
   { repoUid, digest }: { readonly repoUid: string; readonly digest: string },

@@ -17,7 +17,7 @@ import {
 
 const isResult = (value: Json | undefined): boolean => isObject(value) && typeof value.Target === "string";
 
-/** A report on one artifact. */
+/** Returns true for a report on one artifact. */
 export const isTrivy = (document: Json): boolean => {
   if (Array.isArray(document)) return document.length > 0 && document.every(isResult);
   if (!isObject(document)) return false;
@@ -25,7 +25,7 @@ export const isTrivy = (document: Json): boolean => {
   return Array.isArray(document.Results) && document.Results.length > 0 && document.Results.every(isResult);
 };
 
-/** A report on a cluster: many images without digests. */
+/** Returns true for a report on a cluster: many images without digests. */
 export const isTrivyOfCluster = (document: Json): boolean => isObject(document) && document.ClusterName !== undefined;
 
 const states: Readonly<Record<string, FixState>> = {

@@ -30,7 +30,7 @@ const endings: readonly (readonly [string, RequirementFormat])[] = [
   [".dependencies", "INPUT_FORMAT_MAVEN_GAV_LIST"],
 ];
 
-/** Undefined if unknown. */
+/** Returns the format by file name; undefined if unknown. */
 export const formatOfFile = (filename: string): RequirementFormat | undefined => {
   const [base = "", folder = ""] = filename.split(/[/\\]/).reverse();
   const known = endings.find(([ending]) => base.endsWith(ending));

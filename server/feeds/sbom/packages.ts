@@ -54,7 +54,7 @@ export const collectPackages = (): PackageCollection => {
   };
 };
 
-/** {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]} */
+/** Returns text such as {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
 export const packagesText = ({ versions }: Packages): string =>
   JSON.stringify(
     Object.fromEntries(

@@ -7,9 +7,8 @@ import { readPurlParts } from "../formats/purl.ts";
 const encoded = (part: string): string => encodeURIComponent(part).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * The lookup keys of a package: its package URL without version, qualifiers and subpath. Images include the repository, which
- * libraries
- * encode in two ways. None if it is not a package URL.
+ * Returns the lookup keys of a package: its package URL without version, qualifiers and subpath. Images include the repository,
+ * which libraries encode in two ways. None if it is not a package URL.
  */
 export const packageIds = (purl: string): string[] => {
   const parts = readPurlParts(purl);
@@ -25,7 +24,7 @@ export const packageIds = (purl: string): string[] => {
 
 const plainBytesMax = 60;
 
-/** Other bytes become "_" and hex, including capitals: some file systems ignore case. */
+/** Returns a file's path. Other bytes become "_" and hex, including capitals: some file systems ignore case. */
 export const fileLocation = (folder: string, name: string): string => {
   const plain = [...Buffer.from(name)]
     .map((byte) => (/[a-z0-9.-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `_${byte.toString(16).padStart(2, "0")}`))

@@ -40,7 +40,7 @@ async function* tarPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenera
   yield Buffer.alloc(blockBytes * 2);
 }
 
-/** An error in `pages` fails the archive. */
+/** Streams the archive; an error in `pages` fails it. */
 export async function* tarGzPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenerator<Uint8Array> {
   // Errors surface where the stream is read.
   const packed = pipeline(Readable.from(tarPieces(pages)), createGzip(), () => {});
