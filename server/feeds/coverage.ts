@@ -1,6 +1,5 @@
 // Coverage of sources (docs/decisions/0074): maps packages to an ecosystem and release, and finds the sources that cover these
-// for a
-// group, with their freshness. An unknown ecosystem counts as not covered.
+// for a group, with their freshness. An unknown ecosystem counts as not covered.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";

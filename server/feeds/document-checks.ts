@@ -1,6 +1,5 @@
 // Verifies a CSAF provider's documents by hashes and OpenPGP signatures (CSAF 2.0, requirements 18 to 20), with the keys in its
-// metadata.
-// A file that exists must be valid; a missing one is accepted.
+// metadata. A file that exists must be valid; a missing one is accepted.
 
 import { createHash } from "node:crypto";
 import type { PublicKey } from "openpgp";

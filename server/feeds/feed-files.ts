@@ -1,6 +1,5 @@
 // The open feed's files for callers with a token: the same endpoints, created for each request with the caller's reader. They
-// select
-// alike, and cache nothing between requests (docs/decisions/0043).
+// select alike, and cache nothing between requests (docs/decisions/0043).
 
 import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";

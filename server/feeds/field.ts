@@ -1,6 +1,5 @@
 // Validating access to a document. Each reader returns a value that is safe to store, or refuses it with path and reason. Formats
-// use
-// nothing else.
+// use nothing else.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,8 +7,7 @@ import { readTimestamp } from "#base/time.ts";
 import { FieldError, type Path } from "./invalid.ts";
 
 // Control characters act as commands in logs, terminals and headers (attack 28). Prose may have line ends and tabs. PostgreSQL
-// cannot
-// store NUL.
+// cannot store NUL.
 const inProse = /[\u0000-\u0008\u000e-\u001f]/;
 const inNames = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 

@@ -1,6 +1,5 @@
 // Finds records with a new ID in their source (docs/decisions/0073). A successor only redirects users of the old ID, so in doubt
-// there is
-// none. Pure.
+// there is none. Pure.
 
 import type { DroppedRecord, Successor } from "#store";
 

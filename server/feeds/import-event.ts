@@ -1,8 +1,6 @@
 // An import emits no events of single records, but one internal event with counts for each changed organization, in its last
-// transaction
-// (finishImport in import-feed.ts). No subscription receives it. The audit log lists it for the group, or for the operator if the
-// records
-// are public.
+// transaction (finishImport in import-feed.ts). No subscription receives it. The audit log lists it for the group, or for the
+// operator if the records are public.
 //
 // Changes of a killed import stay in the source's row, and the next import reports them. A failed or stopped import reports what
 // it wrote.

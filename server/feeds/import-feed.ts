@@ -1,8 +1,6 @@
 // Runs one import: reads each source's files (read-files.ts) and writes them in batches (write-batches.ts). Then withdraws
-// missing records,
-// unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts), and reports
-// (import-event.ts).
-// A document is imported completely or refused; a refusal does not stop the import.
+// missing records, unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts), and
+// reports (import-event.ts). A document is imported completely or refused; a refusal does not stop the import.
 
 import { hash } from "node:crypto";
 import { basename } from "node:path";
@@ -348,8 +346,7 @@ type Withdrawable = ReadonlySet<string>;
 
 /**
  * Withdraws or keeps missing records. Moved ones are not missing. Returns the records without documents that may be withdrawn,
- * because a
- * concurrent import may remove more.
+ * because a concurrent import may remove more.
  */
 const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Withdrawable> =>
   from.services.store.write(async (rows) => {
@@ -443,8 +440,7 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 
 /**
  * Withdraws missing records in steps if the source was read to its end (`isRead`), and reports all changes in the last
- * transaction.
- * Changes of earlier steps stay in the source's row until then.
+ * transaction. Changes of earlier steps stay in the source's row until then.
  */
 const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;

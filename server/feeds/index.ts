@@ -1,6 +1,5 @@
 // Public entry of the module: imports third-party feeds, and serves published records as documents. Importers are loaded lazily
-// to save
-// memory.
+// to save memory.
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";

@@ -1,6 +1,5 @@
 // Evaluates whether an advisory affects a package of an image: by ranges in its ecosystem's order, or by events for our documents
-// and
-// lists of fixes (Wolfi, secdb). Other records have no verdict by version (docs/decisions/0026). Pure.
+// and lists of fixes (Wolfi, secdb). Other records have no verdict by version (docs/decisions/0026). Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";

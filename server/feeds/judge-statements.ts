@@ -1,6 +1,5 @@
 // Evaluates product statements: OpenVEX by package URL, with a version or for all versions; CSAF by package URL and version, or
-// by a
-// "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
+// by a "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { readTimestamp } from "#base/time.ts";

@@ -1,6 +1,5 @@
 // The API key of a feed, in a separate file. Each import reads it, so that it can be replaced without a restart. It is sent only
-// to the
-// feed's host, and never logged.
+// to the feed's host, and never logged.
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";

@@ -1,6 +1,6 @@
 // Decides by SPDX license whether records may be published. Only reviewed licenses are listed. Without a license, the operator's
-// --public
-// decides. Documents are served unchanged, which satisfies share-alike and attribution; converted documents name their origin.
+// --public decides. Documents are served unchanged, which satisfies share-alike and attribution; converted documents name their
+// origin.
 
 /** Licenses for redistribution and any use, with reason and sources. */
 const publishable: ReadonlyMap<string, string> = new Map([

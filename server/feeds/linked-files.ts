@@ -1,6 +1,5 @@
 // Follows CSAF links (2.0, section 7.1): from a provider's metadata to ROLIE feeds or directories, and to documents. A document
-// that cannot
-// be fetched is refused with its URL, and the others are imported.
+// that cannot be fetched is refused with its URL, and the others are imported.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";

@@ -1,7 +1,6 @@
 // Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization: changed
-// advisories with
-// their packages in all images, changed images with all their packages. The next import catches up on failures. Without changes
-// nothing is written.
+// advisories with their packages in all images, changed images with all their packages. The next import catches up on failures.
+// Without changes nothing is written.
 
 import { operatorUid } from "#authz";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -453,8 +452,7 @@ export const matchImagesOf = (services: Services, root: string, telling: Telling
 
 /**
  * Matches all organizations with pending changes. A failure does not affect others and is retried after the next import. `ofTags`
- * limits
- * this to moved tags; failures are then retried on the next such run.
+ * limits this to moved tags; failures are then retried on the next such run.
  */
 export const matchImages = async (
   services: Services,

@@ -1,6 +1,5 @@
 // Splits large files into texts of one record: JSON Lines, lists of documents, the NVD's pages and years, Debian's tracker, the
-// EPSS
-// table. One piece is in memory at a time. An invalid one is refused with its line, and the others are read.
+// EPSS table. One piece is in memory at a time. An invalid one is refused with its line, and the others are read.
 
 import { limits } from "#base/limits.ts";
 import type { FeedFileReader } from "./file-reader.ts";

@@ -1,6 +1,5 @@
 // First step of an import: reads a source's files in chunks and yields parts to write. Unchanged parts are skipped. An invalid
-// document is
-// refused; in a file of many, the others are read.
+// document is refused; in a file of many, the others are read.
 
 import { createHash } from "node:crypto";
 import { findRepeatedKey } from "#base/json-keys.ts";

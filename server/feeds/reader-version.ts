@@ -1,6 +1,5 @@
 // The version of the formats' readers. After an upgrade, the next import of a source reads all files again; until then, newly
-// supported
-// data is missing.
+// supported data is missing.
 
 import { countFeedsReadOtherwise, type Store } from "#store";
 

@@ -1,6 +1,5 @@
 // Sources of files: a file, a directory or zip archive, or an https URL with linked files. At most one file is in memory; of an
-// archive one
-// entry, of JSON Lines one line.
+// archive one entry, of JSON Lines one line.
 
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";

@@ -1,6 +1,5 @@
 // Files with random access: the operator's, and downloads. Temporary files are unlinked at once, so that a killed server leaves
-// nothing
-// behind.
+// nothing behind.
 
 import { type FileHandle, mkdtemp, open, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,8 +1,6 @@
 // Decides which document a record is taken from (docs/decisions/0022). Of all documents that assert it, the latest modified wins,
-// among
-// equally old ones the first. A record that no document asserts is withdrawn, and restored when one asserts it again. Callers
-// pass the
-// records of added and removed documents; rows are written from the winning documents.
+// among equally old ones the first. A record that no document asserts is withdrawn, and restored when one asserts it again.
+// Callers pass the records of added and removed documents; rows are written from the winning documents.
 
 import { limits } from "#base/limits.ts";
 import {

@@ -1,7 +1,6 @@
 // `gantry import undo`: restores what a source's last run replaced (feed_reversals), removes what it added, and reassigns
-// records. Each step
-// is a transaction, and an interrupted undo continues on the next call. One event for each owner reports all, in the last
-// transaction.
+// records. Each step is a transaction, and an interrupted undo continues on the next call. One event for each owner reports all,
+// in the last transaction.
 
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";

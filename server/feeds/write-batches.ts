@@ -1,6 +1,5 @@
 // Second step of an import: writes parts in batches, each in one transaction with records, file states and counts to report. One
-// batch is
-// written while the next is read.
+// batch is written while the next is read.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";

@@ -1,6 +1,5 @@
 // The documents of one publisher with one TLP label: the source of a directory, a ROLIE feed and their files. Ours are built from
-// our
-// advisories; those of others are served as imported. Both are read in pages.
+// our advisories; those of others are served as imported. Both are read in pages.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -1,6 +1,5 @@
 // Two third-party IDs may map to one file name. The first imported ID gets it; the issuer's lists omit other documents, which the
-// list of
-// all documents names (documents/entries.ts).
+// list of all documents names (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
 import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#store";

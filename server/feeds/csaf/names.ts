@@ -1,6 +1,5 @@
 // Names of CSAF files and directories (CSAF 2.0, 5.1): the ID in lower case, with each run of characters other than letters,
-// digits, "+"
-// and "-" replaced by "_". Two IDs may share a name; our IDs are built to avoid that. Pure.
+// digits, "+" and "-" replaced by "_". Two IDs may share a name; our IDs are built to avoid that. Pure.
 
 import { hash } from "node:crypto";
 

@@ -1,8 +1,6 @@
 // OpenPGP signatures of published documents. The key is created with the first signature, sealed in the database, and shared by
-// all
-// servers. Signatures are deterministic (Ed25519): every server returns the same one, so none is stored. Recent ones are cached,
-// because
-// clients fetch a document and then its signature.
+// all servers. Signatures are deterministic (Ed25519): every server returns the same one, so none is stored. Recent ones are
+// cached, because clients fetch a document and then its signature.
 
 import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";

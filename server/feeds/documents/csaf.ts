@@ -119,8 +119,7 @@ const namesOf = ({ advisory }: Statement): string[] => {
 
 /**
  * One object for each CVE (6.1.23), in which no product has two statuses (6.1.6). Of contradicting advisories, the later one is
- * listed
- * under the CVE, the other under its own ID only.
+ * listed under the CVE, the other under its own ID only.
  */
 const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => {
   const latestFirst = [...statements].sort((one, other) => (one.status.time > other.status.time ? -1 : one.status.time < other.status.time ? 1 : 0));

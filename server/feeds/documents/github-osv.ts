@@ -1,6 +1,5 @@
 // Converts an advisory of GitHub's API to an OSV record with the same ID and verdicts (base/versions/github-range.ts). Throws
-// UnsaidError
-// with the reason if OSV cannot express it. Pure.
+// UnsaidError with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";

@@ -1,6 +1,5 @@
 // Serves published advisories as documents at stable, open URLs (docs/decisions). A third-party record is served under its ID
-// only
-// unchanged, or converted with the same verdicts. The list names omitted records with reasons (left-out.ts).
+// only unchanged, or converted with the same verdicts. The list names omitted records with reasons (left-out.ts).
 //
 //   /advisory/v2/osv/<number>.json               one OSV record for each ID: ours, and imported ones
 //   /advisory/v2/openvex/<package>.json          ours, one document for each origin package

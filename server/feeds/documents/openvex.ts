@@ -1,6 +1,5 @@
 // Builds an OpenVEX 0.2.0 document from the advisories on one origin package, with current statuses only: a later statement on
-// another
-// version does not overrule a replaced fix, and grype applies the earliest matching statement, Trivy the latest. Pure.
+// another version does not overrule a replaced fix, and grype applies the earliest matching statement, Trivy the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
@@ -45,8 +44,7 @@ export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage):
 
 /**
  * Returns undefined if no statement is left. The version is the time of the last change in seconds (32 bits, until 2038), because
- * a
- * count of events would decrease with a withdrawal. Private documents have their own IDs and versions.
+ * a count of events would decrease with a withdrawal. Private documents have their own IDs and versions.
  */
 export const openVexDocument = (address: string, found: OwnPackage): JsonObject | undefined => {
   const { advisories, changeTime, scope } = found;

@@ -1,6 +1,5 @@
 // Builds an OSV record (schema 1.7) from our advisories. Other databases' IDs go into `upstream`, not `aliases`: an advisory is
-// about the
-// package of one distribution, not the vulnerability itself. Pure.
+// about the package of one distribution, not the vulnerability itself. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";

@@ -1,6 +1,5 @@
 // Converts a RustSec record to an OSV record with the same ID and verdicts (base/versions), like RustSec's OSV export. Throws
-// UnsaidError
-// with the reason if OSV cannot express it. Pure.
+// UnsaidError with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";

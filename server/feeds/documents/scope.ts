@@ -1,6 +1,5 @@
 // An ID for the groups with private advisories in a document; "" if it is public. Readers of different groups get different
-// documents on
-// one package, which must not pass for versions of each other. Pure.
+// documents on one package, which must not pass for versions of each other. Pure.
 
 import { createHash } from "node:crypto";
 

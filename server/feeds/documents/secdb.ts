@@ -1,6 +1,5 @@
 // Builds a secdb entry: the fixes on an origin package by version. Advisories that a secdb cannot express are omitted, because
-// readers
-// treat every version not below a listed one as safe. Pure.
+// readers treat every version not below a listed one as safe. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { isApkVersion } from "#base/versions/apk.ts";

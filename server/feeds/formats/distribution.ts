@@ -1,6 +1,5 @@
 // Linux distributions in OSV: the release of a package URL, and the ecosystem names that cover it. Queries by package URL and
-// image
-// matching share these rules, so that both return the same verdict. Pure.
+// image matching share these rules, so that both return the same verdict. Pure.
 
 export interface Distribution {
   /** The OSV ecosystem, such as "Rocky Linux"; "" if unknown. */
@@ -11,8 +10,7 @@ export interface Distribution {
 
 /**
  * OSV ecosystems by type and namespace of a package URL, or by the ID of `os-release`, which syft and trivy write into `distro`.
- * Amazon
- * Linux and Oracle Linux are not in OSV's schema, but have records.
+ * Amazon Linux and Oracle Linux are not in OSV's schema, but have records.
  */
 const families: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -1,6 +1,5 @@
 // Alpine's secdb: fixed versions for packages of one repository. Without times, so events are dated 1970; an invented date would
-// distort
-// reports by day.
+// distort reports by day.
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";

@@ -1,6 +1,5 @@
 // Finds the records for a query: by package in a database index, then by version. No document is opened. Our advisories, few and
-// built on
-// demand, are on the first page.
+// built on demand, are on the first page.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";

@@ -1,6 +1,5 @@
 // Go's vulnerability database for govulncheck (https://go.dev/doc/security/vuln/database): three indexes, and a file for each GO-
-// record.
-// GHSA duplicates without functions are only in OSV's archives.
+// record. GHSA duplicates without functions are only in OSV's archives.
 
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";

@@ -1,6 +1,5 @@
 // Published OSV records of all or one ecosystem in batches, for archives and lists. Archives omit withdrawn records; lists of
-// changes have
-// the time of withdrawal (docs/decisions/0073).
+// changes have the time of withdrawal (docs/decisions/0073).
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";

@@ -1,6 +1,5 @@
 // Writes a zip archive of any length as a stream, with only its directory in memory (some hundred bytes per entry). Contents are
-// deflated,
-// as stored, so nothing is compressed on request (docs/decisions/0025). Pure.
+// deflated, as stored, so nothing is compressed on request (docs/decisions/0025). Pure.
 
 import { crc32 } from "node:zlib";
 

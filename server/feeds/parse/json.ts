@@ -1,6 +1,5 @@
 // Parses untrusted JSON: the depth is checked before anything recurses into it. The parser with positions is several times slower
-// than
-// JSON.parse, so it runs only for the line of an error.
+// than JSON.parse, so it runs only for the line of an error.
 
 import type { Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -1,8 +1,6 @@
 // Reads the YAML subset of generated files: block maps with simple keys, block lists, one-line scalars and literal blocks. 16
-// times as fast
-// as a full parser. For anything else (flow collections, anchors, tags, escapes, folding, comments after values, …) it returns
-// undefined,
-// and the full parser takes over. It must never read a text differently.
+// times as fast as a full parser. For anything else (flow collections, anchors, tags, escapes, folding, comments after values, …)
+// it returns undefined, and the full parser takes over. It must never read a text differently.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -1,6 +1,5 @@
 // Parses untrusted YAML: aliases, depth and size are bounded (attack: bombs). Scalars stay texts or null: the version 1.10 must
-// not become
-// 1.1, and no format needs numbers.
+// not become 1.1, and no format needs numbers.
 
 import type { Alias, Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";

@@ -1,7 +1,6 @@
 // Reads zip archives of any size in place, as published by OSV and GitHub. The directory is checked before anything is unpacked;
-// an entry
-// is unpacked on demand, never beyond its declared size, so at most one is in memory. Names are labels: nothing is written to
-// disk.
+// an entry is unpacked on demand, never beyond its declared size, so at most one is in memory. Names are labels: nothing is
+// written to disk.
 
 import { Readable } from "node:stream";
 import { crc32, inflateRawSync } from "node:zlib";

@@ -1,6 +1,5 @@
 // Imports scanner reports from files. Each belongs to an image in a repository, by the digest in the report or command. A second
-// run writes
-// nothing.
+// run writes nothing.
 
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";

@@ -1,6 +1,5 @@
 // Writes the result of matching (server/feeds/match-images.ts) as Gantry's report on an image, if it has none and after each
-// change. An
-// unaffected image has a report without findings.
+// change. An unaffected image has a report without findings.
 
 import { hash } from "node:crypto";
 import { cvssBaseScore } from "#base/cvss.ts";

@@ -41,8 +41,7 @@ const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 /**
  * Scanners copy what they find (a version in a real report contains a NUL), and control characters act as commands in logs and
- * terminals
- * (attack 28).
+ * terminals (attack 28).
  */
 const withoutControls = (value: Json): Json => {
   if (typeof value === "string") return value.replace(controls, "\uFFFD").toWellFormed();

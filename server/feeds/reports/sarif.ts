@@ -1,6 +1,5 @@
 // Reads vulnerabilities from SARIF 2.1.0 reports of any tool. SARIF has no fields for packages, versions and fixes; Grype and
-// Trivy write
-// lines of text ("Package: openssl").
+// Trivy write lines of text ("Package: openssl").
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

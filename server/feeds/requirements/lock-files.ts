@@ -1,6 +1,5 @@
 // Reads poetry.lock and uv.lock. A package from outside an index (git, URL, directory) cannot be requested. In uv.lock the
-// project and its
-// members are not requirements.
+// project and its members are not requirements.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";

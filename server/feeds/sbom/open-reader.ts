@@ -1,6 +1,5 @@
 // Reads documents about images (SBOMs, scanner reports), each in a worker thread. Parsers do not bound time and memory, so a
-// thread beyond
-// its limits is terminated.
+// thread beyond its limits is terminated.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";

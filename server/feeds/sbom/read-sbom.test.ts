@@ -1,6 +1,5 @@
 // Tests small SBOMs of each format in the wrappers of common tools, and real ones against an independent reader with another
-// package URL
-// parser.
+// package URL parser.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";

@@ -1,6 +1,5 @@
 // Reads the packages of one pushed document: plain, in an in-toto statement, in a DSSE envelope (cosign, BuildKit), or in a
-// Sigstore bundle.
-// Signatures are not verified: push permission on the repository is sufficient.
+// Sigstore bundle. Signatures are not verified: push permission on the repository is sufficient.
 //
 // @cyclonedx/cyclonedx-library (10.3) writes and validates documents, but does not read them.
 

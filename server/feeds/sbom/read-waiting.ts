@@ -1,6 +1,5 @@
 // Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
-// Each row is
-// leased to one server. After a crash any server continues, because queue and results are in the database.
+// Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";

@@ -1,6 +1,5 @@
 // Unwraps pushed documents: an in-toto statement, a DSSE envelope (cosign, BuildKit), or a Sigstore bundle. Signatures are not
-// verified:
-// push permission on the repository is sufficient.
+// verified: push permission on the repository is sufficient.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -1,6 +1,5 @@
 // Serves fixes in Alpine's secdb format for builders of scanner databases. Open (docs/decisions/0027); a token adds what its
-// caller may read
-// (docs/decisions/0043). Omitted advisories are listed in /advisory/v2/secdb/all.json.
+// caller may read (docs/decisions/0043). Omitted advisories are listed in /advisory/v2/secdb/all.json.
 //
 //   /secdb/<distribution>/security.json     ours, one file for each distribution; "os" is Wolfi, by its repository name
 //   /secdb/alpine/                          a listing of the imported releases

@@ -1,6 +1,5 @@
 // Writes JSON values as block YAML for secdb clients, with all texts in double quotes, so that none is read as a number, date or
-// boolean.
-// Pure.
+// boolean. Pure.
 
 import { isObject, type Json } from "#base/json.ts";
 

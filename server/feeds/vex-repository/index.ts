@@ -1,6 +1,6 @@
 // A repository of VEX documents (vex-repo-spec 0.1) for Trivy: a manifest, and an archive with an index. Clients cache the
-// manifest, so the
-// archive's URL is stable and its ETag shows changes. They read one document for each package (docs/decisions/0027).
+// manifest, so the archive's URL is stable and its ETag shows changes. They read one document for each package
+// (docs/decisions/0027).
 //
 //   /.well-known/vex-repository.json     the manifest
 //   /vex/vex-repository.tar.gz           index.json, own/<package>.json, others/<number>.json
