@@ -38,7 +38,7 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
 
 const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
 
-/** Finding a line is expensive. */
+/** Bounded, because finding a line is expensive. */
 const cutsNotedMax = 10;
 
 const requireObject = (value: Json): JsonObject => {

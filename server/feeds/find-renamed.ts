@@ -43,8 +43,8 @@ const isContradicted = (one: Names, other: Names): boolean => one.aliases.size >
 const onlyOf = (found: readonly Names[]): Names | undefined => (found.length === 1 ? found[0] : undefined);
 
 /**
- * Returns renamed records: one names the other as an alias, both share package and alias, or they are the only records of their
- * part on the same package, without a contradicting alias. Several candidates cancel each other.
+ * Returns renamed records: one names the other as an alias, or both share package and alias. Records that are alone in their
+ * part, on the same package, need no shared alias, only no contradicting one. Several candidates cancel each other.
  */
 export const findRenamed = ({ dropped, appeared, isOneDocument }: PlaceChange): Successor[] => {
   const [old, current] = [namesOf(dropped), namesOf(appeared)];

@@ -153,7 +153,7 @@ interface SourceResult {
   isDelta: boolean;
   /** Not replaced, because the stored ones are newer. */
   older: number;
-  /** Records of now empty files. */
+  /** Records of files that are now empty. */
   emptied: number;
   /** Missing records that were not withdrawn. */
   missing: HeldBack | undefined;
@@ -181,7 +181,7 @@ const newResult = (): SourceResult => ({
   held: [],
 });
 
-/** Names are untrusted, and are shown in terminals (attack 28). */
+/** Names are untrusted, and shown in terminals (attack 28). */
 const addNamed = (named: string[], line: string): void => {
   if (named.length < limits.feedRefusalsMax) named.push(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
 };
@@ -193,10 +193,10 @@ const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   addLine(result.refused, refusal);
 };
 
-/** For members of the group: no URL secrets, no directories. */
+/** Returns the name for members of the group, without URL secrets and directories. */
 const sharedNameOf = ({ key, label }: Source): string => (URL.canParse(key) ? label : basename(key));
 
-/** For members of the group: no details of the operator's network and file system. */
+/** Returns the error for members of the group, without details of the operator's network and file system. */
 const sharedDetailOf = (detail: string): string => detail.replaceAll(/ (cannot be (?:reached|read)): .*/g, " $1");
 
 const howToWithdraw = "none of them were withdrawn. To withdraw them, import the source with --allow-withdrawals.";
@@ -291,7 +291,7 @@ const markPublic = async ({ services: { store }, feed, told, options }: SourceIm
   return counts;
 };
 
-/** Facts have no documents. */
+/** Publishes or unpublishes facts, which have no documents. */
 const markFacts = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
   const isPublic = told?.kind === "vulnerabilities" ? factsPublic(told) : undefined;
   let counts = noOwnedCounts;
@@ -312,7 +312,7 @@ const markFacts = async ({ services: { store }, feed, told, options }: SourceImp
 /** Formats with one file for each release. A source deletes it when the release ends, which is then no longer covered. */
 const releaseForms = ["secdb"];
 
-/** Returns false if nothing can be missing. */
+/** Marks records of missing files; returns false if nothing can be missing. */
 const markMissing = ({ services: { store }, feed, run, told, target }: SourceImport, result: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
@@ -329,7 +329,7 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
     return true;
   });
 
-/** Finds missing records without documents. Writes nothing. */
+/** Finds missing records that have no documents. Writes nothing. */
 const findMissingUntold = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
   const missing = new Set<string>();
   const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -406,7 +406,7 @@ const writePendingSome = async (rows: Write, { feed, told, options }: SourceImpo
   return { counts: written?.counts ?? noOwnedCounts, isLast: pending.length < limits.feedChunkFiles };
 };
 
-/** For kinds without documents, and records of the previous version. */
+/** Withdraws missing records of kinds without documents, and records of the previous version. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const findTold = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -577,7 +577,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
     await closeSource(from, result);
-    // Last: what was not read, stored or accepted is fetched again.
+    // Written last, so that everything not read, stored or accepted is fetched again.
     if (isStored && !result.isUnread && result.held.length === 0)
       await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
@@ -595,7 +595,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   }
 };
 
-/** The operator may see the reason of a failed connection. */
+/** Adds the reason of a failed connection, which the operator may see. */
 const withReason = (address: string, thrown: unknown): unknown => {
   const url = URL.parse(address);
   if (!(thrown instanceof Fault) || thrown.message !== unreachableText(address) || url === null) return thrown;
@@ -605,7 +605,7 @@ const withReason = (address: string, thrown: unknown): unknown => {
   return new Fault("UNAVAILABLE", `${addressLabel(url)} cannot be reached${why}`, { cause: thrown.cause });
 };
 
-/** Redirects are followed by the client, with each URL checked. */
+/** The client follows redirects, and checks each URL. */
 const guardedFetch =
   ({ services, options }: ImportRun): Fetch =>
   async (address, { headers, receive }) => {
@@ -628,7 +628,7 @@ const guardedFetch =
     });
   };
 
-/** The key is for the source's own host only. */
+/** Sends the key to the source's own host only. */
 const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch => {
   const own = key === undefined ? undefined : URL.parse(source)?.origin;
   return (address, request) => {
@@ -638,7 +638,7 @@ const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch =
   };
 };
 
-/** After an unfinished import, everything is fetched again. */
+/** Loads the validators. After an unfinished import there are none, and everything is fetched again. */
 const openFetching = async (run: ImportRun, feed: string, manner: string, source: Source): Promise<Fetching> => ({
   fetch: withKey(guardedFetch(run), source.key, run.key),
   hasKey: run.key !== undefined,

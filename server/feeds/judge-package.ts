@@ -1,5 +1,5 @@
-// Evaluates whether an advisory affects a package of an image: by ranges in its ecosystem's order, or by events for our documents
-// and lists of fixes (Wolfi, secdb). Other records have no verdict by version (docs/decisions/0026). Pure.
+// Evaluates whether an advisory affects a package of an image. Ranges are evaluated in their ecosystem's order, our documents and
+// lists of fixes (Wolfi, secdb) by events. Other records have no verdict by version (docs/decisions/0026). Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";
@@ -45,7 +45,7 @@ export const installedPackageOf = (label: string): InstalledPackage => {
   };
 };
 
-/** Compares the suffix, too. */
+/** Compares the ecosystem with its suffix. */
 const isOfEcosystem = (ecosystem: string, { type, distribution, os }: InstalledPackage): boolean => {
   const [family = "", suffix] = ecosystem.split(":");
   if (artifactTypeOf(family) !== type) return false;
@@ -60,7 +60,7 @@ const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
   return Array.isArray(found) ? found.filter(isObject) : [];
 };
 
-/** The smallest fixed version after this one. */
+/** Returns the smallest fixed version after this one. */
 const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): string => {
   let least = "";
   for (const fix of fixes) {
@@ -100,8 +100,8 @@ export const approvedEventsOf = (events: string): JsonObject[] => {
 };
 
 /**
- * Evaluates approved events, oldest first: fixed from the fixed version on; a determination applies to all earlier versions, and
- * the last one counts.
+ * Evaluates approved events, oldest first. A version is fixed from the fixed version on. A determination applies to all earlier
+ * versions, and the last one counts.
  */
 export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");

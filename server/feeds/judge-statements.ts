@@ -1,5 +1,5 @@
-// Evaluates product statements: OpenVEX by package URL, with a version or for all versions; CSAF by package URL and version, or
-// by a "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
+// Evaluates product statements. OpenVEX names products by package URL, with a version or for all versions. CSAF names them by
+// package URL and version, or by a "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { readTimestamp } from "#base/time.ts";
@@ -43,7 +43,7 @@ const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any
 
 const architectureOfProduct = ({ purl }: Product): string => purl.qualifiers.get("arch") ?? "";
 
-/** A part missing on either side matches. */
+/** Returns true if the package URL matches. A part missing on either side matches. */
 const isAbout = ({ purl }: Product, { type, name, distribution, os }: InstalledPackage): boolean => {
   if (purl.type !== type || purl.subpath !== "") return false;
   const named = packageName({ ...purl, architecture: "" });
@@ -74,7 +74,7 @@ const holdsVersion = ({ purl, versions }: Product, version: string): boolean => 
   }
 };
 
-/** The smallest fixed version after this one. */
+/** Returns the smallest fixed version after this one. */
 const nextFixOf = (type: string, version: string, fixes: readonly string[]): string => {
   const ecosystem = ecosystemOfPurlType(type);
   if (ecosystem === undefined) return "";
@@ -96,7 +96,7 @@ interface Statement {
   readonly component: string;
 }
 
-/** The latest statement for the architecture counts, the last of equally old ones. */
+/** Returns the state for the architecture by the latest statements, the last of equally old ones. */
 const stateOf = (statements: readonly Statement[], architecture: string): PackageVerdict["state"] | undefined => {
   const latest = new Map<string, Statement>();
   for (const statement of statements) {
@@ -232,7 +232,7 @@ const csafStatuses: ReadonlyMap<string, Status> = new Map([
   ["fixed", "fixed"],
 ]);
 
-/** From the package URL or the branch; undefined if neither names any. */
+/** Returns the versions from the package URL or the branch; undefined if neither names any. */
 const versionsOf = ({ type, version }: PurlParts, branch: JsonObject | undefined): Versions | undefined => {
   const name = branch ? text(branch, "name") : "";
   if (branch && text(branch, "category") === "product_version_range") {
@@ -252,7 +252,7 @@ const csafProduct = (product: JsonObject, branch: JsonObject | undefined): Produ
 
 const knownProducts = new WeakMap<JsonObject, Map<string, Product>>();
 
-/** Products with known versions by ID. Cached. */
+/** Returns products with known versions by ID. Cached. */
 const csafProducts = (tree: JsonObject): Map<string, Product> => {
   const known = knownProducts.get(tree);
   if (known) return known;

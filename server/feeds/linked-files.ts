@@ -35,13 +35,13 @@ const requireFew = <T>(links: readonly T[]): readonly T[] => {
 /** Sorts SHA-512 before SHA-256. */
 const longestFirst = (one: URL, other: URL): number => Number(other.pathname.endsWith(".sha512")) - Number(one.pathname.endsWith(".sha512"));
 
-/** For documents of a directory. */
+/** Returns the URLs of hashes and signature for a document of a directory. */
 const checksBeside = ({ href }: URL): Checks => ({
   hashes: [".sha512", ".sha256"].map((extension) => new URL(`${href}${extension}`)),
   signatures: [new URL(`${href}.asc`)],
 });
 
-/** Its content, or its self link. */
+/** Returns an entry's content, or its self link. */
 const entryLink = (base: URL, entry: Field): Link => {
   const own = entry
     .at("link")
@@ -94,7 +94,7 @@ interface LinkList {
   uncheckedInRow: number;
 }
 
-/** Not fetched if its time in the list is unchanged. */
+/** Returns one document. It is not fetched if its time in the list is unchanged. */
 const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, list: LinkList): Promise<FeedFile> => {
   const { validators } = fetching;
   const file = { name: url.href, label: addressLabel(url), isOfMany: true, refused: () => validators.forget(url.href) };
@@ -150,7 +150,7 @@ async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): Asyn
 /** "2023/x.json","2023-07-01T10:09:07Z" */
 const changeForm = /^"([^"]+)","([^"]*)"$/;
 
-/** From changes.csv with times, or from index.txt. */
+/** Reads the links from changes.csv with times, or from index.txt. */
 const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Link[]> => {
   const lines = async (name: string): Promise<string[]> =>
     decodeUtf8(await readList(fetching, new URL(name, folder)))
@@ -179,7 +179,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
   );
 };
 
-/** From ROLIE feeds, or directories if there are none. */
+/** Yields files of ROLIE feeds, or of directories if there are none. */
 async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): AsyncGenerator<FeedFile> {
   const provider = new Field(metadata);
   const feeds: URL[] = [];

@@ -1,6 +1,6 @@
-// Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization: changed
-// advisories with their packages in all images, changed images with all their packages. The next import catches up on failures.
-// Without changes nothing is written.
+// Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization. Changed
+// advisories are matched with their packages in all images, changed images with all their packages. The next import catches up on
+// failures. Without changes nothing is written.
 
 import { operatorUid } from "#authz";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -83,7 +83,7 @@ const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching |
 
 interface Held {
   readonly installed: InstalledPackage;
-  /** Its name, and the source package of a distribution package. */
+  /** The package's name, and the source package of a distribution package. */
   readonly names: readonly string[];
   /** The groups that have each version. */
   readonly versions: Map<string, Set<string>>;
@@ -125,7 +125,7 @@ interface Affecting {
 
 const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
 
-/** By versionKey. Reads packages in batches with a bounded number of advisories. */
+/** Returns advisories by versionKey. Reads packages in batches with a bounded number of advisories. */
 const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
   const byName = new Map<string, Held[]>();
   for (const each of held.values()) {
@@ -177,7 +177,7 @@ const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor
 
 const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");
 
-/** Only false positives reviewed against the advisory's current content count. */
+/** Finds the organization's false positives. Only those reviewed against the advisory's current content count. */
 const openSuppressors = async (rows: Write, root: string) => {
   const all = await findSuppressors(rows, root);
   const seen = all.flatMap((each) => Object.keys(basisOf(each)));
@@ -210,7 +210,7 @@ const suppressionMessage = ({ uid, advisoryId, suppression = {} }: Suppressor): 
 
 interface ImagePackage {
   readonly image: TaggedImage;
-  /** Or the digest of its packages if no tag has one. */
+  /** The image's digest, or the digest of its packages if no tag has one. */
   readonly identity: string;
   readonly name: string;
   readonly version: string;
@@ -218,7 +218,7 @@ interface ImagePackage {
   readonly architectures: Set<string>;
 }
 
-/** An image is its digest, across tags and architectures. */
+/** Groups by digest: an image may have several tags and architectures. */
 const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
   const found = new Map<string, ImagePackage>();
   for (const image of images) {
@@ -270,7 +270,7 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
   return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
 };
 
-/** Batches of a bounded number of images. */
+/** Splits repositories into batches of a bounded number of images. */
 const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
   let chunk: ImageRepo[] = [];
   let images = 0;
@@ -398,7 +398,7 @@ interface Telling {
   readonly requestId: string;
 }
 
-/** One event for each advisory, for the organization only. */
+/** Records one event for each advisory, visible to the organization only. */
 const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
   const cause: Cause = {
     operation,
@@ -421,14 +421,14 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
   }
 };
 
-/** Repositories with changed images or matches. */
+/** Returns repositories with changed images or matches. */
 const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
   if (isWhole) return findImageRepos(rows, root);
   const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
   return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
 };
 
-/** Returns false on failure. */
+/** Matches one organization; returns false on failure. */
 const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
   const { store, clock, log } = services;
   try {
@@ -446,13 +446,13 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
   }
 };
 
-/** Returns false on failure. */
+/** Matches all images of one organization; returns false on failure. */
 export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
   matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Map() }, telling);
 
 /**
- * Matches all organizations with pending changes. A failure does not affect others and is retried after the next import. `ofTags`
- * limits this to moved tags; failures are then retried on the next such run.
+ * Matches all organizations with pending changes. A failure does not affect others, and is retried after the next import.
+ * `ofTags` limits this to moved tags; failures are then retried on the next such run.
  */
 export const matchImages = async (
   services: Services,

@@ -61,7 +61,7 @@ const listPieces = (reader: FeedFileReader, before = "", behind = ""): Pieces =>
     return before === "" ? piece : around(before, piece, behind);
   });
 
-/** Each member as an object. */
+/** Yields each member as an object. */
 const memberPieces = (reader: FeedFileReader): Pieces =>
   partsUntil(reader, objectStart, objectEnd, async () => {
     const key = await reader.value();
@@ -77,7 +77,7 @@ const scoresForm = /^(?:#model_version:|cve,epss,percentile\s)/;
 
 const scoreDate = /score_date:(\d{4}-\d{2}-\d{2})/;
 
-/** The date is in the header. */
+/** Yields rows with the date from the header. */
 const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   const readText = async (): Promise<string> => ((await reader.line()) ?? Buffer.alloc(0)).toString("latin1").trim();
   const head = await readText();

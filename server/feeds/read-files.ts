@@ -79,14 +79,14 @@ interface PartOfFile {
 
 type PartRead = Pick<ReadPart, "documents" | "isPartial" | "line" | "sizeBytes">;
 
-/** Records of a refused document are kept, and the part is read again next time. */
+/** Returns a part. Records of a refused document are kept, and the part is read again next time. */
 const partReading = async ({ rows, feed }: ReadContext, file: FeedFile, { part, digest, isKnown }: PartOfFile, read: PartRead): Promise<Reading> => {
   const keys = new Set(read.documents.flatMap(({ records }) => records.map(recordKey)));
   if (read.isPartial && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
   return { kind: "part", part: { part: { name: file.name, part, digest: read.isPartial ? "" : digest, records: [...keys] }, label: file.label, ...read } };
 };
 
-/** JSON.parse takes the last of duplicate keys; accepted with a remark. */
+/** JSON.parse takes the last of duplicate keys; such documents are accepted with a remark. */
 const remarkOn = (text: string, label: string, line: number): Reading[] => {
   const key = findRepeatedKey(text);
   if (key === undefined) return [];
@@ -122,7 +122,7 @@ async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile,
   yield partReading(context, file, part, { documents, isPartial: isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
-/** The former records of a suddenly empty file; 0 if that is allowed. */
+/** Returns the former number of records in a suddenly empty file; 0 if that is allowed. */
 const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: KnownParts): number => {
   if (allowEmpty) return 0;
   let records = 0;

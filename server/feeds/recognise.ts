@@ -65,7 +65,7 @@ const hasAlias = (text: string): boolean => {
 /** Only for product lifecycles. */
 const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && lifecycleMark.test(start);
 
-/** By the start of a text. */
+/** Recognizes the notation by the start of a text. */
 export const recogniseNotation = (head: string): Notation => {
   const start = head.replace(/^\uFEFF/, "").trimStart();
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";

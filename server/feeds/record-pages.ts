@@ -22,11 +22,11 @@ interface PagedApi {
   /** Returns the headers for a key. */
   readonly keyHeaders: (key: string) => Readonly<Record<string, string>>;
   readonly pauseMs: (hasKey: boolean) => number;
-  /** Undefined if the URL has such filters already. */
+  /** Returns the URL of changes; undefined if the URL has such filters already. */
   readonly changedBetween: (url: URL, fromMs: number, untilMs: number) => URL | undefined;
-  /** By the server's clock; undefined if unknown. */
+  /** Returns the response time by the server's clock; undefined if unknown. */
   readonly answerMs: (head: string) => number | undefined;
-  /** Undefined after the last page. */
+  /** Returns undefined after the last page. */
   readonly nextPage: (url: URL, head: string, fetched: FetchedFile) => URL | undefined;
   /** Throws if it is not the requested page. */
   readonly requirePage: (url: URL, head: string) => void;
@@ -86,7 +86,7 @@ const githubApi: PagedApi = {
   isAnswer: (head) => /^\s*\[\s*(?:\]|\{)/.test(head) && (head.includes('"ghsa_id"') || /^\s*\[\s*\]/.test(head)),
   keyHeaders: (key) => ({ authorization: `Bearer ${key}` }),
   pauseMs: () => 0,
-  // In days, so the first day is read completely.
+  // GitHub filters by days, so the first day is read completely.
   changedBetween: (url, fromMs) =>
     ["updated", "published", "modified", "ghsa_id", "cve_id", "after", "before"].some((name) => url.searchParams.has(name))
       ? undefined
@@ -150,7 +150,7 @@ async function* recordsOfPage(fetching: Fetching, url: URL, api: PagedApi, page:
 
 const isBusy = (thrown: unknown): boolean => thrown instanceof AnswerFault && (thrown.status === 429 || thrown.status >= 500);
 
-/** Retries if the host is busy. A failure fails the source: some pages must not pass for all. */
+/** Fetches a page, with retries if the host is busy. A failure fails the source: some pages must not pass for all. */
 const fetchPage = async (fetching: Fetching, url: URL, api: PagedApi): Promise<FetchedFile> => {
   for (let tries = 1; ; tries++) {
     try {
@@ -181,7 +181,7 @@ async function* recordsFrom(fetching: Fetching, first: URL, api: PagedApi, fetch
   }
 }
 
-/** Changes are known up to the earlier of both clocks. */
+/** Stores the time up to which changes are known, by the earlier of both clocks. */
 const rememberRead = ({ validators, nowMs }: Fetching, url: URL, api: PagedApi, head: string, fullMs: number): void => {
   const untilMs = Math.min(nowMs, api.answerMs(head) ?? nowMs);
   validators.keep(url.href, { etag: "", lastModified: "", listed: `${api.name} ${timestamp(fullMs)} ${timestamp(untilMs)}` });

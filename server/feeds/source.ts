@@ -74,7 +74,7 @@ const bundleFile = (entries: readonly ZipEntry[]): FeedFile => ({
 /** By hash, not position: an added or removed entry changes only one bundle. */
 const endsBundle = (name: string): boolean => Number.parseInt(hash("sha256", name, "hex").slice(0, 8), 16) % limits.feedBundleEntries === 0;
 
-/** About a hundred entries each. */
+/** Yields bundles of about a hundred entries. */
 async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   let entries: ZipEntry[] = [];
   for await (const entry of archive.entries()) {
@@ -109,7 +109,7 @@ async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFil
   yield* archive.entryCount > limits.feedArchiveFilesMax ? bundledFiles(archive) : entryFiles(archive);
 }
 
-/** In byte order, without hidden files. Symbolic links may be circular. */
+/** Yields files in byte order, without hidden ones. Symbolic links are not followed, because they may be circular. */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
   const entries = await readdir(folder, { withFileTypes: true });
   entries.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -132,7 +132,7 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
-/** The CSAF provider of "example.com". */
+/** A domain, for its CSAF provider: "example.com". */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!(?:json|ya?ml|zip|gz|csv|jsonl|xml|md|txt)$)[a-z]{2,63}$/i;
 
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;

@@ -7,7 +7,7 @@ import { type DocumentDraft, recordKey } from "#store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
-/** That of the document, else of the record or its last event. */
+/** Returns the time of the document, else of the record or its last event. */
 const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   if (documentTime !== "") return documentTime;
   if (record.kind === "vulnerability") return record.modifyTime ?? "";

@@ -1,6 +1,6 @@
 // Decides which document a record is taken from (docs/decisions/0022). Of all documents that assert it, the latest modified wins,
 // among equally old ones the first. A record that no document asserts is withdrawn, and restored when one asserts it again.
-// Callers pass the records of added and removed documents; rows are written from the winning documents.
+// Callers pass the records of added and removed documents, and rows are written from the winning documents.
 
 import { limits } from "#base/limits.ts";
 import {
@@ -89,7 +89,7 @@ interface Scope {
   readonly hasMoved?: boolean;
 }
 
-/** With the IDs of the asserting documents. */
+/** Record keys, with the IDs of the asserting documents. */
 type Keys = ReadonlyMap<string, string>;
 
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
@@ -170,13 +170,13 @@ interface Rivals {
   readonly tellers: readonly Teller[];
 }
 
-/** For removed documents: those that remain. */
+/** Finds rivals; for removed documents these are the remaining ones. */
 const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
   const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
   return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
 };
 
-/** Their packages do not count, as in responses to scanners (documents/published.ts). */
+/** Returns the losing documents. Their packages do not count, as in responses to scanners (documents/published.ts). */
 const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
   const outvoted = new Set<string>();
   for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
@@ -235,7 +235,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
   return counts;
 };
 
-/** One document has several IDs, with separate visibility. */
+/** One document of these formats has several IDs, each with separate visibility. */
 const collections = new Set(["wolfi", "secdb", "debian"]);
 
 const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
@@ -251,7 +251,7 @@ const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRec
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
 
-/** For advisories the group's, for vulnerability records both owners'. */
+/** Reassigns records: of advisories the group's, of vulnerability records both owners'. */
 const reassign = async (
   rows: Write,
   context: TellContext,
@@ -282,7 +282,7 @@ interface GivenDocument {
   readonly records: readonly FeedRecord[];
 }
 
-/** Runs before the old rows change. A first import renames nothing. */
+/** Stores new IDs of renamed records, before the old rows change. A first import renames nothing. */
 const noteRenamed = async (
   rows: Write,
   { kind, group, feed, run }: TellContext,
@@ -315,7 +315,7 @@ const noteRenamed = async (
       if (here.size === 0) continue;
       renamed.push(
         ...findRenamed({
-          // It only lost packages.
+          // A record with a remaining ID only lost packages.
           dropped: facts.filter(({ key, id }) => here.has(key) && !present.has(id)),
           appeared: [...appeared].flatMap(([each, records]) => (each.name === name && each.part === part ? records : [])),
           isOneDocument: singles.some((each) => each.file === name && each.part === part),
@@ -353,7 +353,7 @@ export const tellParts = async (
     const other = owner === "group" ? "everybody" : "group";
     for (const key of draft.records.keys()) {
       keys[owner].set(key, draft.originId);
-      // The former owner, by visibility or license.
+      // The record may have had the other owner, by visibility or license.
       if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
     }
   }
@@ -417,7 +417,7 @@ export const markStep = async (rows: Write, context: TellContext, isPublic: bool
   return { group: { ...noCounts, changed }, everybody: noCounts };
 };
 
-/** For vulnerability records, visibility changes the owner. */
+/** Reassigns records after a change of visibility, which changes the owner of vulnerability records. */
 const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
   withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
 
@@ -426,7 +426,7 @@ const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
   everybody: { ...everybody, unchanged: 0 },
 });
 
-/** Those asserted by a document with a license for publication. */
+/** Returns the advisories asserted by a document with a license for publication. */
 const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
   const tellers = await findTellers(rows, context.kind, context.group, keys);
   return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));

@@ -53,7 +53,7 @@ import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } 
 
 export interface UndoImport {
   readonly source: string;
-  /** Undefined for the only one. */
+  /** Undefined if the source was imported for one group only. */
   readonly group: string | undefined;
   readonly kind: FeedKind | undefined;
   /** GANTRY_DOCUMENT_DAYS; undefined keeps replaced documents forever. */
@@ -67,7 +67,7 @@ export interface UndoSummary extends Omit<WriteCounts, "unchanged"> {
 
 const operation = "gantry import undo";
 
-/** Throws a Fault with the reason if there is none. */
+/** Returns the run to undo; throws a Fault with the reason if there is none. */
 const findUndoable = async (services: Services, options: UndoImport): Promise<UndoableFeed & { readonly kind: ToldKind }> => {
   const { store, clock } = services;
   const { source, group, kind, documentMs } = options;
@@ -140,7 +140,7 @@ const readFact = (what: string, previous: JsonObject): KnownExploitRecord | Expl
         date: text(previous, "score_date"),
       };
 
-/** Deletes new ones. */
+/** Restores replaced facts, and deletes added ones. */
 const restoreFacts = async (
   rows: Write,
   { feed }: Undo,
@@ -157,7 +157,7 @@ const restoreFacts = async (
   return counts;
 };
 
-/** The next import reads all files again. */
+/** Restores the records of file parts. The next import reads all files again. */
 const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Reversal[]): Promise<OwnedCounts> => {
   const parts = reversals.flatMap(({ previous }) => {
     if (!previous) return [];
@@ -175,7 +175,7 @@ const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Rev
   return noOwnedCounts;
 };
 
-/** The source's row keeps the changes until they are reported. */
+/** Runs a step in a transaction. The source's row keeps its changes until they are reported. */
 const inStep = (
   { services: { store }, feed }: Undo,
   step: (rows: Write) => Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }>,

@@ -89,7 +89,7 @@ const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: 
     return { counts, older };
   });
 
-/** If the database refuses the batch, each part is written separately. */
+/** Writes a batch in one transaction. If the database refuses it, each part is written separately. */
 const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Promise<WrittenBatch> => {
   try {
     return { ...(await writeTogether(context, batch)), refusals: [] };

@@ -6,7 +6,7 @@ import type { CsafFacts } from "#store";
 import { isOpenLabel, labelReason } from "./labels.ts";
 import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
 
-/** The issuer's directory: its namespace without scheme, as a CSAF file name. */
+/** Returns the issuer's directory: its namespace without scheme, as a CSAF file name. */
 const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/$/, "")));
 
 const labels = new Set(["WHITE", "GREEN", "AMBER", "RED"]);

@@ -18,7 +18,7 @@ import { readCsafIssuers, type Reader, readOwnPrivateDocuments } from "../docume
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
-  /** mailto:, https: or tel: URLs, the preferred one first. If empty, security.txt is not served. */
+  /** URLs (mailto, https or tel), the preferred one first. If empty, security.txt is not served. */
   readonly contacts: readonly string[];
   readonly expiresMs: number | undefined;
 }
@@ -78,7 +78,7 @@ export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]
   canonical_url: addressOf(feed.publicUrl, providerMetadataPath),
   distributions: distributionsOf(feed.publicUrl, ownCollections(feed), titleOf, [addressOf(feed.publicUrl, servicePath)]),
   last_updated: await ownChangeTime(feed.reader, keys),
-  // Permission to copy is not Gantry's to grant.
+  // Gantry cannot grant permission to copy.
   list_on_CSAF_aggregators: false,
   metadata_version: "2.0",
   mirror_on_CSAF_aggregators: false,

@@ -118,8 +118,8 @@ const namesOf = ({ advisory }: Statement): string[] => {
 };
 
 /**
- * One object for each CVE (6.1.23), in which no product has two statuses (6.1.6). Of contradicting advisories, the later one is
- * listed under the CVE, the other under its own ID only.
+ * Returns one object for each CVE (6.1.23), in which no product has two statuses (6.1.6). Of contradicting advisories, the later
+ * one is listed under the CVE, the other under its own ID only.
  */
 const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => {
   const latestFirst = [...statements].sort((one, other) => (one.status.time > other.status.time ? -1 : one.status.time < other.status.time ? 1 : 0));

@@ -118,7 +118,7 @@ async function* changePages<Changed extends ChangedDocument>(readChanges: ReadCh
   }
 }
 
-/** By change time: public records, then private ones. */
+/** Yields records by change time: public ones, then private ones. */
 async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   for (const readChanges of changesOfAdvisories(reader)) {
     for await (const found of changePages(readChanges, start)) {
@@ -140,7 +140,7 @@ async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerat
   }
 }
 
-/** By change time; packages with private advisories only come last. */
+/** Yields documents by change time. Packages with only private advisories come last. */
 async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   const [changes, ...privateChanges] = changesOfDocuments(reader);
   const seenHere = new Map<string, string>();

@@ -96,7 +96,7 @@ const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope:
 export const buildOwnCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> =>
   csafOf(feed, origin, await findOwnHistory(feed.reader.read, origin), "");
 
-/** Includes private advisories; undefined if the reader sees none. */
+/** Builds the document with private advisories; undefined if the reader sees none. */
 export const buildOwnPrivateCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> => {
   const history = await readOwnPrivateHistory(feed.reader, origin);
   return history && csafOf(feed, origin, history.advisories, scopeOf(history.groups));
@@ -165,7 +165,7 @@ export async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: 
   for await (const page of pages) if (page.length > 0) yield page.map(line).join("");
 }
 
-/** The first piece is read early, so that its errors become an error response. */
+/** Yields the rest after a first piece, which is read early so that its errors become an error response. */
 async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<Piece>): AsyncGenerator<Piece> {
   try {
     for (let next = first; !next.done; next = await rest.next()) yield next.value;
@@ -227,7 +227,7 @@ const documentAt = (path: string): { kind: DocumentKind; name: string } | undefi
   }
 };
 
-/** Returns undefined for other paths. */
+/** Returns the handler for a path; undefined for other paths. */
 export const openDocuments =
   (feed: Feed) =>
   (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse>; yieldsToToken: boolean } | undefined => {

@@ -1,5 +1,6 @@
-// Builds an OpenVEX 0.2.0 document from the advisories on one origin package, with current statuses only: a later statement on
-// another version does not overrule a replaced fix, and grype applies the earliest matching statement, Trivy the latest. Pure.
+// Builds an OpenVEX 0.2.0 document from the advisories on one origin package. It has current statuses only, because a later
+// statement on another version does not overrule a replaced fix. Moreover, grype applies the earliest matching statement, Trivy
+// the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";

@@ -27,7 +27,7 @@ const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
 
-/** Prefers a document still in its source, then by format, then the latest. */
+/** Prefers a document still in its source, then the better format, then the latest. */
 const isBetter = (kind: DocumentKind, one: PublicDocument, other: PublicDocument): boolean => {
   const forms = formsOf[kind];
   if (one.told !== other.told) return one.told;

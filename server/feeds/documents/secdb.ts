@@ -12,7 +12,7 @@ export const secdbDistribution = (advisory: Pick<Published, "artifactType" | "na
   return advisory.artifactType === "apk" && /^[a-z0-9][a-z0-9._-]*$/.test(name) ? name : "";
 };
 
-/** CVEs, else other aliases, else our ID. One reader supports CVEs only. */
+/** Returns CVEs, else other aliases, else our ID. One reader supports CVEs only. */
 const secdbNames = (advisory: Published): string[] => {
   const numbers = vulnerabilityNumbers(advisory);
   const cves = numbers.filter((number) => number.startsWith("CVE-"));
@@ -21,7 +21,7 @@ const secdbNames = (advisory: Published): string[] => {
   return others.length > 0 ? others : numbers;
 };
 
-/** "0" if no version was ever affected; undefined if it is open. */
+/** Returns the first fixed version: "0" if none was ever affected, undefined if it is open. */
 const fixedFrom = (advisory: Published): string | undefined => {
   const { status, fixedVersions } = currentStatus(advisory);
   if (status === "not_affected") return "0";

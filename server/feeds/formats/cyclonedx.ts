@@ -19,7 +19,7 @@ const notAffectedBy = (justification: string, detail: string): AdvisoryEventData
   return { falsePositiveDetermination: { type: type ?? "TYPE_UNSPECIFIED", ...(note === "" ? {} : { note }) } };
 };
 
-/** "" if there are several, or a range. */
+/** Returns "" if there are several unaffected versions, or a range. */
 const unaffectedVersion = (affects: Field): string => {
   const versions = affects
     .at("versions")
@@ -83,7 +83,7 @@ const decodeRef = (text: string): string => {
   }
 };
 
-/** Of this document or another: "urn:cdx:UUID/VERSION#ref". */
+/** Finds a component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
 const productOfRef = (products: ReadonlyMap<string, Product>, ref: string): Product => {
   const [, elsewhere] = /^urn:cdx:[^#]+#(.+)$/.exec(ref) ?? [];
   return products.get(ref) ?? productOf(elsewhere === undefined ? ref : decodeRef(elsewhere));

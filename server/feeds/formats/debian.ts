@@ -11,7 +11,7 @@ const neverAffected = "0";
 
 const numberForm = /^(?:CVE-\d{4}-\d+|TEMP-\w+-\w+)$/;
 
-/** Undefined if it sets no status. */
+/** Returns undefined if the release sets no status. */
 const releaseData = (release: Field): AdvisoryEventData | undefined => {
   const status = release.object().at("status");
   const note = ["nodsa_reason", "nodsa"].map((key) => release.at(key).name()).find((text) => text !== "") ?? "";

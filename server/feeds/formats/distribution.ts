@@ -83,7 +83,7 @@ const codeNames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** "15.5" for "sles-15-sp5", "15 sp5" and "15sp5". */
+/** Returns "15.5" for "sles-15-sp5", "15 sp5" and "15sp5". */
 const servicePackIn = (words: readonly string[]): string | undefined => {
   const last = words.at(-1) ?? "";
   const [, pack] = /^sp(\d+)$/.exec(last) ?? [];
@@ -92,7 +92,7 @@ const servicePackIn = (words: readonly string[]): string | undefined => {
   return ownPack === undefined ? undefined : `${major}.${ownPack}`;
 };
 
-/** From "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102"; "" if there is none. */
+/** Returns the release in "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102"; "" if there is none. */
 const releaseIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   if (words.includes("tumbleweed") || distro.toLowerCase().includes(".tumbleweed")) return "tumbleweed";
@@ -101,7 +101,7 @@ const releaseIn = (distro: string): string => {
   return servicePackIn(words) ?? numbers ?? codeNames.get(last) ?? "";
 };
 
-/** "opensuse-leap" for "opensuse-leap-15.5". */
+/** Returns "opensuse-leap" for "opensuse-leap-15.5". */
 const idIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   const release = words.findIndex((word) => /^v?\d/.test(word));

@@ -57,7 +57,7 @@ const githubVulnerability = (document: Field, id: string, aliases: readonly stri
   ...timeMember("withdrawnTime", document.at("withdrawn_at")),
 });
 
-/** A text, or an object in an older form. */
+/** Returns a text; an older form has an object. */
 const patchedVersion = (vulnerability: Field): string => {
   const patched = vulnerability.at("first_patched_version");
   if (patched.missing) return "";

@@ -6,8 +6,8 @@
 //   releases:
 //     - {releaseCycle: "18", releaseDate: 2022-04-19, lts: 2022-10-25, eol: 2025-04-30, latest: "18.20.8"}
 //
-// An operator's file has `product` and `names` instead of the first three, optionally months of maintenance after the end
-// (`gracePeriodMonths`), and releases that can no longer be built (`eolBroken`).
+// An operator's file has `product` and `names` instead of the first three. It may set months of maintenance after the end
+// (`gracePeriodMonths`), and mark releases that can no longer be built (`eolBroken`).
 
 import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";

@@ -6,7 +6,7 @@ import type { Field } from "../field.ts";
 import { originOf, type Format } from "./format.ts";
 import { distinctReferences, severityOfVector, timeMember } from "./reference.ts";
 
-/** The oldest files have both in the front matter. */
+/** The oldest files have heading and text in the front matter. */
 const readBody = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
   const start = body.trimStart();

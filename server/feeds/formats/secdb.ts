@@ -12,7 +12,7 @@ interface FixDraft {
   readonly events: AdvisoryEventRecord[];
 }
 
-/** "CVE-2019-1 GHSA-…" are two IDs; "CVE-2019-1 (+ regression)" has a remark. */
+/** Splits the IDs of one vulnerability: "CVE-2019-1 GHSA-…"; "CVE-2019-1 (+ regression)" has a remark. */
 const readFixIds = (entry: Field): string[] => {
   const words = entry.required().trim().split(/\s+/);
   const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));

@@ -117,7 +117,7 @@ const readEvent = (event: Field): AdvisoryEventRecord => {
   return { time: timestamp(event.at("timestamp").requiredTime()), data: read(event.at("data")) };
 };
 
-/** The component that the advisory is about. */
+/** Returns the scan of the component that the advisory is about. */
 const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
   for (const { data } of events) if ("detection" in data && "scanv1" in data.detection && data.detection.scanv1.component) return data.detection.scanv1;
   return {};

@@ -19,8 +19,8 @@ export interface PreparedArchive {
   /** When this server first had these bytes. */
   readonly modifiedMs: number;
   /**
-   * Returns the bytes up to `end`, with the first piece read; the file stays open until the last. Undefined if it has been
-   * replaced.
+   * Returns the bytes from `start` to before `end`, with the first piece read. The file stays open until the last. Undefined if
+   * the archive has been replaced.
    */
   read(start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined>;
 }
@@ -180,7 +180,7 @@ export const openArchives = ({
     }
   };
 
-  /** One at a time. */
+  /** Builds one archive at a time. */
   const make = (ecosystem: string, state: string): Promise<Held | undefined> => {
     const known = making.get(ecosystem);
     if (known !== undefined) return known;

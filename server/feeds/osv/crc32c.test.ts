@@ -1,3 +1,5 @@
+// Tests CRC-32C checksums.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32c, googHashOf } from "./crc32c.ts";

@@ -60,7 +60,7 @@ const hosts: ReadonlyMap<string, string> = new Map([
   ["bitbucket", "bitbucket.org"],
 ]);
 
-/** `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
+/** Returns commits and tags: `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
 const sourcesOf = (purl: PurlParts): PurlPackage[] => {
   const found: PurlPackage[] = [];
   const add = (repository: string, revision: string): void => {

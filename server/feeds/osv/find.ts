@@ -46,7 +46,7 @@ const entriesOf = (json: string): JsonObject[] => {
   return Array.isArray(read) ? read.filter(isObject) : [];
 };
 
-/** Without a version, each entry of the release matches. */
+/** Without a version, each entry of the release counts as affected. */
 const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, entries: readonly JsonObject[]): boolean =>
   entries.some((entry) => {
     const ecosystem = text(entry, "ecosystem") || asked;
@@ -83,7 +83,7 @@ const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promis
   );
 };
 
-/** Large entries are read in batches. */
+/** Evaluates large entries in batches. */
 const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp }[]) => {
   const affected = new Set<PackageDocument>();
   for (let from = 0; from < candidates.length; ) {
@@ -101,7 +101,7 @@ const judgeLong = async (reader: Reader, candidates: readonly { readonly row: Pa
   return affected;
 };
 
-/** The published ones among documents that share an ID. */
+/** Returns the published ones among documents that share an ID. */
 const findPublished = async (reader: Reader, originIds: readonly string[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < originIds.length; from += limits.osvRecordsMax) {
@@ -122,7 +122,7 @@ const wholeNumbers = (rows: readonly PackageDocument[], isFull: boolean): readon
   return whole.length > 0 ? whole : rows;
 };
 
-/** Complete up to the ID `readTo`, or entirely if undefined. */
+/** Rows that are complete up to the ID `readTo`, or entirely if it is undefined. */
 interface LookedUp {
   readonly rows: readonly PackageDocument[];
   readonly readTo: string | undefined;
@@ -134,14 +134,14 @@ const lookUp = async ({ read }: Reader, lookUps: readonly LookUp[], perPackage: 
   return splitLookUps(lookUps, await findPackageDocuments(read, lookUps, perPackage, limit), perPackage, limit);
 };
 
-/** The private records. */
+/** Looks up private records. */
 const lookUpPrivately = async ({ read, privateRecords }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
   if (!privateRecords || privateRecords.feeds.length === 0 || lookUps.length === 0) return [];
   const limit = limits.osvCandidatesMax;
   return splitLookUps(lookUps, await findPrivatePackageDocuments(read, privateRecords.feeds, lookUps, limit), limit, limit);
 };
 
-/** At most `perPackage` rows for one lookup, and `limit` overall. */
+/** Splits the rows of a joint read, of at most `perPackage` for one lookup and `limit` overall. */
 const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument[], perPackage: number, limit: number): LookedUp[] => {
   const isCut = rows.length >= limit;
   const lastRead = isCut ? (rows.at(-1)?.ordinal ?? 0) : lookUps.length + 1;
@@ -228,7 +228,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     );
     chosen.push(hits);
   }
-  // A private record may share an ID with a public one.
+  // A private record may share an ID with a public one on another package.
   const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
   const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
   const published = await findPublished(reader, [...contested]);

@@ -53,7 +53,7 @@ const findEcosystems = async (reader: Reader): Promise<string[]> => {
   return [...new Set([...(await readEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
 };
 
-/** Up to the maximum size of a response. */
+/** Returns records up to the maximum size of a response. */
 const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promise<string[]> => {
   const records: string[] = [];
   let bytes = 0;
@@ -141,7 +141,7 @@ export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder"
 
 const zip = "application/zip";
 
-/** Undefined for the whole file. Single ranges only (RFC 9110, 14.2). */
+/** Returns undefined for the whole file. Supports single ranges only (RFC 9110, 14.2). */
 const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
   if (first === "" && last === "") return undefined;
@@ -175,7 +175,7 @@ const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive
   );
 };
 
-/** A prepared file, or a stream if there is none or the reader sees private records. */
+/** Sends a prepared file, or a stream if there is none or the reader sees private records. */
 const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, archives: Archives | undefined): Promise<EndpointAnswer> => {
   const archive = await archives?.find(ecosystem);
   const prepared = archive && (await answerPrepared(request, archive));

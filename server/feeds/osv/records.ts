@@ -32,7 +32,7 @@ interface OwnRecord {
   readonly isWithdrawn: boolean;
 }
 
-/** Each once. */
+/** Yields each record once. */
 async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
   if (ecosystem !== "" && !isOwnEcosystem(ecosystem)) return;
   const seen = new Set<string>();
@@ -50,7 +50,7 @@ async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<Ow
   }
 }
 
-/** Possibly with duplicates. */
+/** Yields IDs, possibly with duplicates. */
 async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   const size = limits.osvRecordsMax;
   for (let from = { since: "", after: "" }; ; ) {
@@ -64,7 +64,7 @@ async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   yield* ownPrivateNumbers(reader);
 }
 
-/** By page. */
+/** Yields documents by page. */
 async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -79,7 +79,7 @@ async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** Batches that fit in memory. */
+/** Yields batches that fit in memory. */
 function* inChunks(documents: readonly ArchivedDocument[]): Generator<ArchivedDocument[]> {
   let chunk: ArchivedDocument[] = [];
   let bytes = 0;
@@ -143,7 +143,7 @@ export interface ModifiedRecord {
   readonly ecosystems: readonly string[];
 }
 
-/** The last modified first. */
+/** Yields documents with the last modified first. */
 async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
@@ -157,7 +157,7 @@ async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerato
   }
 }
 
-/** The last withdrawn first, with that time as change time. */
+/** Yields documents with the last withdrawn first, and that time as change time. */
 async function* withdrawals(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: WithdrawnDocument | undefined; ; ) {

@@ -21,7 +21,7 @@ const closingQuote = (text: string, start: number): number => {
   return -1;
 };
 
-/** Undefined if the depth is within the limit. */
+/** Returns undefined if the depth is within the limit. */
 const tooDeepOffset = (text: string): number | undefined => {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -43,7 +43,7 @@ const contentEnd = (text: string): number => {
   return end;
 };
 
-/** The last line if the text is truncated. */
+/** Returns the last line if the text is truncated. */
 const mistakeLine = async (text: string): Promise<number> => {
   const { visit } = await import("jsonc-parser");
   let offset = text.length;

@@ -68,7 +68,7 @@ const setKey = (into: JsonObject, name: string, value: Json): void => {
   Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
 };
 
-/** YAML 1.1, "<<". Each copy counts towards the limit of values. */
+/** Returns the maps of a merge key (YAML 1.1, "<<"). Each copy counts towards the limit of values. */
 const mergedMaps = (held: Json, line: number): JsonObject[] => {
   const maps = Array.isArray(held) ? held : [held];
   return maps.map((map) => {

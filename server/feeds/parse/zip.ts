@@ -104,7 +104,7 @@ interface Inflated {
 
 const isInflated = (value: unknown): value is Inflated => typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
 
-/** Also returns how many bytes were consumed. */
+/** Returns the bytes, and how many compressed bytes were consumed. */
 const inflateAtOnce = (packed: Buffer, length: number): { readonly bytes: Buffer; readonly packedBytes: number } => {
   // With Node's default chunks each entry would hold 16 KiB more.
   const inflated: unknown = inflateRawSync(packed, { maxOutputLength: Math.max(1, length), chunkSize: Math.max(64, length + 1), info: true });

@@ -53,7 +53,7 @@ const listReports = async (source: string): Promise<ReportFile[]> => {
     .map((path) => ({ path, name: printable(relative(source, path)) }));
 };
 
-/** Throws if there is none or several. */
+/** Returns the repository; throws if there is none or several. */
 const findNamed = async ({ store }: Services, group: string, repo: string): Promise<string> => {
   const uids = async (): Promise<string[]> => {
     if (isUid(repo)) return (await findRow(store.read, { name: "repos", columns: ["uid"] }, repo)) ? [repo] : [];
@@ -77,7 +77,7 @@ const refuse = (reason: string): never => {
   throw new Fault("INVALID_ARGUMENT", reason);
 };
 
-/** By the first of the report's digests that a repository has. */
+/** Finds the images by the first of the report's digests that a repository has. */
 const placesOf = async ({ store }: Services, { group, digest }: ReportImport, repo: string | undefined, report: ReportFacts): Promise<Place[]> => {
   const digests = digest === undefined ? report.digests : [digest];
   if (digests.length === 0) return refuse("names no image digest. Give it with --digest");

@@ -25,7 +25,7 @@ export const isTrivy = (document: Json): boolean => {
   return Array.isArray(document.Results) && document.Results.length > 0 && document.Results.every(isResult);
 };
 
-/** Returns true for a report on a cluster: many images without digests. */
+/** Returns true for a report on a cluster, which has many images without digests. */
 export const isTrivyOfCluster = (document: Json): boolean => isObject(document) && document.ClusterName !== undefined;
 
 const states: Readonly<Record<string, FixState>> = {

@@ -86,7 +86,7 @@ const clauseOf = (text: string): Clause | undefined => {
   return { operator, version };
 };
 
-/** Undefined if one is invalid. */
+/** Returns undefined if one clause is invalid. */
 const clausesOf = (text: string): Clause[] | undefined => {
   const plain = text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1).trim() : text;
   if (plain === "") return [];
@@ -124,7 +124,7 @@ interface NamedText {
   readonly rest: string;
 }
 
-/** Name, and the text after its extras ("[a, b]"). */
+/** Returns the name, and the text after its extras ("[a, b]"). */
 const splitName = (text: string): NamedText | undefined => {
   const name = /^[A-Za-z0-9._-]+/.exec(text)?.[0] ?? "";
   if (!nameForm.test(name)) return undefined;
@@ -136,7 +136,7 @@ const splitName = (text: string): NamedText | undefined => {
   return end > 0 && areNames ? { name, rest: rest.slice(end + 1).trimStart() } : undefined;
 };
 
-/** PEP 508, or a URL or file in its place. */
+/** Reads one requirement (PEP 508), or a URL or file in its place. */
 export const readRequirement = (text: string): Requirement => {
   const named = splitName(text);
   if (named) {

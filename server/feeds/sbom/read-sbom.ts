@@ -55,7 +55,7 @@ export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<S
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
   });
 
-/** Returns the original text, or the content of its wrapper. */
+/** Reads the document itself: the original text, or the content of its wrapper. */
 export const readSbomDocument = <Shown>(
   bytes: Uint8Array,
   about: readonly string[],

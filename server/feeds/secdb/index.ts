@@ -116,7 +116,7 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** Returns undefined for other paths. */
+/** Returns the endpoint for a path; undefined for other paths. */
 export const openSecdb =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {

@@ -42,7 +42,7 @@ interface RepositoryIndex {
 
 const secondDocument = "of several documents on one package a reader takes one: our own, or else the one that was modified last";
 
-/** Ours first, then the latest. */
+/** Prefers our documents, then the latest. */
 const isBetter = (one: IndexEntry, other: IndexEntry): boolean => (one.isOwn === other.isOwn ? one.modifiedMs > other.modifiedMs : one.isOwn);
 
 const addDocument = (index: RepositoryIndex, ids: readonly string[], entry: IndexEntry): void => {
@@ -78,7 +78,7 @@ async function* ownFiles(feed: Feed, index: RepositoryIndex): AsyncGenerator<Tar
 
 const isList = (value: Json | undefined): value is Json[] => Array.isArray(value);
 
-/** Undefined if clients of OpenVEX 0.2.0 read it. */
+/** Returns undefined if clients of OpenVEX 0.2.0 read the document. */
 const whyNotRead = (document: JsonObject): string | undefined => {
   if ("predicate" in document) return "it is signed in an attestation, which readers do not open";
   const { statements, version } = document;
@@ -132,7 +132,7 @@ async function* documentFiles(feed: Feed, index: RepositoryIndex): AsyncGenerato
   yield* otherFiles(feed, index);
 }
 
-/** The index comes last. An empty one makes clients drop old documents. */
+/** Yields documents, then the index. An empty index makes clients drop old documents. */
 async function* archivedFiles(feed: Feed): AsyncGenerator<TarFile[]> {
   const index: RepositoryIndex = { packages: new Map(), leftOut: [] };
   yield* documentFiles(feed, index);
@@ -172,7 +172,7 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** Returns undefined for other paths. */
+/** Returns the endpoint for a path; undefined for other paths. */
 export const openVexRepository =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {

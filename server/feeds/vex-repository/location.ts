@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { readPurlParts } from "../formats/purl.ts";
 
-/** As the client's library does: all but letters, digits and "-._~". */
+/** Encodes like the client's library: all but letters, digits and "-._~". */
 const encoded = (part: string): string => encodeURIComponent(part).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
