@@ -1,5 +1,5 @@
-// Coverage of sources (docs/decisions/0074): which ecosystem and release a package of an image belongs to, which sources judge it for a
-// group, and whether they are up to date. What is not known counts as not judged.
+// Coverage of sources (docs/decisions/0074): maps packages to an ecosystem and release, and finds the sources that cover these
+// for a group, with their freshness. An unknown ecosystem counts as not covered.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -10,16 +10,14 @@ import { coversRelease, isDistribution, isDistributionType } from "./formats/dis
 import { artifactTypeOf } from "./formats/osv.ts";
 import type { InstalledPackage } from "./judge-package.ts";
 
-// ---- ecosystems of packages -------------------------------------------------------------------------------------
-
-/** An ecosystem, and of a distribution the release: "Debian" and "12". */
+/** An ecosystem, with the release for a distribution: "Debian" and "12". */
 export interface Ecosystem {
   readonly ecosystem: string;
-  /** "" if there are none, or if it is unknown. */
+  /** "" if the ecosystem has no releases or the release is unknown. */
   readonly release: string;
 }
 
-/** "Debian:12", as image_coverage holds it. */
+/** Returns a key as stored in image_coverage: "Debian:12". */
 export const ecosystemKey = ({ ecosystem, release }: Ecosystem): string => (release === "" ? ecosystem : `${ecosystem}:${release}`);
 
 export const ecosystemOfKey = (key: string): Ecosystem => {
@@ -27,13 +25,12 @@ export const ecosystemOfKey = (key: string): Ecosystem => {
   return { ecosystem, release };
 };
 
-/** Packages of apk that name no distribution, as apko writes them. */
 const unnamedApk = "apk";
 
-/** What the ecosystems of an image beyond limits.imageEcosystemsMax are called: no source judges them. */
+/** Replaces ecosystems beyond limits.imageEcosystemsMax. No source covers it. */
 const otherEcosystem = "other";
 
-/** OSV's ecosystems of languages and tools, by the type of package URLs. */
+/** OSV's ecosystems by type of package URL. */
 const languages: ReadonlyMap<string, string> = new Map(
   [
     ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
@@ -43,7 +40,7 @@ const languages: ReadonlyMap<string, string> = new Map(
 
 const languageNames: ReadonlySet<string> = new Set(languages.values());
 
-/** How many numbers of a release tell releases apart, where records name no more: of Alpine 3.18.4 two. */
+/** How many parts of a version identify a release: for Alpine 3.18.4, two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
   ["Alpine", 2],
   ["Debian", 1],
@@ -56,14 +53,14 @@ const shortRelease = (family: string, release: string): string => {
   return parts === undefined ? release : release.split(".").slice(0, parts).join(".");
 };
 
-/** SBOMs are written by others: an ecosystem is a short word. */
+/** SBOMs are untrusted. */
 const wordOf = (text: string): string =>
   text
     .toLowerCase()
     .replace(/[^a-z0-9._-]/g, "-")
     .slice(0, 60);
 
-/** Returns the ecosystem of a package. That of an unknown distribution is its type and name: "deb/kali". */
+/** Returns the ecosystem of a package; for an unknown distribution "deb/kali". */
 export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): Ecosystem => {
   if (!isDistributionType(type)) return { ecosystem: languages.get(type) ?? wordOf(type), release: "" };
   if (os !== undefined && os.family !== "") return { ecosystem: os.family, release: shortRelease(os.family, os.release) };
@@ -71,70 +68,63 @@ export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): 
   return { ecosystem: distribution === "" ? type : `${type}/${wordOf(distribution)}`, release: wordOf(os?.release ?? "") };
 };
 
-/** Bounds what an SBOM can name: the further ecosystems of an image become one. */
+/** Merges ecosystems of one SBOM beyond the limit into "other". */
 export const boundedEcosystems = (keys: readonly string[]): readonly string[] =>
   keys.length <= limits.imageEcosystemsMax ? keys : [...keys.slice(0, limits.imageEcosystemsMax - 1), otherEcosystem];
 
-/** Whether it is of a distribution that no records are matched with, or of none that is known. */
 const isUnsupported = (ecosystem: string): boolean => /^(?:apk\/|deb(?:\/|$)|rpm(?:\/|$))/.test(ecosystem);
 
-/** Ecosystems of OSV's whose records without a release judge packages of apk that name no distribution. */
+/** OSV ecosystems: records of these without a release apply to apk packages without a distribution. */
 const apkEcosystems = [unnamedApk, "Wolfi", "Chainguard", "Alpine", "MinimOS", "Alpaquita", "BellSoft Hardened Containers"];
 
-/** Whether records of the source's ecosystem judge packages of this one. */
 const judges = (named: string, { ecosystem, release }: Ecosystem): boolean => {
   if (isUnsupported(ecosystem)) return false;
   if (isDistribution(ecosystem)) return coversRelease(named, { family: ecosystem, release });
   if (named.includes(":")) return false;
   if (ecosystem === unnamedApk) return apkEcosystems.includes(named);
-  // "debian" as a type of package URLs is not what records call "Debian": images are matched by the type alone.
+  // Images are matched by type alone: the type "debian" is not the ecosystem "Debian".
   return artifactTypeOf(named) === (languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem);
 };
 
-// ---- sources ----------------------------------------------------------------------------------------------------
-
 export type CoverageState = "MATCHED" | "NO_SOURCE" | "STALE" | "OS_UNSUPPORTED";
 
-/** A source that judges an ecosystem for a group. */
 export interface CoverageSource {
-  /** As the API names it; "" for a source of another organization. */
+  /** The feed's uid in the API; "" for a source of another organization. */
   readonly feedUid: string;
   readonly sourceName: string;
   readonly state: "MATCHED" | "NO_SOURCE" | "STALE";
   readonly successMs: number | undefined;
   readonly changeMs: number | undefined;
-  /** From when on it is stale unless it succeeds before; undefined without any success. */
+  /** When the source becomes stale without another success; undefined if it has never succeeded. */
   readonly staleMs: number | undefined;
-  /** Since when the source has no file of the release. */
+  /** When the source stopped publishing the release. */
   readonly endMs: number | undefined;
 }
 
-/** What is known of an ecosystem for a group. */
 export interface Coverage {
   readonly state: CoverageState;
   readonly sources: readonly CoverageSource[];
 }
 
-/** Returns the coverage of a group's ecosystem. */
 export type CoverageOf = (group: string, ecosystem: Ecosystem) => Coverage;
 
 export interface CoverageQuery {
   readonly groups: readonly string[];
   readonly ecosystems: readonly Ecosystem[];
   readonly nowMs: number;
-  /** Of sources without a bound of their own. */
+  /** For sources without their own bound. */
   readonly staleAfterMs: number;
 }
 
 const latest = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined ? other : other === undefined ? one : Math.max(one, other);
 
-/** One source by all of its ecosystems that judge this one: it judges it while any of them has not ended. */
+/** A source covers the ecosystem until all matching ecosystems have ended. */
 const toCoverageSource = (feed: CoveringFeed, endMs: number | undefined, group: string, { nowMs, staleAfterMs }: CoverageQuery): CoverageSource => {
   const { id, successMs, changeMs, sourceName } = feed;
   const staleMs = successMs === undefined ? undefined : successMs + (feed.staleAfterMs > 0 ? feed.staleAfterMs : staleAfterMs);
   const state = endMs !== undefined ? "NO_SOURCE" : staleMs === undefined || staleMs < nowMs ? "STALE" : "MATCHED";
-  // As the generated column of feeds has it.
+  // The same format as the generated column of feeds.
   const feedUid = covers(feed.group, group) ? `${feed.group}/${Number(id).toString(16).padStart(16, "0")}` : "";
   return { feedUid, sourceName, state, successMs, changeMs, staleMs, endMs };
 };
@@ -145,10 +135,7 @@ const stateOf = (ecosystem: Ecosystem, sources: readonly CoverageSource[]): Cove
   return sources.some(({ state }) => state === "STALE") ? "STALE" : "NO_SOURCE";
 };
 
-/**
- * Reads the sources of these groups: their own, those of the groups above, and those of whichever group whose records are
- * everybody's.
- */
+/** Reads the coverage from sources of these groups and their ancestors, and from sources of any group with public records. */
 export const readCoverage = async (rows: Read, query: CoverageQuery): Promise<CoverageOf> => {
   const groups = [...new Set(query.groups.flatMap(ancestry))];
   const named = new Set(query.ecosystems.flatMap(({ ecosystem }) => (ecosystem === unnamedApk ? apkEcosystems : [ecosystem])));
@@ -175,7 +162,6 @@ export const readCoverage = async (rows: Read, query: CoverageQuery): Promise<Co
   };
 };
 
-/** RFC 3339; undefined for no time. */
 export const optionalTime = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : timestamp(ms));
 
 export const latestTime = (times: readonly (number | undefined)[]): number | undefined => times.reduce(latest, undefined);

@@ -1,6 +1,5 @@
-// Whether a document of a CSAF provider is what the provider has written: by the hashes and OpenPGP signatures that lie
-// beside it (CSAF 2.0, requirements 18 to 20), with the keys that its metadata names. What is there must be right; what is
-// not there is not asked for by anybody.
+// Verifies a CSAF provider's documents by hashes and OpenPGP signatures (CSAF 2.0, requirements 18 to 20), with the keys in its
+// metadata. A file that exists must be valid; a missing one is accepted.
 
 import { createHash } from "node:crypto";
 import type { PublicKey } from "openpgp";
@@ -11,13 +10,12 @@ import { addressLabel, AnswerFault, type Fetching } from "./fetching.ts";
 import { DocumentError } from "./invalid.ts";
 import type { StoredFile } from "./stored-file.ts";
 
-/** What lies beside a document. */
 export interface Checks {
   readonly hashes: readonly URL[];
   readonly signatures: readonly URL[];
 }
 
-/** A short file, held while it is read. Throws a Fault, of another status an AnswerFault, and DocumentError where it is longer. */
+/** Throws a Fault, AnswerFault for a status other than 200, and DocumentError if the file is too long. */
 export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL, bytesMax: number): Promise<Buffer> => {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -35,7 +33,7 @@ export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL
 
 const absentStatuses: ReadonlySet<number> = new Set([403, 404, 410]);
 
-/** Undefined where there is none. */
+/** Returns undefined if it does not exist. */
 const readIfThere = async (fetching: Fetching, url: URL): Promise<Buffer | undefined> => {
   try {
     return await readShortFile(fetching, url, limits.feedCheckBytesMax);
@@ -47,12 +45,11 @@ const readIfThere = async (fetching: Fetching, url: URL): Promise<Buffer | undef
 
 type OpenPgp = typeof import("openpgp");
 
-/** Keys by which a provider signs. */
 export interface SigningKeys {
-  /** The provider names keys; without any a signature says nothing. */
+  /** Without keys in the metadata, signatures are ignored. */
   readonly isNamed: boolean;
   readonly keys: readonly PublicKey[];
-  /** Keys that could not be had, each with its reason. */
+  /** Reasons, for each key that could not be loaded. */
   readonly missing: readonly string[];
 }
 
@@ -66,7 +63,7 @@ const readKeys = async (library: OpenPgp, bytes: Buffer): Promise<PublicKey[]> =
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** The keys that a provider's metadata names, each of which must have the fingerprint that stands there. */
+/** Loads the keys in a provider's metadata, which must match their fingerprints. */
 export const openSigningKeys = async (fetching: Fetching, base: URL, metadata: Field): Promise<SigningKeys> => {
   const named = metadata.at("public_openpgp_keys").list();
   if (named.length === 0) return noSigningKeys;
@@ -134,7 +131,7 @@ const checkSignature = async ({ nowMs }: Fetching, file: StoredFile, content: Bu
   throw new DocumentError(1, `is not signed by its provider: ${reasons.join("; ") || "it holds none"}`);
 };
 
-/** Whether there was anything to check. Throws DocumentError where something is wrong, and a Fault where it cannot be had. */
+/** Returns true if anything was checked. Throws DocumentError if it is invalid, and a Fault if it cannot be fetched. */
 export const checkDocument = async (fetching: Fetching, file: StoredFile, { hashes, signatures }: Checks, keys: SigningKeys): Promise<boolean> => {
   let isChecked = false;
   for (const url of hashes) {
@@ -142,7 +139,7 @@ export const checkDocument = async (fetching: Fetching, file: StoredFile, { hash
     if (!content) continue;
     isChecked = true;
     await checkHash(file, content);
-    // The first is the longest that there is.
+    // The first is the strongest.
     break;
   }
   for (const url of keys.isNamed ? signatures : []) {

@@ -1,4 +1,4 @@
-// Each format by small files of our own: what is kept of it, and what hostile texts come to.
+// Tests small examples of each format, and hostile documents.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const file = (name: string): string => readFileSync(join(fixtures, name), "utf8"
 
 const advisory = (given: object): object => ({ kind: "advisory", ...given });
 
-test("a document keeps the compression of its source if its text is kept as it is, and is compressed again otherwise", async () => {
+test("a document keeps the compression of its source if its text is stored unchanged, and is compressed again otherwise", async () => {
   const text = JSON.stringify({ id: "X-1", modified: "2025-01-01T00:00:00Z", details: "it goes out, ".repeat(20) });
   for (const [written, isKept] of [
     [text, true],
@@ -44,7 +44,7 @@ test("a document keeps the compression of its source if its text is kept as it i
   }
 });
 
-test("an overlong free text is cut and noted on its line, and the document is kept", async () => {
+test("an overlong free text is cut and noted with its line, and the document is imported", async () => {
   const details = "x".repeat(300_000);
   const text = JSON.stringify({ id: "X-1", modified: "2025-01-01T00:00:00Z", details }, undefined, 1);
   const [read] = await readDocument(text, "json", options("vulnerabilities"));
@@ -65,7 +65,7 @@ test("an overlong free text is cut and noted on its line, and the document is ke
   assert.equal(advisoryRead.componentLocation, location.slice(0, 2_000));
 });
 
-test("an identifier, a version and an address are refused instead of cut", async () => {
+test("an overlong identifier, version or URL is refused, not cut", async () => {
   const long = "1".repeat(20_000);
   for (const [text, kind] of [
     [JSON.stringify({ id: long, modified: "2025-01-01T00:00:00Z" }), "vulnerabilities"],
@@ -83,7 +83,7 @@ test("an identifier, a version and an address are refused instead of cut", async
   }
 });
 
-test("a Wolfi document is kept whole: every kind of event, in the document's order, versions as the texts that they are", async () => {
+test("a Wolfi document is read completely, with all kinds of events in order and versions as texts", async () => {
   const [first, second] = await read(file("harbour.yaml"), "advisories");
   assert.deepEqual(
     first,
@@ -134,7 +134,7 @@ test("a Wolfi document is kept whole: every kind of event, in the document's ord
   );
 });
 
-test("an OSV record tells a vulnerability, or an advisory of each package that it affects", async () => {
+test("an OSV record becomes a vulnerability, or an advisory for each affected package", async () => {
   assert.deepEqual(await read(file("osv.json"), "vulnerabilities"), [
     {
       kind: "vulnerability",
@@ -189,7 +189,7 @@ test("an OSV record tells a vulnerability, or an advisory of each package that i
   assert.deepEqual([sail.key, sail.events[0]?.data, sail.withdrawnTime], ["PYSEC-2025-1", { fixed: { fixedVersion: "1.10" } }, "2025-02-03T00:00:00.000Z"]);
 });
 
-test("a CVE record of JSON 5 tells what its authority and those who added to it say, each reference and severity once", async () => {
+test("a CVE JSON 5 record combines its CNA and ADP containers, with each reference and severity once", async () => {
   assert.deepEqual(await read(file("cve5.json"), "vulnerabilities"), [
     {
       kind: "vulnerability",
@@ -212,7 +212,7 @@ test("a CVE record of JSON 5 tells what its authority and those who added to it 
   ]);
 });
 
-test("distilled CVE records are read line by line, rejected ones too", async () => {
+test("distilled CVE records are read line by line, including rejected ones", async () => {
   assert.deepEqual(await read(file("distilled.jsonl"), "vulnerabilities"), [
     {
       kind: "vulnerability",
@@ -240,7 +240,7 @@ test("distilled CVE records are read line by line, rejected ones too", async () 
   ]);
 });
 
-test("a RustSec record has its title from the first heading, and its patched versions as an event", async () => {
+test("a RustSec record takes its title from the first heading and its patched versions as an event", async () => {
   assert.deepEqual(await read(file("rustsec.md"), "vulnerabilities"), [
     {
       kind: "vulnerability",
@@ -265,12 +265,12 @@ test("a RustSec record has its title from the first heading, and its patched ver
   );
 });
 
-test("Alpine's secdb tells which versions fixed what, and by version 0 what a package never had", async () => {
+test("Alpine's secdb lists fixes by version, and version 0 means that the package was never affected", async () => {
   const records = await read(file("secdb.json"), "advisories");
   assert.deepEqual(
     records.map((record) => record.kind === "advisory" && [record.key, record.aliases, record.events.map(({ data }) => data)]),
     [
-      // JSON puts keys that are whole numbers first.
+      // JSON.parse moves integer keys to the front.
       ["v9.1/main anchor CVE-2025-4003", ["CVE-2025-4003"], [{ falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } }]],
       [
         "v9.1/main anchor CVE-2025-4001",
@@ -282,7 +282,7 @@ test("Alpine's secdb tells which versions fixed what, and by version 0 what a pa
   );
 });
 
-test("OpenVEX of both versions becomes an advisory of each product, and several statements its events", async () => {
+test("OpenVEX of both versions becomes an advisory for each product, with an event for each statement", async () => {
   const old = await read(file("openvex-0.0.1.json"), "advisories");
   assert.deepEqual(
     old.map((record) => record.kind === "advisory" && [record.artifactName, record.artifactArchitecture, record.author, record.events]),
@@ -306,7 +306,7 @@ test("OpenVEX of both versions becomes an advisory of each product, and several 
   assert.deepEqual([oar.artifactName, oar.events[0]?.data], ["https://example.com/products/oar", { truePositiveDetermination: { note: "Upgrade" } }]);
 });
 
-test("CSAF becomes an advisory of each vulnerability and package, whatever its streams are called", async () => {
+test("CSAF becomes an advisory for each vulnerability and package, independent of stream names", async () => {
   const records = await read(file("csaf.json"), "advisories");
   assert.deepEqual(
     records.map(
@@ -329,7 +329,7 @@ test("CSAF becomes an advisory of each vulnerability and package, whatever its s
   );
 });
 
-test("libraries come from lists of artifacts, Python's simple API and Maven's metadata", async () => {
+test("libraries are read from artifact lists, Python's simple API and Maven metadata", async () => {
   assert.deepEqual(await read(file("artifacts.jsonl"), "libraries"), [
     {
       kind: "library",
@@ -359,7 +359,7 @@ test("libraries come from lists of artifacts, Python's simple API and Maven's me
   ]);
 });
 
-test("images come with the packages of each architecture and tag, and packages with what they are built from", async () => {
+test("images list packages by architecture and tag, and packages list their origin", async () => {
   const images = await read(file("images.jsonl"), "images");
   assert.deepEqual(
     images.map((record) => record.kind === "image" && [record.repo, record.tag, record.architecture, record.packages.length]),
@@ -376,7 +376,7 @@ test("images come with the packages of each architecture and tag, and packages w
   );
 });
 
-test("a product's lifecycle is its releases with the texts of their versions, and the names that repos and packages have", async () => {
+test("a product's lifecycle lists its releases with version texts, and its names in repositories and packages", async () => {
   const own = {
     product: "Buoy",
     names: ["buoy-server"],
@@ -410,7 +410,7 @@ test("a product's lifecycle is its releases with the texts of their versions, an
   assert.deepEqual(await read(yaml, "lifecycle"), [expected]);
 });
 
-test("a file of another kind, or of another format than was asked for, is refused by what it is", async () => {
+test("a document of the wrong kind or format is refused with the format that it has", async () => {
   await assert.rejects(read(file("cve5.json"), "advisories"), { message: "is a CVE record of JSON 5, which import vulnerabilities takes" });
   await assert.rejects(read(file("osv.json"), "advisories", "wolfi"), { message: "is an OSV record, not of the format wolfi" });
   await assert.rejects(read('{"hello": 1}', "advisories"), { message: "is of no format that import advisories knows" });

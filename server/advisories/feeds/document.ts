@@ -1,4 +1,4 @@
-// One document: its text to records, or a refusal with its line. Whatever a hostile text does to a parser ends here.
+// Parses one document into records, or refuses it with a line. No failure on hostile input gets past this module.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#advisories/store";
@@ -18,13 +18,13 @@ import type { FeedRecord } from "./record.ts";
 import { newDocumentDraft, textOfStored, valueOfStored } from "./stored-document.ts";
 
 export interface DocumentOptions extends ReadOptions {
-  /** The one format that is taken; any that the kind knows without it. */
+  /** Accepts only this format; undefined accepts any of the kind. */
   readonly format: string | undefined;
 }
 
 interface NotationReader {
   read(text: string): Promise<Json>;
-  /** The line (from 1) of the value at a path. */
+  /** Returns the line (from 1) of the value at a path. */
   lineOf(text: string, path: Path): number | Promise<number>;
 }
 
@@ -38,7 +38,7 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
 
 const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
 
-/** Of one document: each costs a search for its line. */
+/** Bounded, because finding a line is expensive. */
 const cutsNotedMax = 10;
 
 const requireObject = (value: Json): JsonObject => {
@@ -46,13 +46,11 @@ const requireObject = (value: Json): JsonObject => {
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
 };
 
-/** A document's records, and the document itself where it is kept. */
 export interface ReadDocument {
   readonly records: readonly FeedRecord[];
   readonly draft: DocumentDraft | undefined;
-  /** Why its ranges cannot be read, and where (from 1): it is kept, and matches nothing. */
+  /** Why its ranges are unreadable. The document is stored but matches nothing. */
   readonly unmatched: Remark | undefined;
-  /** Free texts that were cut. */
   readonly cuts: readonly Remark[];
 }
 
@@ -62,14 +60,14 @@ interface Remark {
   readonly reason: string;
 }
 
-/** What the source wrote, as JSON. Of YAML everything is read as texts, which are what OSV has but for its free parts. */
+/** Returns the source text as JSON. YAML scalars are texts, which matches OSV except in its free-form parts. */
 const sourceText = async (text: string, notation: Notation, value: JsonObject): Promise<string> => {
   if (notation === "json") return text.trim();
   if (notation !== "yaml" || !/^ *(?:- )?"?(?:database|ecosystem)_specific"?:/m.test(text)) return JSON.stringify(value);
   return JSON.stringify(withFreeParts(value, await readTypedYaml(text)));
 };
 
-/** What a document holds of documents, each with its own number; itself where it is one. Of a list that is read piece by piece each piece is one already. */
+/** Splits a document with several IDs. Lists that are read in pieces are already split. */
 const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonObject[] => {
   const found = entries?.(document) ?? [];
   return found.length > 1 ? found : [document];
@@ -77,7 +75,7 @@ const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonOb
 
 const freeParts = new Set(["database_specific", "ecosystem_specific"]);
 
-/** The texts of one reading, and of the other all that lies in OSV's free parts. */
+/** Takes OSV's free-form parts from the typed parse. */
 const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
   if (Array.isArray(texts)) return texts.map((each, index) => withFreeParts(each, Array.isArray(typed) ? typed[index] : undefined));
   if (!isObject(texts) || !isObject(typed)) return texts;
@@ -105,8 +103,8 @@ const draftOf = (
 };
 
 /**
- * What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there.
- * @param deflated the UTF-8 of the text, if its source has it deflated
+ * Reads a document, or each document of a page. Throws DocumentError.
+ * @param deflated the deflated text, if the source provides it
  */
 export const readDocument = async (
   text: string,
@@ -120,7 +118,7 @@ export const readDocument = async (
     const document = requireObject(value);
     const format = recogniseFormat(document, options.kind, options.format);
     const unreadable: FieldError[] = [];
-    // As a whole, so that what is wrong is found on its line.
+    // Read as a whole first, for correct lines.
     const cut: FieldError[] = [];
     const records = format.read(new Field(document, "", undefined, (each) => cut.push(each)), {
       ...options,
@@ -146,7 +144,7 @@ export const readDocument = async (
   }
 };
 
-/** A stored document as it was read; undefined if its format has come to refuse it. */
+/** Returns undefined if the format now refuses the document. */
 export const readStoredDocument = (form: string, body: string, options: ReadOptions): ReadDocument | undefined => {
   const format = formats.find(({ name }) => name === form);
   if (!format) return undefined;

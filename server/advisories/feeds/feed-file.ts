@@ -1,35 +1,32 @@
-// A file of a feed as it is handed to whoever reads it, wherever it lies.
+// A file of a feed, independent of where it is stored.
 
 import type { UnpackedEntry } from "./parse/zip.ts";
 
-/** One of the documents that are remembered together. */
 export interface BundledDocument {
   readonly label: string;
   /** Throws DocumentError. */
   read(): Promise<UnpackedEntry>;
 }
 
-/** Documents of an archive of very many, remembered together. */
+/** Documents of a large archive that are tracked as one unit. */
 export interface Bundle {
-  /** Changes with what any of them holds. */
+  /** Changes with the content of any document. */
   readonly digest: string;
   readonly documents: readonly BundledDocument[];
 }
 
 export interface FeedFile {
-  /** Within its source; "" where the source is one file. */
+  /** Relative to its source; "" if the source is one file. */
   readonly name: string;
-  /** Its name for people. */
   readonly label: string;
-  /** One of many: some of a folder's files are no feed at all, such as a licence. */
+  /** Some files in a directory are not feeds, such as a license. */
   readonly isOfMany: boolean;
-  /** Where it is not one document but several. */
   readonly bundle?: Bundle;
-  /** Who has it says that it is the same as the last time; "source": all that the source has is. */
+  /** Unchanged by the source's word; "source" means all its files. */
   readonly unchanged?: "file" | "source";
-  /** What of it is in memory before it is read. */
+  /** Bytes held in memory before it is read. */
   readonly heldBytes?: number;
   bytes(): AsyncIterable<Uint8Array>;
-  /** Told when something in it was refused: it is not the same as the last time, whoever has it says so. */
+  /** Called if a part was refused, so that the next import reads the file again. */
   readonly refused?: () => void;
 }

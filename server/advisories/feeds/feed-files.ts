@@ -1,6 +1,5 @@
-// The files of the open feed for whoever shows a token: the same endpoints, made anew for each request with what its caller
-// sees. So they find, choose and write alike, and what an endpoint keeps from one request to the next, these keep for nobody
-// (docs/decisions/0043).
+// The open feed's files for callers with a token: the same endpoints, created for each request with the caller's reader. They
+// select alike, and cache nothing between requests (docs/decisions/0043).
 
 import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
@@ -11,10 +10,9 @@ import { openOsv } from "./osv/index.ts";
 import { openSecdb } from "./secdb/index.ts";
 import { openVexRepository } from "./vex-repository/index.ts";
 
-/** What files are made of: the reader of `feed` is the caller. */
+/** The reader of `feed` is the caller. */
 export type FeedFileOptions = Omit<CsafOptions, "security">;
 
-/** Which file: its path in the open feed, and the query that follows it. */
 export interface FeedFileRequest {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -23,9 +21,8 @@ export interface FeedFileRequest {
 
 export interface FeedFile {
   readonly type: string;
-  /** When it was withdrawn; undefined while it holds. */
   readonly withdrawTime: string | undefined;
-  /** Made as they are taken. The first was made already: what goes wrong with it was thrown. */
+  /** Lazy. Errors of the first piece are thrown before. */
   readonly pieces: AsyncIterable<string | Uint8Array>;
 }
 
@@ -44,12 +41,12 @@ const endpointAt = (options: FeedFileOptions, path: string): Endpoint | undefine
   return undefined;
 };
 
-/** The file at a path, of what the feed's reader sees. Throws NOT_FOUND where there is none. */
+/** Throws NOT_FOUND. */
 export const readFeedFile = async (options: FeedFileOptions, { path, query, source }: FeedFileRequest): Promise<FeedFile> => {
-  // A folder is asked for with its last slash, which routes do not know.
+  // Directories end with a slash, which routes do not.
   const endpoint = endpointAt(options, path) ?? endpointAt(options, `${path}/`);
   if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `file not found: ${path}`);
-  // Without what the caller has: a tag of the open file says nothing about this one.
+  // An ETag of the open file does not apply to this one.
   const nothing = { headerOf: () => undefined, headers: { cookie: undefined, authorization: undefined, origin: undefined } };
   const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", ...nothing, ...source });
   const { body } = answer;

@@ -1,25 +1,24 @@
-// How a feed's address is asked: through the guarded client, with what its last answer said of itself (ETag,
-// Last-Modified), so that what is the same is not sent again. What comes goes to a temporary file.
+// Downloads a feed's files to temporary files through the guarded client, with conditional requests (ETag, Last-Modified).
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { openTemporaryFile, type StoredFile } from "./stored-file.ts";
 
-/** What an answer says of itself, to be told back when the address is asked again; as it was sent. */
+/** Validators of a response, exactly as sent. */
 export interface Validator {
   readonly etag: string;
   readonly lastModified: string;
-  /** When the list that leads to the address says that it was changed. */
+  /** The modification time in the list that links to the URL. */
   readonly listed: string;
 }
 
-/** The guarded client, as feeds use it. Whoever starts an import hands it in. */
+/** The guarded client, injected. */
 export type Fetch = (
   address: string,
   request: { readonly headers: Readonly<Record<string, string>>; readonly receive: (piece: Uint8Array) => Promise<void> },
 ) => Promise<{ readonly status: number; readonly headers: Readonly<Record<string, string>> }>;
 
-/** What is remembered of a source's addresses, and what is to be remembered when the import has gone well. */
+/** Validators of the last import, and those to store if this one succeeds. */
 export class Validators {
   private readonly before: ReadonlyMap<string, Validator>;
   readonly next = new Map<string, Validator>();
@@ -32,33 +31,29 @@ export class Validators {
     return this.before.get(address);
   }
 
-  /** Remembers what the answer said, or that it is as before. */
   keep(address: string, validator: Validator): void {
     this.next.set(address, validator);
   }
 
-  /** What was refused is fetched again. */
+  /** A refused file is downloaded again. */
   forget(address: string): void {
     this.next.delete(address);
   }
 }
 
-/** What one import fetches with. */
 export interface Fetching {
   readonly fetch: Fetch;
   readonly validators: Validators;
-  /** Waits; of hosts that want to be asked slowly. */
   readonly pause: (ms: number) => Promise<void>;
   readonly nowMs: number;
-  /** A key goes to the address's own host. */
+  /** A key is sent only to the URL's host. */
   readonly hasKey: boolean;
-  /** What turned out: only what has changed was asked for, so that what is not named is not gone. */
+  /** Only changes were requested: unlisted files are not deleted. */
   readonly found: { isDelta: boolean };
-  /** Files that are still to be read; whoever imports closes what is left at the end. */
+  /** Still to be read. The importer closes what remains. */
   readonly opened: Set<StoredFile>;
 }
 
-/** An answer with another status than was hoped for. */
 export class AnswerFault extends Fault {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -67,7 +62,6 @@ export class AnswerFault extends Fault {
   }
 }
 
-/** Reads a file that nobody needs any more behind it. */
 export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGenerator<Uint8Array> {
   try {
     yield* file.bytes();
@@ -79,19 +73,19 @@ export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGe
 
 export type Fetched =
   | { readonly isUnchanged: true }
-  /** `next`: the page behind it, where it says that there is one (RFC 8288). */
+  /** `next` is the linked next page (RFC 8288). */
   | { readonly isUnchanged: false; readonly file: StoredFile; readonly next: URL | undefined };
 
 const nextForm = /<([^<>]{1,8000})>\s*;[^,<]*\brel="?next"?/;
 
-/** The next page by the header Link; only one of the same host, whose list it is. */
+/** Only on the same host. */
 const nextPageOf = (url: URL, link: string | undefined): URL | undefined => {
   const [, address] = nextForm.exec(link ?? "") ?? [];
   const next = address === undefined ? null : URL.parse(address, url.href);
   return next !== null && next.origin === url.origin && next.href !== url.href ? next : undefined;
 };
 
-// What would make a header of another shape is not sent back.
+// Could inject headers.
 const headerForm = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
 const conditionsOf = (known: Validator | undefined): Record<string, string> => ({
@@ -99,10 +93,10 @@ const conditionsOf = (known: Validator | undefined): Record<string, string> => (
   ...(known && headerForm.test(known.lastModified) ? { "if-modified-since": known.lastModified } : {}),
 });
 
-/** An address without what may be secret in it: neither user and password nor a query. */
+/** Returns a URL without user, password and query. */
 export const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
 
-/** Fetches an address. Throws a Fault where it does not answer, or with another status than that the file is there or unchanged. */
+/** Throws a Fault if the host does not respond, or with a status other than 200 and 304. */
 export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: URL, listed = ""): Promise<Fetched> => {
   const known = validators.find(url.href);
   const conditions = conditionsOf(known);

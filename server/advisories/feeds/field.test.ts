@@ -1,4 +1,4 @@
-// Lists of names are checked without a field for each entry, and as strictly as with one.
+// Tests that lists of names are checked as strictly as single fields.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { FieldError } from "./invalid.ts";
 
 const entries: readonly Json[] = ["1.0", " 1 ", "", " ", "a\u0000", "a\nb", "\ud800", "a".repeat(limits.feedNameLengthMax + 1), null, 1, {}, []];
 
-test("a list of names refuses exactly the entries that are refused one by one, with their path", () => {
+test("a list of names refuses exactly the entries that are refused individually, with their path", () => {
   for (const entry of entries) {
     const document = new Field({ versions: ["0", entry] });
     let expected: FieldError | undefined;

@@ -1,4 +1,4 @@
-// Files are read forward in pieces of any size, and every line comes out once.
+// Tests reading of files in pieces of any size.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -40,21 +40,20 @@ const linesOf = async (file: FeedFile): Promise<string[]> => {
 const content = fc.array(fc.constantFrom("a", "bc", "\n", "\n\n", "é", "{}"), { maxLength: 40 }).map((parts) => parts.join(""));
 const sizes = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 12 });
 
-test("lines are the same however a file is cut into pieces, packed or not", async () => {
+test("lines do not depend on how a file is cut into pieces, compressed or not", async () => {
   await fc.assert(
     fc.asyncProperty(content, sizes, async (text, pieces) => {
       const expected = text.split("\n");
       if (expected.at(-1) === "") expected.pop();
       const bytes = Buffer.from(text);
       assert.deepEqual(await linesOf(fileOf(cut(bytes, pieces))), expected);
-      // What a packed file is shows in its first two bytes.
       assert.deepEqual(await linesOf(fileOf(cut(gzipSync(bytes), [10, ...pieces]))), expected);
     }),
     { numRuns: runs(300) },
   );
 });
 
-test("what is left after a look at the beginning is the whole file", async () => {
+test("after a look at the head, the rest is still the whole file", async () => {
   await fc.assert(
     fc.asyncProperty(content, sizes, fc.integer({ min: 0, max: 30 }), async (text, pieces, length) => {
       const reader = await FeedFileReader.open(fileOf(cut(Buffer.from(text), pieces)));
@@ -65,7 +64,7 @@ test("what is left after a look at the beginning is the whole file", async () =>
   );
 });
 
-test("a line or a document beyond its limit is refused before it is held whole", async () => {
+test("a line or a document beyond its limit is refused before all of it is in memory", async () => {
   let given = 0;
   const endless: FeedFile = {
     name: "",
@@ -88,7 +87,7 @@ test("a line or a document beyond its limit is refused before it is held whole",
   assert.ok(given * 1024 * 1024 <= limits.feedDocumentBytesMax + 3 * 1024 * 1024);
 });
 
-test("text that is not UTF-8 is refused at its line, and a byte order mark is no part of a text", () => {
+test("text that is not UTF-8 is refused with its line, and a byte order mark is not part of the text", () => {
   assert.throws(
     () => decodeUtf8(Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xff])),
     (thrown: unknown) => thrown instanceof DocumentError && thrown.line === 3,

@@ -1,5 +1,5 @@
-// A feed's file read forward: line by line, value by value, or its beginning and then all of the rest. It is never held
-// longer than its limit, however it is packed.
+// Reads a feed's file forward: by line, by JSON value, or its head and then the rest. Memory is bounded, even for compressed
+// files.
 
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
@@ -29,22 +29,22 @@ async function* gunzipped(first: Uint8Array, more: AsyncIterator<Uint8Array>): A
 
 const isBlank = (code: number | undefined): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
-/** Looks for the end of one value of JSON in bytes that come in pieces. */
+/** Finds the end of one JSON value across chunks. */
 class ValueScan {
   private depth = 0;
   private inText = false;
-  /** Neither a text nor a list nor an object so far: what comes next ends it. */
+  /** A scalar so far: the next delimiter ends it. */
   isPlain = true;
   isEnded = false;
 
-  /** From where the look before ended; returns where this one does. */
+  /** Resumes at the last result. */
   endIn(bytes: Buffer, from: number): number {
     let at = from;
     for (; at < bytes.length && !this.isEnded; at++) {
       const code = bytes[at];
       if (this.inText) {
         if (code === 0x5c) {
-          // What is escaped may come with the next bytes.
+          // The escaped character may be in the next chunk.
           if (at + 1 >= bytes.length) return at;
           at++;
         } else if (code === 0x22) {
@@ -72,13 +72,11 @@ class ValueScan {
   }
 }
 
-/** A file's bytes, read forward; what is packed with gzip is unpacked on the way. */
 export class FeedFileReader {
   private readonly chunks: AsyncIterator<Uint8Array>;
   private buffered: Buffer = Buffer.alloc(0);
   private ended = false;
   private readBytes = 0;
-  /** Of the line that comes next, from 1. */
   lineNumber = 1;
 
   private constructor(chunks: AsyncIterator<Uint8Array>) {
@@ -108,7 +106,7 @@ export class FeedFileReader {
     return !done;
   }
 
-  /** The next line without its end; undefined after the last one. */
+  /** Undefined after the last line. */
   async line(): Promise<Buffer | undefined> {
     let end = this.buffered.indexOf(10);
     for (let from = this.buffered.length; end < 0 && (await this.readMore()); from = this.buffered.length) {
@@ -123,7 +121,7 @@ export class FeedFileReader {
     return line;
   }
 
-  /** Passes over bytes that are there already (head). */
+  /** Skips buffered bytes. */
   skip(length: number): void {
     this.consume(length);
   }
@@ -135,7 +133,7 @@ export class FeedFileReader {
     return taken;
   }
 
-  /** The next character of JSON behind blanks, which stays; undefined at the end. */
+  /** Returns the next JSON character after blanks without consuming it. */
   async peek(): Promise<number | undefined> {
     for (;;) {
       let at = 0;
@@ -146,14 +144,13 @@ export class FeedFileReader {
     }
   }
 
-  /** The same, and passes over it. */
   async take(): Promise<number | undefined> {
     const found = await this.peek();
     if (found !== undefined) this.consume(1);
     return found;
   }
 
-  /** The text of the next value of JSON, as far as its brackets and quotes go: what is in it is for a parser. */
+  /** Delimited by brackets and quotes only. A parser checks its content. */
   async value(): Promise<{ readonly text: Buffer; readonly line: number }> {
     await this.peek();
     const line = this.lineNumber;
@@ -169,13 +166,12 @@ export class FeedFileReader {
     }
   }
 
-  /** The first bytes, as many as are needed to see whether lines are records of their own. */
+  /** Enough to see whether each line is a record. */
   async head(isEnough: (start: Buffer) => boolean): Promise<Buffer> {
     while (!isEnough(this.buffered) && this.buffered.length <= limits.feedLineBytesMax && (await this.readMore()));
     return this.buffered;
   }
 
-  /** Everything that is left. */
   async rest(): Promise<Buffer> {
     const parts = [this.buffered];
     let length = this.buffered.length;
@@ -195,7 +191,7 @@ export class FeedFileReader {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The text of UTF-8; a byte order mark is no part of it. Throws DocumentError. */
+/** Drops a byte order mark. Throws DocumentError. */
 export const decodeUtf8 = (bytes: Uint8Array): string => {
   try {
     return utf8.decode(bytes);

@@ -1,5 +1,5 @@
-// Where a domain has the metadata of its CSAF provider (CSAF 2.0, section 7.3): at its well-known address, where its
-// security.txt says, or at the host that is set aside for it.
+// Finds a domain's CSAF provider metadata (CSAF 2.0, section 7.3): at its well-known URL, in its security.txt, or at its
+// dedicated host.
 
 import { isIP } from "node:net";
 import { isObject, type Json } from "#base/json.ts";
@@ -12,10 +12,8 @@ import { DocumentError } from "./invalid.ts";
 export const isProvider = (document: Json): boolean =>
   isObject(document) && "canonical_url" in document && "publisher" in document && "metadata_version" in document;
 
-/** An address that names nothing but a host. */
 export const isBareHost = ({ pathname, search, hash }: URL): boolean => pathname === "/" && search === "" && hash === "";
 
-/** The addresses that security.txt names, in its order; none where it names none or is not there. */
 const namedAddresses = async (fetching: Fetching, host: URL): Promise<URL[]> => {
   try {
     const text = (await readShortFile(fetching, new URL("/.well-known/security.txt", host), limits.feedCheckBytesMax)).toString("utf8");
@@ -40,11 +38,11 @@ const fetchMetadata = async (fetching: Fetching, url: URL): Promise<FoundProvide
   try {
     fetched = await fetchFile(fetching, url);
   } catch (thrown) {
-    // The next place may have it; a host that does not answer may be set aside and not be there.
+    // The dedicated host may not exist; try the next candidate.
     if (thrown instanceof Fault && thrown.code !== "ABORTED") return undefined;
     throw thrown;
   }
-  // What it leads to may have changed where it has not.
+  // Linked files may have changed nevertheless.
   fetching.validators.forget(url.href);
   if (fetched.isUnchanged) return { url, fetched };
   try {
@@ -59,7 +57,7 @@ const fetchMetadata = async (fetching: Fetching, url: URL): Promise<FoundProvide
   return undefined;
 };
 
-/** The metadata of a host's provider; undefined where it has none. */
+/** Returns undefined if the host has none. */
 export const findProvider = async (fetching: Fetching, host: URL): Promise<FoundProvider | undefined> => {
   const known = await fetchMetadata(fetching, new URL("/.well-known/csaf/provider-metadata.json", host));
   if (known) return known;

@@ -1,4 +1,4 @@
-// Which records count as renamed, as a table.
+// Tests detection of renamed records.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -30,6 +30,6 @@ const cases: readonly (readonly [string, string, string])[] = [
   ["one of several packages", renamed([record("OLD", "npm/a", "CVE-1"), record("OLD", "npm/b", "CVE-1")], [record("NEW", "npm/b", "CVE-1")]), "OLD NEW"],
 ];
 
-test("a record is taken for renamed only if the new one names it, or is about the same package and nothing speaks against it", () => {
+test("a record counts as renamed only if the new one names it, or has the same package and no contradicting alias", () => {
   for (const [what, found, expected] of cases) assert.equal(found, expected, what);
 });

@@ -1,9 +1,8 @@
-// Which records of a source are others under a new ID (docs/decisions/0073). A successor changes no verdict: it only tells whoever
-// kept the old ID where to go on, so where there is a doubt there is none. Pure.
+// Finds records with a new ID in their source (docs/decisions/0073). A successor only redirects users of the old ID, so in doubt
+// there is none. Pure.
 
 import type { DroppedRecord, Successor } from "#advisories/store";
 
-/** A record that its source has now and did not have before. */
 export interface AppearedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -11,15 +10,14 @@ export interface AppearedRecord {
   readonly artifact: string;
 }
 
-/** What is gone of a place in a source, such as a part of a file, and what is new there. */
+/** Changes in one part of a source, such as a file. */
 export interface PlaceChange {
   readonly dropped: readonly DroppedRecord[];
   readonly appeared: readonly AppearedRecord[];
-  /** The place held one document, and holds one now. */
+  /** Both before and now. */
   readonly isOneDocument: boolean;
 }
 
-/** All that is said under one ID. */
 interface Names {
   readonly id: string;
   readonly aliases: ReadonlySet<string>;
@@ -35,7 +33,7 @@ const namesOf = (records: readonly AppearedRecord[]): Names[] =>
 
 const intersects = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => [...one].some((each) => other.has(each));
 
-/** What names no package says nothing against it. */
+/** A record without packages contradicts none. */
 const isAboutSame = (one: Names, other: Names): boolean => one.artifacts.size === 0 || other.artifacts.size === 0 || intersects(one.artifacts, other.artifacts);
 
 const namesEachOther = (one: Names, other: Names): boolean => one.aliases.has(other.id) || other.aliases.has(one.id);
@@ -45,8 +43,8 @@ const isContradicted = (one: Names, other: Names): boolean => one.aliases.size >
 const onlyOf = (found: readonly Names[]): Names | undefined => (found.length === 1 ? found[0] : undefined);
 
 /**
- * Which of the dropped records were renamed: one names the other as its alias, or both are about the same package and share an alias, or
- * they are about the same package, alone in their place, and no alias speaks against it. Of several candidates none counts.
+ * Returns renamed records: one names the other as an alias, or both share package and alias. Records that are alone in their
+ * part, on the same package, need no shared alias, only no contradicting one. Several candidates cancel each other.
  */
 export const findRenamed = ({ dropped, appeared, isOneDocument }: PlaceChange): Successor[] => {
   const [old, current] = [namesOf(dropped), namesOf(appeared)];

@@ -1,10 +1,9 @@
-// Feeds' records have no events of their own in the contract: an import of one source is told as one event for each
-// organization whose records it changed, with its counts, in the transaction that ends it (finishImport in
-// import-feed.ts). Kept inside: no subscription hears it, and the audit log lists it in the group, or as the operator's
-// where the records are everybody's.
+// An import emits no events of single records, but one internal event with counts for each changed organization, in its last
+// transaction (finishImport in import-feed.ts). No subscription receives it. The audit log lists it for the group, or for the
+// operator if the records are public.
 //
-// An import that is killed has told nothing; what it wrote stands in the source's row, and the import that goes on tells
-// of it along with its own. One that fails or is stopped tells what it has written until then.
+// Changes of a killed import stay in the source's row, and the next import reports them. A failed or stopped import reports what
+// it wrote.
 
 import { operatorUid } from "#authz";
 import { timestamp } from "#base/time.ts";
@@ -18,20 +17,19 @@ export const importedType = "dev.gantry.feeds.imported.v1";
 
 export interface ImportReport {
   readonly kind: FeedKind | "reports";
-  /** The group that the import is for. */
   readonly group: string;
-  /** The source's name, without what may be secret in an address. */
+  /** Without secrets in its URL. */
   readonly source: string;
-  /** The command, or what else imports. */
+  /** The command, or another trigger of the import. */
   readonly operation: string;
   readonly requestId: string;
   readonly changes: OwnedChanges;
-  /** Of all records that this import looked at, whoever's they are. */
+  /** Over all records, public or not. */
   readonly unchanged: number;
   readonly refused: number;
 }
 
-/** Writes the events of an import; none where it changed nothing. */
+/** Writes no event if nothing changed. */
 export const recordImport = async (rows: Write, { publicUrl, clock }: Pick<Services, "publicUrl" | "clock">, report: ImportReport): Promise<void> => {
   const { kind, source, operation, requestId, unchanged, refused } = report;
   for (const owner of ["group", "everybody"] as const) {

@@ -1,7 +1,6 @@
-// One import: each source's files are read (read-files.ts), written in batches (write-batches.ts), what has vanished is
-// withdrawn unless another source tells it (tell-records.ts) or so much is missing that it is held back
-// (withdrawal-guard.ts), and the import is told (import-event.ts). A document goes in completely or not at all; the rest
-// goes on.
+// Runs one import: reads each source's files (read-files.ts) and writes them in batches (write-batches.ts). Then withdraws
+// missing records, unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts), and
+// reports (import-event.ts). A document is imported completely or refused; a refusal does not stop the import.
 
 import { hash } from "node:crypto";
 import { basename } from "node:path";
@@ -76,53 +75,52 @@ import { batchesOf, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
   readonly kind: FeedKind;
-  /** The group that the records are for. */
+  /** The group that owns the records. */
   readonly group: string;
-  /** True: the open operations show them too; false: no longer. Undefined: what is public stays so, and what is new is not. */
+  /** True publishes, false makes private. Undefined keeps public records public and new ones private. */
   readonly public: boolean | undefined;
-  /** The licence of what the sources tell, as an SPDX identifier; undefined: as it was, at first unknown. */
+  /** SPDX; undefined keeps the current license, initially unknown. */
   readonly license?: string | undefined;
-  /** Files, folders and https addresses. */
   readonly sources: readonly string[];
-  /** The one format that is taken; any without it. */
+  /** Accepts only this format; undefined accepts any. */
   readonly format?: string | undefined;
-  /** Who wrote it; the format's own word without it. */
+  /** Overrides the author in the format. */
   readonly author?: string | undefined;
-  /** A file with the key that the sources' hosts want to see; each has the same. */
+  /** A file with the API key for the hosts of the sources. */
   readonly keyFile?: string | undefined;
-  /** Withdraw whatever the sources no longer have, however much it is. */
+  /** Withdraws missing records without a limit. */
   readonly allowWithdrawals?: boolean;
-  /** Replace records by ones that were modified earlier. */
+  /** Older records may replace stored ones. */
   readonly allowOlder?: boolean;
-  /** How long after their last success the sources are stale; 0: as the setting says; undefined: as it was. */
+  /** Since the last success; 0 uses the server's setting, undefined keeps the current value. */
   readonly staleAfterMs?: number | undefined;
-  /** What imports, for the audit log; the command without it. */
+  /** For the audit log (default: the command). */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
-  /** Called between batches; throws where the import shall not go on. */
+  /** Called between batches; throws to stop the import. */
   readonly goOn?: () => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
 export interface FeedSummary extends WriteCounts {
-  /** Files that were looked at, and how many of them are the same as the last time. */
+  /** Unchanged ones included. */
   readonly files: number;
   readonly filesUnchanged: number;
   /** "git.advisories.yaml:12: advisories[0].id must …" */
   readonly refused: readonly string[];
-  /** How many were refused; of very many the first ones are named. */
+  /** `refused` lists only the first ones. */
   readonly refusals: number;
-  /** What was read in one of several ways, such as a key that is given twice; of very many the first ones. */
+  /** Resolved ambiguities, such as a duplicate key; only the first ones. */
   readonly remarks: readonly string[];
-  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind: "LICENSE: is not a known feed format". */
+  /** Files that are not feeds, and documents without records of this kind: "LICENSE: is not a known feed format". */
   readonly passedOver: readonly string[];
-  /** How many there were; of very many the first ones are named. */
+  /** `passedOver` lists only the first ones. */
   readonly passedOverFiles: number;
-  /** Documents that are kept and published as they came in, and of which something matches nothing: it has no versions in a known order. */
+  /** Documents that are stored and published, but match nothing in part: their versions have no known order. */
   readonly unmatched: readonly string[];
-  /** What was held back of sources, and why: "feed.test/all.zip: 299 of 300 records are missing, …". */
+  /** Blocked withdrawals and updates: "feed.test/all.zip: 299 of 300 records are missing, …". */
   readonly held: readonly string[];
-  /** Sources that could not be had. */
+  /** Sources that could not be fetched. */
   readonly failed: readonly string[];
 }
 
@@ -134,10 +132,8 @@ const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   lifecycle: "lifecycle",
 };
 
-/** What came of one source. */
 interface SourceResult {
   counts: OwnedCounts;
-  /** Records of parts that were not read again. */
   unread: number;
   files: number;
   filesUnchanged: number;
@@ -147,21 +143,19 @@ interface SourceResult {
   passedOverFiles: number;
   readonly passedOver: string[];
   readonly unmatched: string[];
-  /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
-  /** Nothing is known of what the source still tells. */
+  /** The source could not be read, so nothing counts as missing. */
   isUnread: boolean;
-  /** Nothing has changed, by the word of who has it. */
+  /** The source reports no change. */
   isSame: boolean;
-  /** Only what has changed was read: what is not named is not gone. */
+  /** Only changes were read: unlisted records are not missing. */
   isDelta: boolean;
-  /** Records that were not replaced: what is stored was modified later. */
+  /** Not replaced, because the stored ones are newer. */
   older: number;
-  /** Records of files that are empty now. */
+  /** Records of files that are now empty. */
   emptied: number;
-  /** What was held back of records that are missing. */
+  /** Missing records that were not withdrawn. */
   missing: HeldBack | undefined;
-  /** Why something was held back, for people. */
   readonly held: string[];
 }
 
@@ -186,7 +180,7 @@ const newResult = (): SourceResult => ({
   held: [],
 });
 
-/** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
+/** Names are untrusted, and shown in terminals (attack 28). */
 const addNamed = (named: string[], line: string): void => {
   if (named.length < limits.feedRefusalsMax) named.push(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
 };
@@ -198,15 +192,14 @@ const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   addLine(result.refused, refusal);
 };
 
-/** The source's name for members of its group: an address without its secrets, or a file's name without the operator's directories. */
+/** Returns the name for members of the group, without URL secrets and directories. */
 const sharedNameOf = ({ key, label }: Source): string => (URL.canParse(key) ? label : basename(key));
 
-/** What members of the group may read of a failure: not how the operator's network or file system answered. */
+/** Returns the error for members of the group, without details of the operator's network and file system. */
 const sharedDetailOf = (detail: string): string => detail.replaceAll(/ (cannot be (?:reached|read)): .*/g, " $1");
 
 const howToWithdraw = "none of them were withdrawn. To withdraw them, import the source with --allow-withdrawals.";
 
-/** The parts that were read; everything else about reading goes into the result. */
 async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, begin: (label: string) => void): AsyncGenerator<ReadPart> {
   for await (const reading of readings) {
     switch (reading.kind) {
@@ -253,7 +246,6 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
 interface ImportRun {
   readonly services: Services;
   readonly options: FeedImport;
-  /** The same for all sources of one command. */
   readonly requestId: string;
   readonly key: string | undefined;
 }
@@ -261,10 +253,9 @@ interface ImportRun {
 interface SourceImport extends ImportRun {
   readonly source: Source;
   readonly feed: string;
-  /** The number of the run. */
   readonly run: number;
   readonly target: RecordTarget;
-  /** Of kinds whose documents are kept. */
+  /** For kinds with stored documents. */
   readonly told: TellContext | undefined;
 }
 
@@ -273,13 +264,12 @@ const requireGoingOn = async ({ signal, goOn }: FeedImport): Promise<void> => {
   await goOn?.();
 };
 
-/** What the source's row keeps until it is told, in the transaction that makes the changes. */
+/** Adds counts to the source's row, where they stay until they are reported. */
 const addUnreported = async (rows: Write, feed: string, counts: OwnedCounts): Promise<void> => {
   const { settled, unreported } = await lockFeed(rows, feed);
   await updateFeed(rows, feed, { settled, unreported: addChanges(unreported, counts) });
 };
 
-/** Makes public what the source tells, or takes it back, step by step. */
 const markPublic = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
   const isPublic = options.public;
   let counts = noOwnedCounts;
@@ -300,7 +290,7 @@ const markPublic = async ({ services: { store }, feed, told, options }: SourceIm
   return counts;
 };
 
-/** The same of facts, which have no documents. */
+/** Publishes or unpublishes facts, which have no documents. */
 const markFacts = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
   const isPublic = told?.kind === "vulnerabilities" ? factsPublic(told) : undefined;
   let counts = noOwnedCounts;
@@ -318,10 +308,10 @@ const markFacts = async ({ services: { store }, feed, told, options }: SourceImp
   return counts;
 };
 
-/** Forms whose files judge one release each. A source drops the file at the end of the release's life, and then nothing judges the release. */
+/** Formats with one file for each release. A source deletes it when the release ends, which is then no longer covered. */
 const releaseForms = ["secdb"];
 
-/** Marks what is of files that the source has no longer; false where nothing can have vanished. */
+/** Marks records of missing files; returns false if nothing can be missing. */
 const markMissing = ({ services: { store }, feed, run, told, target }: SourceImport, result: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
@@ -338,7 +328,7 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
     return true;
   });
 
-/** Which records without documents are missing. Nothing is written. */
+/** Finds missing records that have no documents. Writes nothing. */
 const findMissingUntold = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
   const missing = new Set<string>();
   const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -351,12 +341,11 @@ const findMissingUntold = async (rows: Write, { feed, run, target, options }: So
   return missing;
 };
 
-/** What may be withdrawn of records without documents, by their keys. */
 type Withdrawable = ReadonlySet<string>;
 
 /**
- * Decides whether what is missing is withdrawn or held back. What the source has elsewhere is not missing. Returns the records without
- * documents that may be withdrawn: an import of the same source that runs at the same time may make more of them vanish.
+ * Withdraws or keeps missing records. Moved ones are not missing. Returns the records without documents that may be withdrawn,
+ * because a concurrent import may remove more.
  */
 const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Withdrawable> =>
   from.services.store.write(async (rows) => {
@@ -398,14 +387,14 @@ const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Wit
     return untold;
   });
 
-/** Decides who tells some of what no document of this source tells any longer; whether that was the last of it. */
+/** Reassigns a batch of records that this source no longer asserts. */
 const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
   const gone = told ? await takeGoneRecords(rows, feed, limits.feedBatchRecords) : [];
   const counts = told && gone.length > 0 ? await reassignGone(rows, told, gone) : noOwnedCounts;
   return { counts, isLast: gone.length < limits.feedBatchRecords };
 };
 
-/** Writes some of the documents that dropped records, now that it is decided that these are withdrawn; whether that was the last of it. */
+/** Writes a batch of documents that dropped records, once these may be withdrawn. */
 const writePendingSome = async (rows: Write, { feed, told, options }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
   const pending = told ? await takePendingDocuments(rows, feed, limits.feedChunkFiles) : [];
   const parts = pending.flatMap(({ file: name, part, form, ordinal, body }) => {
@@ -416,7 +405,7 @@ const writePendingSome = async (rows: Write, { feed, told, options }: SourceImpo
   return { counts: written?.counts ?? noOwnedCounts, isLast: pending.length < limits.feedChunkFiles };
 };
 
-/** The same of kinds without documents, and of what the version before has written. */
+/** Withdraws missing records of kinds without documents, and records of the previous version. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const findTold = async (keys: readonly string[]): Promise<Set<string>> => {
@@ -429,7 +418,6 @@ const withdrawUntold = async (rows: Write, { feed, run, told, target, options }:
   return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, { feed, run }, findTold)) : withdrawn;
 };
 
-/** Tells of all that no event has told yet. */
 const tellImport = async (rows: Write, from: SourceImport, result: SourceResult, isSettled: boolean): Promise<void> => {
   const { services, options, feed, run, source, target, requestId } = from;
   const { settled, unreported } = await lockFeed(rows, feed);
@@ -450,9 +438,8 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 };
 
 /**
- * Ends the import of a source: withdraws what has vanished from a source that was read to its end, in steps, and tells
- * of all in the transaction of the last one. What an earlier step did is kept in the source's row until it is told. Of one
- * that was not (`isRead` is false) it only tells. Returns what was withdrawn and marked.
+ * Withdraws missing records in steps if the source was read to its end (`isRead`), and reports all changes in the last
+ * transaction. Changes of earlier steps stay in the source's row until then.
  */
 const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;
@@ -478,7 +465,7 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
       const some = await reassignSome(rows, from);
       const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from, allowed)) : some.counts;
       await addUnreported(rows, feed, counts);
-      // While something is held back, every run looks again.
+      // While records are held back, every run checks again.
       if (some.isLast) await tellImport(rows, from, result, result.missing === undefined);
       return { ...some, counts };
     });
@@ -492,16 +479,15 @@ const unchangedCount = ({ counts, unread }: SourceResult): number => unread + co
 
 const nothingHeld: HeldBack = { reason: "", records: 0, sinceMs: undefined, digest: "" };
 
-/** What a run held back, by the reason that matters most. */
 const heldOf = ({ emptied, isUnread, missing, older }: SourceResult, before: HeldBack, nowMs: number): HeldBack => {
   const reason: HeldReason = emptied > 0 ? "EMPTY" : isUnread ? "UNREADABLE" : (missing?.reason ?? (older > 0 ? "OLDER" : ""));
   const sinceMs = missing?.sinceMs ?? (reason === before.reason ? before.sinceMs : nowMs);
-  // A source that could not be read says nothing of what is missing: what an earlier run held back stays so.
+  // An unreadable source says nothing about missing records, so the earlier decision stays.
   if (isUnread && before.digest !== "") return { ...before, reason };
   return { reason, records: emptied + (missing?.records ?? 0) + older, sinceMs: reason === "" ? undefined : sinceMs, digest: missing?.digest ?? "" };
 };
 
-/** Writes the state of the source behind a run, and logs what it held back. */
+/** Writes the source's state after a run. */
 const closeSource = async ({ services: { store, clock, log }, feed, source, options }: SourceImport, result: SourceResult): Promise<void> => {
   const nowMs = clock();
   if (result.older > 0)
@@ -510,7 +496,7 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
       `${sharedNameOf(source)}: ${result.older} records were modified earlier than the stored ones and did not replace them. ` +
         "To replace them, import it with --allow-older.",
     );
-  // A source that never told a record holds nothing back: that it was refused says all.
+  // A source without records has nothing to protect.
   const isKnown = !result.isUnread || (await countFeedRecords(store.read, feed)) > 0;
   if (result.isUnread && isKnown && result.held.length === 0)
     addNamed(result.held, `${sharedNameOf(source)}: no records withdrawn; the source is unreadable: ${result.refused[0] ?? "its only file was refused"}`);
@@ -528,12 +514,11 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
     log("feed.held", { kind: options.kind, source: source.label, reason: held.reason, records: held.records, detail: result.held.slice(0, 3).join("\n") });
 };
 
-/** Imports one source. What comes of it is in the result, also of a source that fails. */
 const importSource = async (run: ImportRun, source: Source, result: SourceResult): Promise<void> => {
   const { services, options } = run;
   const { kind, group, author, format, progress } = options;
   const { store, log } = services;
-  // What is public is marked behind the files where documents are kept (markPublic).
+  // Kinds with stored documents publish after the files (markPublic).
   const manner = JSON.stringify([readerVersion, author ?? "", format ?? "", options.license ?? null, isToldKind(kind) ? null : (options.public ?? null)]);
   const opened = { kind, group, source: source.key, sourceName: sharedNameOf(source), manner, license: options.license, author: author ?? "" };
   const nowMs = services.clock();
@@ -544,7 +529,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     run: number,
   } = await store.write(async (rows) => {
     const row = await openFeed(rows, opened);
-    // What the source had before this run; of the version before nothing else is known.
+    // The state before this run; the previous version did not store it.
     await noteFeedDay(rows, row.id, nowMs, { records: await countFeedRecords(rows, row.id), withdrawn: 0 });
     if (options.staleAfterMs !== undefined) await writeStaleAfter(rows, row.id, options.staleAfterMs);
     return row;
@@ -567,7 +552,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
       result.older += older;
       for (const refusal of refusals) addRefusal(result, refusal);
       isStored &&= refusals.length === 0;
-      // A table's next looks are further apart, as its growth is.
+      // Intervals grow as the table does.
       written++;
       if (written === nextLook) {
         nextLook *= 4;
@@ -576,7 +561,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     }
     await goOn();
     progress({ done: result.files, total: result.files, what: "" });
-    // A folder that is empty all of a sudden is a disk that is not mounted.
+    // A suddenly empty directory is likely an unmounted disk.
     if (result.isSame) {
       result.unread = await countFeedRecords(store.read, feed);
       result.counts = await finishImport(from, result, true);
@@ -591,11 +576,11 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
     await closeSource(from, result);
-    // Only now: what was not read to its end, not stored or held back is fetched again.
+    // Written last, so that everything not read, stored or accepted is fetched again.
     if (isStored && !result.isUnread && result.held.length === 0)
       await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
-    // Where the store is away, the source's row keeps it for the next import.
+    // If the database is unreachable, the source's row keeps the changes.
     await finishImport(from, result, false).catch(() => {});
     if (thrown instanceof Fault && thrown.code !== "ABORTED") {
       const why = thrown.code === "INTERNAL" ? "internal error" : sharedDetailOf(thrown.message);
@@ -609,7 +594,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   }
 };
 
-/** What a connection failed with, for the operator, who has named the address. */
+/** Adds the reason of a failed connection, which the operator may see. */
 const withReason = (address: string, thrown: unknown): unknown => {
   const url = URL.parse(address);
   if (!(thrown instanceof Fault) || thrown.message !== unreachableText(address) || url === null) return thrown;
@@ -619,7 +604,7 @@ const withReason = (address: string, thrown: unknown): unknown => {
   return new Fault("UNAVAILABLE", `${addressLabel(url)} cannot be reached${why}`, { cause: thrown.cause });
 };
 
-/** The guarded client: redirects are followed within it, each address checked like the first. */
+/** The client follows redirects, and checks each URL. */
 const guardedFetch =
   ({ services, options }: ImportRun): Fetch =>
   async (address, { headers, receive }) => {
@@ -642,7 +627,7 @@ const guardedFetch =
     });
   };
 
-/** The same with a key, for the source's own host and no other; of redirects the client takes care. */
+/** Sends the key to the source's own host only. */
 const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch => {
   const own = key === undefined ? undefined : URL.parse(source)?.origin;
   return (address, request) => {
@@ -652,7 +637,7 @@ const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch =
   };
 };
 
-/** What a source is fetched with. Behind an import that did not come to its end everything is fetched again. */
+/** Loads the validators. After an unfinished import there are none, and everything is fetched again. */
 const openFetching = async (run: ImportRun, feed: string, manner: string, source: Source): Promise<Fetching> => ({
   fetch: withKey(guardedFetch(run), source.key, run.key),
   hasKey: run.key !== undefined,
@@ -689,7 +674,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
   };
 };
 
-/** Imports every source; what is refused leaves nothing behind and the rest goes on. */
+/** Imports every source. A refused document is skipped, and the import continues. */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `unknown format ${JSON.stringify(options.format)}; must be one of ${formats.map(({ name }) => name).join(", ")}`);
@@ -700,7 +685,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     throw new Fault("INVALID_ARGUMENT", "import lifecycle does not support --public or --private: a lifecycle belongs to its group");
   const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
   const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
-  // A source that is misspelt stops all before anything is written.
+  // A misspelled source stops the import early.
   const sources = await openSources(run);
   const results: SourceResult[] = [];
   const failed: string[] = [];
@@ -716,7 +701,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const summary = summaryOf(results, failed);
   if (changeCount(summary) > 0) await services.store.write((rows) => refreshRecordStatistics(rows, "all"));
-  // Also where this import changed nothing: the one before may have been cut off between the two.
+  // Even without changes: the previous import may have been killed before.
   if (options.kind === "images" || options.kind === "advisories") {
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
     await matchImages(services, telling, { goOn: () => requireGoingOn(options) });

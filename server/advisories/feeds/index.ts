@@ -1,5 +1,5 @@
-// Public entry of the module: foreign files become records and calls of the kernel, and what was published goes out again
-// as documents. What reads files is loaded when it is needed: a server that imports nothing does not hold it in memory.
+// Public entry of the module: imports third-party feeds, and serves published records as documents. Importers are loaded lazily
+// to save memory.
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
@@ -55,8 +55,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
   (await import("./reports/import-reports.ts")).importReports(services, options);
 
-/** What the file of GANTRY_FEEDS says. Throws a Fault of one line where it is wrong. */
+/** Reads GANTRY_FEEDS. Throws a one-line Fault if it is invalid. */
 export const readFeedsFile = async (file: string): Promise<readonly ScheduledFeed[]> => (await import("./schedule.ts")).readFeedsFile(file);
 
-/** Repeats these imports. */
 export const startFeeds = async (options: ScheduleOptions): Promise<Schedule> => (await import("./schedule.ts")).startSchedule(options);

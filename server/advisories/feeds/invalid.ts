@@ -1,8 +1,7 @@
-// How a feed's document is refused: one of its values by the path that leads to it, or its text by the line.
+// Errors of a document, with the path of a value or the line of a text.
 
 export type Path = readonly (string | number)[];
 
-/** A value that must not be kept, with its path in the document. */
 export class FieldError extends Error {
   readonly path: Path;
   constructor(path: Path, reason: string) {
@@ -11,7 +10,7 @@ export class FieldError extends Error {
   }
 }
 
-/** A file or document that cannot be read as what it is, or that holds a value that must not be kept. */
+/** An unreadable or invalid file or document. */
 export class DocumentError extends Error {
   /** From 1. */
   readonly line: number;

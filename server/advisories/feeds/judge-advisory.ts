@@ -1,5 +1,5 @@
-// What each advisory says of versions: records with ranges and statements about products by the document that tells them,
-// our own and lists of fixes by their events (judge-package.ts). Documents are read some at a time.
+// Evaluates advisories for versions: ranges and product statements by document, ours and lists of fixes by their events
+// (judge-package.ts). Documents are read in batches.
 
 import { limits } from "#base/limits.ts";
 import { findSourceDocuments, type MatchableAdvisory } from "#advisories/store";
@@ -15,20 +15,18 @@ export type Judge = (installed: InstalledPackage, version: string) => PackageVer
 type JsonDocument = ReturnType<typeof valueOfStored>;
 type DocumentJudge = (document: JsonDocument, advisory: MatchableAdvisory) => Judge;
 
-/** As OSV says it, whatever the form. */
 const judgeRanges: DocumentJudge = (document, { artifactName, form }) => {
   const record = osvValueOf(form, document);
   return (installed, version) => judgeByRanges(record, [artifactName], installed, version);
 };
 
-/** The documents of these forms say what is affected. */
 const documentJudges: ReadonlyMap<string, DocumentJudge> = new Map<string, DocumentJudge>([
   ...osvForms.map((form): [string, DocumentJudge] => [form, judgeRanges]),
   ["openvex", (document, { aliases }) => judgeByStatements(document, aliases)],
   ["csaf", (document, { aliases }) => judgeByProducts(document, aliases)],
 ]);
 
-/** Their events say from which version on it is fixed. */
+/** Evaluated by fixed versions in events. */
 const formsWithFixes = new Set(["wolfi", "secdb"]);
 
 const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory: MatchableAdvisory): Judge | undefined => {
@@ -40,7 +38,7 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
   }
 };
 
-/** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
+/** Other distributions have packages of the same name. */
 const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
 
 const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
@@ -48,14 +46,14 @@ const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
 };
 
-/** The advisories that can be judged by version, each with its judge. */
+/** Yields advisories that can be evaluated by version, with evaluators. */
 export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
-    // Versions of packages of a distribution alone have one order for all.
+    // Only distribution packages have one version order for all.
     if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
-  // Some documents tell thousands of advisories: each is read once, one at a time.
+  // Some documents assert thousands of advisories, so each is parsed once.
   told.sort((one, other) => (one.documentId < other.documentId ? -1 : 1));
   for (let from = 0; from < told.length; from += limits.matchedDocuments) {
     const some = told.slice(from, from + limits.matchedDocuments);

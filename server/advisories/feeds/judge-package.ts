@@ -1,6 +1,5 @@
-// Whether an advisory says that a package in an image is affected. Of a record with ranges its ranges say so, by the order
-// of its ecosystem; of our own documents and of lists of fixes (Wolfi, secdb) the events. Others have no verdict by version
-// (docs/decisions/0026). Pure.
+// Evaluates whether an advisory affects a package of an image. Ranges are evaluated in their ecosystem's order, our documents and
+// lists of fixes (Wolfi, secdb) by events. Other records have no verdict by version (docs/decisions/0026). Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";
@@ -10,30 +9,28 @@ import { coversRelease, type Distribution, distributionOf, isDistributionType } 
 import { artifactTypeOf } from "./formats/osv.ts";
 import { originOf, packageName, readPurlParts } from "./formats/purl.ts";
 
-/** A package as an image names it. */
 export interface InstalledPackage {
-  /** As the image has it: "bash", or a package URL without its version. */
+  /** "bash", or a package URL without version. */
   readonly label: string;
-  /** The type of package URLs: "apk", "pypi". */
   readonly type: string;
   readonly name: string;
-  /** The distribution, such as "debian"; "" for unknown. */
+  /** Such as "debian"; "" if unknown. */
   readonly distribution: string;
-  /** The distribution in OSV's terms; undefined for packages of languages and for apko's. */
+  /** Undefined for language packages and apko's packages. */
   readonly os: Distribution | undefined;
-  /** The package that it is built from, where the image's documents say it; "" otherwise. */
+  /** The source package, if known; "" otherwise. */
   readonly origin: string;
 }
 
 export interface PackageVerdict {
   readonly state: "affected" | "under investigation";
-  /** The first fixed version behind the installed one; "" where none is named. */
+  /** The next fixed version; "" if unknown. */
   readonly fixedVersion: string;
-  /** Whether it counts for images of this machine ("amd64"); absent: for all. */
+  /** By architecture ("amd64"). If absent, the verdict applies to all. */
   readonly isFor?: (architecture: string) => boolean;
 }
 
-/** Without a type it is a package of the distribution that the image is made of: apko's. */
+/** A label without a type is a distribution package, as in apko. */
 export const installedPackageOf = (label: string): InstalledPackage => {
   const purl = label.startsWith("pkg:") ? readPurlParts(label) : undefined;
   if (!purl) return { label, type: "apk", name: label, distribution: "", origin: "", os: undefined };
@@ -48,12 +45,12 @@ export const installedPackageOf = (label: string): InstalledPackage => {
   };
 };
 
-/** Whether an ecosystem of OSV's, with its suffix, is the one of the package. */
+/** Compares the ecosystem with its suffix. */
 const isOfEcosystem = (ecosystem: string, { type, distribution, os }: InstalledPackage): boolean => {
   const [family = "", suffix] = ecosystem.split(":");
   if (artifactTypeOf(family) !== type) return false;
   if (!isDistributionType(type)) return true;
-  // apko's packages do not name their distribution; records of a release do not speak about them.
+  // apko's packages do not name their distribution.
   if (distribution === "" && (os === undefined || os.family === "")) return suffix === undefined;
   return os !== undefined && coversRelease(ecosystem, os);
 };
@@ -63,7 +60,7 @@ const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
   return Array.isArray(found) ? found.filter(isObject) : [];
 };
 
-/** The least of the versions that fix it behind this one. */
+/** Returns the smallest fixed version after this one. */
 const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): string => {
   let least = "";
   for (const fix of fixes) {
@@ -72,7 +69,7 @@ const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): 
   return least;
 };
 
-/** What an OSV record says of the version. */
+/** Returns undefined if the record does not affect the version. */
 export const judgeByRanges = (record: JsonObject, named: readonly string[], installed: InstalledPackage, version: string): PackageVerdict | undefined => {
   if (text(record, "withdrawn") !== "") return undefined;
   const entries = memberObjects(record, "affected");
@@ -97,19 +94,18 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
 
 const decisions = ["truePositiveDetermination", "falsePositiveDetermination", "pendingUpstreamFix", "fixNotPlanned", "analysisNotPlanned", "patched"] as const;
 
-/** The approved ones of an advisory's events, which are JSON. */
 export const approvedEventsOf = (events: string): JsonObject[] => {
   const list = JSON.parse(events) as Json;
   return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
 };
 
 /**
- * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
- * for all versions before, and the last one counts.
+ * Evaluates approved events, oldest first. A version is fixed from the fixed version on. A determination applies to all earlier
+ * versions, and the last one counts.
  */
 export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
-  // A version that is none is below nothing.
+  // An invalid version is not below any other.
   if (fixes.some((fix) => (compareVersions("Wolfi", version, fix) ?? -1) >= 0)) return undefined;
   const patched = approved.flatMap((event) => texts(part(event, "patched"), "patchedVersions"));
   if (patched.some((each) => compareVersions("Wolfi", version, each) === 0)) return undefined;

@@ -1,4 +1,4 @@
-// What OpenVEX and CSAF documents state of a version of a package.
+// Tests the verdicts of OpenVEX and CSAF documents on versions of packages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ const openvex = (...statements: readonly JsonObject[]): JsonObject => ({ "@conte
 const stated = (document: JsonObject, label: string, version: string, ids = ["CVE-2026-1"]): string =>
   judgeByStatements(document, ids)(installedPackageOf(label), version)?.state ?? "-";
 
-test("an OpenVEX statement is about its package in its version, or without one in every version", () => {
+test("an OpenVEX statement applies to its package version, or to all versions if it names none", () => {
   const document = openvex(statement("affected", ["pkg:apk/wolfi/bash@1.0-r0", "pkg:npm/left-pad"]));
   assert.equal(stated(document, "bash", "1.0-r0"), "affected");
   assert.equal(stated(document, "bash", "1.0-r1"), "-");
@@ -28,14 +28,14 @@ test("an OpenVEX statement is about its package in its version, or without one i
   assert.equal(stated(document, "bash", "1.0-r0", ["CVE-2026-2"]), "-");
 });
 
-test("versions are the same by their ecosystem's order, and names of PyPI however they are written", () => {
+test("versions are compared in their ecosystem's order, and PyPI names are normalized", () => {
   const document = openvex(statement("affected", ["pkg:pypi/Some_Package@1.0", "pkg:rpm/redhat/curl@7.1-1?epoch=1"]));
   assert.equal(stated(document, "pkg:pypi/some-package", "1.0.0"), "affected");
   assert.equal(stated(document, "pkg:rpm/redhat/curl", "1:7.1-1"), "affected");
   assert.equal(stated(document, "pkg:rpm/fedora/curl", "1:7.1-1"), "-");
 });
 
-test("of one product the latest statement counts, each of its components for itself", () => {
+test("the latest statement on a product counts, separately for each component", () => {
   const product = "pkg:apk/wolfi/bash@1.0-r0";
   assert.equal(stated(openvex(statement("affected", [product]), statement("fixed", [product], "2026-01-02T00:00:00Z")), "bash", "1.0-r0"), "-");
   assert.equal(stated(openvex(statement("fixed", [product], "2026-01-02T00:00:00Z"), statement("affected", [product])), "bash", "1.0-r0"), "-");
@@ -48,7 +48,7 @@ test("of one product the latest statement counts, each of its components for its
   );
 });
 
-test("a statement about a machine counts for images of this machine alone", () => {
+test("a statement for an architecture applies only to images of that architecture", () => {
   const verdict = judgeByStatements(openvex(statement("affected", ["pkg:apk/wolfi/bash@1.0-r0?arch=x86_64"])), ["CVE-2026-1"])(
     installedPackageOf("bash"),
     "1.0-r0",
@@ -77,7 +77,7 @@ const csaf = (branches: readonly JsonObject[], status: JsonObject): JsonObject =
 });
 const judged = (document: JsonObject, label: string, version: string) => judgeByProducts(document, ["CVE-2026-1"])(installedPackageOf(label), version);
 
-test("a CSAF product is judged by its package URL with its version, that of its branch, or a range of the package's own order", () => {
+test("a CSAF product is matched by package URL and version, by its branch's version, or by a range in its ecosystem's order", () => {
   const document = csaf(
     [
       branch("product_version", "1.0-r0", "old", "pkg:apk/wolfi/bash@1.0-r0"),
@@ -100,7 +100,7 @@ test("a CSAF product is judged by its package URL with its version, that of its 
   );
 });
 
-test("what a CSAF document calls fixed or not affected lies in no range of it", () => {
+test("a version that a CSAF document lists as fixed or not affected is excluded from its ranges", () => {
   const document = csaf(
     [
       branch("product_version_range", "vers:npm/<4.0.0", "range", "pkg:npm/left-pad"),

@@ -1,6 +1,5 @@
-// What documents state of products that they name: OpenVEX by a package URL with a version or for all versions, CSAF by a
-// product's package URL and its version, or by a range of versions in the form "vers:" (docs/decisions/0026). A product
-// that is named otherwise has no verdict. Pure.
+// Evaluates product statements. OpenVEX names products by package URL, with a version or for all versions. CSAF names them by
+// package URL and version, or by a "vers:" range (docs/decisions/0026). Products named otherwise have no verdict. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { readTimestamp } from "#base/time.ts";
@@ -20,13 +19,11 @@ const objectsOf = (value: JsonObject, key: string): JsonObject[] => {
 
 type Versions = { readonly kind: "all" } | { readonly kind: "one"; readonly version: string } | { readonly kind: "range"; readonly range: VersionRange };
 
-/** A package with those of its versions that something is stated of. */
 interface Product {
   readonly purl: PurlParts;
   readonly versions: Versions;
 }
 
-/** The machines of images, as images name them. */
 const architectures: ReadonlyMap<string, string> = new Map([
   ["x86_64", "amd64"],
   ["aarch64", "arm64"],
@@ -40,14 +37,13 @@ const architectures: ReadonlyMap<string, string> = new Map([
   ["ppc64el", "ppc64le"],
 ]);
 
-/** An architecture as images name it. */
+/** Returns an architecture in the naming of images. */
 export const architectureOf = (name: string): string => architectures.get(name) ?? name;
-/** Packages of no machine in particular. */
 const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any"].includes(architecture);
 
 const architectureOfProduct = ({ purl }: Product): string => purl.qualifiers.get("arch") ?? "";
 
-/** Whether a package URL is about the package in an image; what one of the two does not say is no difference. */
+/** Returns true if the package URL matches. A part missing on either side matches. */
 const isAbout = ({ purl }: Product, { type, name, distribution, os }: InstalledPackage): boolean => {
   if (purl.type !== type || purl.subpath !== "") return false;
   const named = packageName({ ...purl, architecture: "" });
@@ -78,7 +74,7 @@ const holdsVersion = ({ purl, versions }: Product, version: string): boolean => 
   }
 };
 
-/** The least of the versions that fix it behind this one. */
+/** Returns the smallest fixed version after this one. */
 const nextFixOf = (type: string, version: string, fixes: readonly string[]): string => {
   const ecosystem = ecosystemOfPurlType(type);
   if (ecosystem === undefined) return "";
@@ -94,13 +90,13 @@ type Status = "affected" | "under investigation" | "fixed" | "not affected";
 interface Statement {
   readonly product: Product;
   readonly status: Status;
-  /** Of the same product the latest counts. */
+  /** The latest statement on a product counts. */
   readonly timeMs: number;
-  /** What in the product it is about; each for itself. */
+  /** Evaluated separately. */
   readonly component: string;
 }
 
-/** What the statements say that count for this machine: the latest, of equally old ones the last. */
+/** Returns the state for the architecture by the latest statements, the last of equally old ones. */
 const stateOf = (statements: readonly Statement[], architecture: string): PackageVerdict["state"] | undefined => {
   const latest = new Map<string, Statement>();
   for (const statement of statements) {
@@ -116,7 +112,7 @@ const stateOf = (statements: readonly Statement[], architecture: string): Packag
 
 const nameOf = (type: string, name: string): string => `${type} ${packageNameKeyOfType(type, name)}`;
 
-/** Statements by the package that they are about: a document may have thousands of them on a vulnerability. */
+/** By package: a document may have thousands on one vulnerability. */
 type Statements = ReadonlyMap<string, readonly Statement[]>;
 
 const byPackage = (statements: readonly Statement[]): Statements => {
@@ -131,7 +127,7 @@ const byPackage = (statements: readonly Statement[]): Statements => {
   return found;
 };
 
-/** What a document says of a vulnerability, read once: it is asked again for each package. */
+/** Cached, because statements are needed for each package. */
 const readOnce = (read: (document: JsonObject, ids: readonly string[]) => Statement[]): ((document: JsonObject, ids: readonly string[]) => Statements) => {
   const known = new WeakMap<JsonObject, Map<string, Statements>>();
   return (document, ids) => {
@@ -155,7 +151,7 @@ const judge = (statements: Statements, installed: InstalledPackage, version: str
     const state = stateOf(own, "");
     return state && { state, fixedVersion };
   }
-  // Of each machine that is named, and of all others, another verdict may be right.
+  // Verdicts may differ between named architectures and all others.
   const states = new Map(["", ...named].map((architecture) => [architecture, stateOf(own, architecture)]));
   const [state] = [...states.values()].filter((each) => each !== undefined).sort();
   if (state === undefined) return undefined;
@@ -196,7 +192,7 @@ const isOfVulnerability = (vulnerability: Json | undefined, ids: readonly string
   return [text(vulnerability, "name"), text(vulnerability, "@id"), ...texts(vulnerability, "aliases")].some((id) => ids.includes(id));
 };
 
-/** Whether statements about what is named so say something of packages in images. */
+/** Returns true if the name can match packages of images. */
 export const isPackageName = (name: string): boolean => {
   const purl = readPurlParts(name);
   return purl !== undefined && purl.type !== "oci" && purl.type !== "docker";
@@ -218,7 +214,7 @@ const openVexStatements = readOnce((file, ids) => {
   });
 });
 
-/** What an OpenVEX document, or the in-toto statement that it is signed in, states of a vulnerability. */
+/** Evaluates an OpenVEX document or attestation for a vulnerability. */
 export const judgeByStatements = (file: JsonObject, ids: readonly string[]): StatementJudge => {
   const statements = openVexStatements(file, ids);
   return (installed, version) => judge(statements, installed, version);
@@ -236,12 +232,12 @@ const csafStatuses: ReadonlyMap<string, Status> = new Map([
   ["fixed", "fixed"],
 ]);
 
-/** The versions of a product: of its own package URL, or of the branch that it stands in. Undefined where neither tells. */
+/** Returns the versions from the package URL or the branch; undefined if neither names any. */
 const versionsOf = ({ type, version }: PurlParts, branch: JsonObject | undefined): Versions | undefined => {
   const name = branch ? text(branch, "name") : "";
   if (branch && text(branch, "category") === "product_version_range") {
     const range = readVersionRange(name);
-    // A range of another order says nothing of the package's versions.
+    // A range in another ecosystem's order does not apply.
     return range && range.ecosystem === ecosystemOfPurlType(type) ? { kind: "range", range } : undefined;
   }
   if (version !== "") return { kind: "one", version };
@@ -256,7 +252,7 @@ const csafProduct = (product: JsonObject, branch: JsonObject | undefined): Produ
 
 const knownProducts = new WeakMap<JsonObject, Map<string, Product>>();
 
-/** Products of the tree that can be judged, by their id; read once. */
+/** Returns products with known versions by ID. Cached. */
 const csafProducts = (tree: JsonObject): Map<string, Product> => {
   const known = knownProducts.get(tree);
   if (known) return known;
@@ -273,7 +269,7 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
   };
   walk(objectsOf(tree, "branches"));
   for (const product of objectsOf(tree, "full_product_names")) add(product, undefined);
-  // A package as part of something else is this package.
+  // A package within another product is the same package.
   for (const relationship of objectsOf(tree, "relationships")) {
     const product = found.get(text(relationship, "product_reference"));
     if (product) found.set(text(part(relationship, "full_product_name"), "product_id"), product);
@@ -282,7 +278,7 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
   return found;
 };
 
-/** The products of a CSAF document's tree of which versions can be judged, by their id. */
+/** Returns the IDs of products that can be matched by version. */
 export const judgedProductIds = (tree: JsonObject): ReadonlySet<string> => new Set(csafProducts(tree).keys());
 
 const csafStatements = readOnce((document, ids) => {
@@ -291,7 +287,7 @@ const csafStatements = readOnce((document, ids) => {
     const own = [text(vulnerability, "cve"), ...objectsOf(vulnerability, "ids").map((each) => text(each, "text"))];
     if (!own.some((id) => id !== "" && ids.includes(id))) return [];
     const status = part(vulnerability, "product_status");
-    // In the order of the statuses: what is fixed or not affected counts before a range that holds it.
+    // In the order of statuses: fixed and not affected take precedence over ranges.
     return [...csafStatuses].flatMap(([key, stated]) =>
       texts(status, key).flatMap((id): Statement[] => {
         const product = products.get(id);
@@ -301,7 +297,7 @@ const csafStatements = readOnce((document, ids) => {
   });
 });
 
-/** What a CSAF document states of a vulnerability. */
+/** Evaluates a CSAF document for a vulnerability. */
 export const judgeByProducts = (document: JsonObject, ids: readonly string[]): StatementJudge => {
   const statements = csafStatements(document, ids);
   return (installed, version) => judge(statements, installed, version);

@@ -1,12 +1,12 @@
-// The key of a feed: a file of the operator's that holds nothing else. It is read by each import, so that another one takes
-// its place without a start, and goes to the host of the feed's address alone; no message and no log names it.
+// The API key of a feed, in a separate file. Each import reads it, so that it can be replaced without a restart. It is sent only
+// to the feed's host, and never logged.
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
 
 const keyForm = /^[\x21-\x7e]{1,1024}$/;
 
-/** Throws a Fault of one line that names the file. */
+/** Throws a one-line Fault that names the file. */
 export const readKeyFile = async (path: string): Promise<string> => {
   let text: string;
   try {

@@ -1,9 +1,8 @@
-// What the licence of a source allows us: to pass on what it says, in the open operations and the open documents. Names
-// are SPDX's. Only what somebody has read stands here as allowed: a name that is not in the list is not published, and no
-// name at all is the word of the operator who says --public. We pass documents on whole and unchanged, so that share-alike
-// and attribution (which the documents carry themselves) are met by that; what is made of them names its origin.
+// Decides by SPDX license whether records may be published. Only reviewed licenses are listed. Without a license, the operator's
+// --public decides. Documents are served unchanged, which satisfies share-alike and attribution; converted documents name their
+// origin.
 
-/** Licences that allow to pass data on, for any use, and why they stand here. */
+/** Licenses for redistribution and any use, with reason and sources. */
 const publishable: ReadonlyMap<string, string> = new Map([
   ["CC0-1.0", "no rights reserved: RustSec, Haskell, OCaml, KEV, Vulnrichment"],
   ["CC-BY-4.0", "with attribution: GitHub, PyPA, PSF, Go, OSS-Fuzz, Red Hat"],
@@ -25,7 +24,7 @@ const publishable: ReadonlyMap<string, string> = new Map([
   ["NIST-PD", "public domain: NVD"],
 ]);
 
-/** Why it must not be published; undefined where it may. "" is an unknown licence. */
+/** Returns undefined if publication is allowed. "" is an unknown license. */
 export const withheldReason = (license: string): string | undefined => {
   if (license === "" || publishable.has(license)) return undefined;
   if (/-NC|-ND/.test(license)) return `its licence ${license} does not allow to publish it: no ${/-ND/.test(license) ? "derivatives" : "commercial use"}`;
@@ -34,5 +33,5 @@ export const withheldReason = (license: string): string | undefined => {
 
 export const isPublishable = (license: string): boolean => withheldReason(license) === undefined;
 
-/** The form of an SPDX licence's identifier (SPDX 3, Annex D). */
+/** SPDX 3, Annex D. */
 export const isLicenseName = (name: string): boolean => /^[A-Za-z0-9.+-]{1,64}$/.test(name);

@@ -1,5 +1,5 @@
-// Addresses whose answer leads to more: a CSAF provider's metadata to its feeds or folders, a ROLIE feed to its documents
-// (CSAF 2.0, section 7.1). What cannot be had is refused by its address, and the rest goes on.
+// Follows CSAF links (2.0, section 7.1): from a provider's metadata to ROLIE feeds or directories, and to documents. A document
+// that cannot be fetched is refused with its URL, and the others are imported.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -14,7 +14,6 @@ import { readJson } from "./parse/json.ts";
 import type { FeedFile } from "./feed-file.ts";
 import type { StoredFile } from "./stored-file.ts";
 
-/** A document that a list names, and when the list says that it was changed. */
 interface Link {
   readonly url: URL;
   readonly listed: string;
@@ -33,16 +32,16 @@ const requireFew = <T>(links: readonly T[]): readonly T[] => {
   return links;
 };
 
-/** SHA-512 before SHA-256. */
+/** Sorts SHA-512 before SHA-256. */
 const longestFirst = (one: URL, other: URL): number => Number(other.pathname.endsWith(".sha512")) - Number(one.pathname.endsWith(".sha512"));
 
-/** What may lie beside a document of a folder. */
+/** Returns the URLs of hashes and signature for a document of a directory. */
 const checksBeside = ({ href }: URL): Checks => ({
   hashes: [".sha512", ".sha256"].map((extension) => new URL(`${href}${extension}`)),
   signatures: [new URL(`${href}.asc`)],
 });
 
-/** The document's own address: its content's, or the link to itself. */
+/** Returns an entry's content, or its self link. */
 const entryLink = (base: URL, entry: Field): Link => {
   const own = entry
     .at("link")
@@ -76,7 +75,6 @@ const refusalOf = (thrown: unknown): string => {
   throw thrown;
 };
 
-/** A file that only ever fails. */
 const refusedFile = (name: string, label: string, reason: string, isOfMany: boolean): FeedFile => ({
   name,
   label,
@@ -87,17 +85,16 @@ const refusedFile = (name: string, label: string, reason: string, isOfMany: bool
   },
 });
 
-/** A list that cannot be read: what it led to before is not gone. */
+/** Previous documents of an unreadable list are not missing. */
 const refusedList = (url: URL, reason: string): FeedFile => refusedFile(url.href, addressLabel(url), reason, false);
 
-/** What the documents of one list have in common. */
 interface LinkList {
   readonly keys: SigningKeys;
   readonly isFolder: boolean;
   uncheckedInRow: number;
 }
 
-/** One document of a list. What the list says is older than what was read is not asked for. */
+/** Returns one document. It is not fetched if its time in the list is unchanged. */
 const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, list: LinkList): Promise<FeedFile> => {
   const { validators } = fetching;
   const file = { name: url.href, label: addressLabel(url), isOfMany: true, refused: () => validators.forget(url.href) };
@@ -115,7 +112,7 @@ const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, lis
   if (fetched.isUnchanged) return { ...file, unchanged: "file", async *bytes() {} };
   const stored = fetched.file;
   try {
-    // Where ten in a row have nothing beside them, the folder has none; a list says so itself.
+    // After ten documents without hashes or signatures, the directory has none. ROLIE lists them explicitly.
     if (list.uncheckedInRow < limits.feedUncheckedMax) {
       const isChecked = await checkDocument(fetching, stored, checks, list.keys);
       list.uncheckedInRow = isChecked || !list.isFolder ? 0 : list.uncheckedInRow + 1;
@@ -130,7 +127,7 @@ const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, lis
   return { ...file, bytes: () => readOnce(fetching, stored) };
 };
 
-/** A list is held while it is read, and never remembered: what it leads to is. */
+/** In memory and without validators: the linked documents have them. */
 const readList = (fetching: Fetching, url: URL): Promise<Buffer> => readShortFile(fetching, url, limits.feedDocumentBytesMax);
 
 async function* documentsOf(fetching: Fetching, links: Iterable<Link>, keys: SigningKeys, isFolder = false): AsyncGenerator<FeedFile> {
@@ -146,14 +143,14 @@ async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): Asyn
     yield refusedList(url, refusalOf(thrown));
     return;
   }
-  // Without the provider's metadata nobody knows whose signatures count.
+  // Signing keys are in the provider's metadata.
   yield* documentsOf(fetching, links, noSigningKeys);
 }
 
-/** A line of changes.csv: "2023/x.json","2023-07-01T10:09:07Z". */
+/** "2023/x.json","2023-07-01T10:09:07Z" */
 const changeForm = /^"([^"]+)","([^"]*)"$/;
 
-/** A folder's documents: changes.csv says which and when; index.txt which. */
+/** Reads the links from changes.csv with times, or from index.txt. */
 const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Link[]> => {
   const lines = async (name: string): Promise<string[]> =>
     decodeUtf8(await readList(fetching, new URL(name, folder)))
@@ -174,7 +171,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
   return requireFew(
     found.map(([path, listed]) => {
       const url = URL.parse(path, folder.href);
-      // A list of paths leads nowhere else.
+      // A list must not lead outside its directory.
       if (url === null || !url.href.startsWith(folder.href))
         throw new DocumentError(1, `names ${JSON.stringify(path)}, which is outside ${addressLabel(folder)}`);
       return { url, listed, checks: checksBeside(url) };
@@ -182,7 +179,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
   );
 };
 
-/** What a provider distributes: its ROLIE feeds, or its folders where it has none. */
+/** Yields files of ROLIE feeds, or of directories if there are none. */
 async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): AsyncGenerator<FeedFile> {
   const provider = new Field(metadata);
   const feeds: URL[] = [];
@@ -221,7 +218,7 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
 
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
 
-/** The files that what was fetched leads to; undefined where it leads nowhere and is a file like any other. */
+/** Returns undefined if the file is an ordinary one. */
 export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(file);
   if (!/^\s*\{/.test(head)) return undefined;
@@ -231,11 +228,11 @@ export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile
   try {
     document = await readJson(decodeUtf8(await file.read(0, file.sizeBytes)));
   } catch (thrown) {
-    // It is refused where files are read, with its line.
+    // The reader refuses it with its line.
     if (thrown instanceof DocumentError) return undefined;
     throw thrown;
   }
-  // What they lead to may have changed where they have not.
+  // Linked files may have changed nevertheless.
   if (isRolie(document)) {
     fetching.validators.forget(url.href);
     return filesOfRolie(fetching, url, document);

@@ -1,7 +1,6 @@
-// The step behind an import of images, of advisories or of a registry: which images of each organization are affected now
-// (docs/decisions/0026). It looks at what has changed since images were last matched, one transaction for each organization: of
-// advisories that changed the packages that they name, in all images; of images that changed all that they are made of. What
-// fails, or is cut off, is made up for by the next import. One that finds nothing new writes nothing.
+// Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization. Changed
+// advisories are matched with their packages in all images, changed images with all their packages. The next import catches up on
+// failures. Without changes nothing is written.
 
 import { operatorUid } from "#authz";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -53,25 +52,23 @@ import { judgesOf } from "./judge-advisory.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
-/** What tells of them. */
 const affectedMessage = "gantry.images.v1.ImagesAffected";
 const suppressedMessage = "gantry.images.v1.ImagesSuppressed";
 
-// ---- what has changed -------------------------------------------------------------------------------------------
+// ---- changes ----------------------------------------------------------------------------------------------------
 
-/** What of an organization is to be matched. */
 interface Matching {
-  /** All of it. */
+  /** Match everything. */
   readonly isWhole: boolean;
-  /** Packages of advisories that changed. */
+  /** Packages of changed advisories. */
   readonly names: ReadonlySet<string>;
-  /** Repos whose images changed, by repoKey. */
+  /** Repositories with changed images, by repoKey. */
   readonly repos: ReadonlyMap<string, ImageRepo>;
 }
 
 const repoKey = ({ owner, repo }: ImageRepo): string => JSON.stringify([owner, repo]);
 
-/** Undefined where nothing of it is. */
+/** Returns undefined if there is no work. */
 const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching | undefined => {
   const own = changes.filter((change) => change.root === "" || change.root === root);
   if (own.length === 0) return undefined;
@@ -84,10 +81,9 @@ const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching |
 
 // ---- verdicts ---------------------------------------------------------------------------------------------------
 
-/** Versions of a package in the images of groups. */
 interface Held {
   readonly installed: InstalledPackage;
-  /** Names that advisories may call it: its own, and of a distribution's package its origin's. */
+  /** The package's name, and the source package of a distribution package. */
   readonly names: readonly string[];
   /** The groups that have each version. */
   readonly versions: Map<string, Set<string>>;
@@ -98,7 +94,6 @@ const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<
   return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
-/** What the images of these repos are made of, by the packages' labels. */
 const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
   const found = await findInstalledVersions(rows, repos);
   const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
@@ -118,19 +113,19 @@ const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<s
   return held;
 };
 
-/** An advisory counts for its own group and those below it; a published one for everybody. */
+/** An advisory applies to its group and those below, a public one everywhere. */
 const isAdvisoryFor = (owner: string, { uid, isPublic }: MatchableAdvisory): boolean => isPublic || covers(parentOf(uid), owner);
 
 interface Affecting {
   readonly advisory: MatchableAdvisory;
   readonly verdict: PackageVerdict;
-  /** False positives of the organization about it. */
+  /** The organization's false positives about the advisory. */
   readonly suppressors: readonly Suppressor[];
 }
 
 const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
 
-/** Which advisories say what of these versions, by versionKey. Of as many packages at a time as have few enough advisories. */
+/** Returns advisories by versionKey. Reads packages in batches with a bounded number of advisories. */
 const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
   const byName = new Map<string, Held[]>();
   for (const each of held.values()) {
@@ -170,19 +165,19 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
 
 // ---- false positives of the organization ------------------------------------------------------------------------
 
-/** Whether an authored advisory is about the package in an image. */
+/** Compares type, name and distribution. */
 const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
   if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
     return false;
   if (!isDistributionType(artifactType)) return true;
-  // As records in the form of Wolfi are judged (judge-advisory.ts).
+  // As for records in Wolfi's format (judge-advisory.ts).
   const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
   return own.includes(installed.distribution);
 };
 
 const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");
 
-/** Finds the false positives about an advisory in a package: those whose reviewers saw the advisory as it is now. */
+/** Finds the organization's false positives. Only those reviewed against the advisory's current content count. */
 const openSuppressors = async (rows: Write, root: string) => {
   const all = await findSuppressors(rows, root);
   const seen = all.flatMap((each) => Object.keys(basisOf(each)));
@@ -213,10 +208,9 @@ const suppressionMessage = ({ uid, advisoryId, suppression = {} }: Suppressor): 
 
 // ---- rows -------------------------------------------------------------------------------------------------------
 
-/** A package of an image, in one version. */
 interface ImagePackage {
   readonly image: TaggedImage;
-  /** The image's digest, or where no tag has it, that of what it is made of. */
+  /** The image's digest, or the digest of its packages if no tag has one. */
   readonly identity: string;
   readonly name: string;
   readonly version: string;
@@ -224,7 +218,7 @@ interface ImagePackage {
   readonly architectures: Set<string>;
 }
 
-/** An image is what a digest says, whatever tags and architectures have it. */
+/** Groups by digest: an image may have several tags and architectures. */
 const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
   const found = new Map<string, ImagePackage>();
   for (const image of images) {
@@ -249,7 +243,7 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
     for (const { advisory, verdict, suppressors } of affecting.get(versionKey(owner, name, version)) ?? []) {
       const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
       if (machines.length === 0) continue;
-      // One that is about a single architecture says nothing of the others.
+      // A false positive for one architecture does not cover the others.
       const suppressor = suppressors.find(({ artifactArchitecture }) => machines.every((each) => isForMachine(artifactArchitecture, each)));
       const state = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
       const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
@@ -272,11 +266,11 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
       });
     }
   }
-  // In one order, so that an event names the same images each time.
+  // Sorted, so that events list images in a stable order.
   return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
 };
 
-/** Repos whose images are read together. */
+/** Splits repositories into batches of a bounded number of images. */
 const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
   let chunk: ImageRepo[] = [];
   let images = 0;
@@ -290,7 +284,7 @@ const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]>
   if (chunk.length > 0) yield chunk;
 };
 
-/** Images that became affected, or that a false positive suppresses from now on, by advisory and false positive. */
+/** Newly affected or suppressed images, by advisory and false positive. */
 class Newly {
   readonly groups = new Map<
     string,
@@ -303,7 +297,7 @@ class Newly {
     }
   >();
 
-  /** All that is new of some repos; never again of these. */
+  /** Call once for each repository. */
   add(drafts: readonly AffectedImageDraft[]): void {
     const images = new Map<string, Map<string, AffectedImageDraft>>();
     for (const draft of drafts) {
@@ -323,14 +317,10 @@ class Newly {
   }
 }
 
-/** Rows of one statement. */
 const slicesOf = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
 
-/**
- * Matches what these repos hold with what advisories say. `before`: what was affected of just that, by uid; what is not found
- * again of it is affected no longer.
- */
+/** `before` has the affected rows for exactly these packages, by uid; those not found again are removed. */
 const matchHeld = async (
   rows: Write,
   root: string,
@@ -354,7 +344,7 @@ const matchHeld = async (
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };
 
-/** Writes of which ecosystems the images of these repos have packages. `given`: all that were asked for, also those without images. */
+/** `given` includes repositories without images. */
 const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: readonly SizedRepo[], held: ReadonlyMap<string, Held>): Promise<void> => {
   const ecosystems = new Map([...held].map(([label, { installed }]) => [label, ecosystemKey(imageEcosystemOf(installed))]));
   const known = new Set(sized.map(repoKey));
@@ -408,7 +398,7 @@ interface Telling {
   readonly requestId: string;
 }
 
-/** One event for each advisory, to the organization alone. */
+/** Records one event for each advisory, visible to the organization only. */
 const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
   const cause: Cause = {
     operation,
@@ -431,14 +421,14 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
   }
 };
 
-/** The repos whose images have changed, or what affects them. */
+/** Returns repositories with changed images or matches. */
 const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
   if (isWhole) return findImageRepos(rows, root);
   const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
   return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
 };
 
-/** Matches one organization; false where that failed. */
+/** Matches one organization; returns false on failure. */
 const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
   const { store, clock, log } = services;
   try {
@@ -456,13 +446,13 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
   }
 };
 
-/** Matches all images of one organization; false where that failed. */
+/** Matches all images of one organization; returns false on failure. */
 export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
   matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Map() }, telling);
 
 /**
- * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for
- * behind the next import. `ofTags`: only what tags have changed by themselves, and what fails of it with the next such look.
+ * Matches all organizations with pending changes. A failure does not affect others, and is retried after the next import.
+ * `ofTags` limits this to moved tags; failures are then retried on the next such run.
  */
 export const matchImages = async (
   services: Services,
@@ -470,7 +460,7 @@ export const matchImages = async (
   { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
 ): Promise<void> => {
   const { store } = services;
-  // What fails is written down again with each deletion, so that nothing is ever forgotten in between.
+  // Requeued in the transaction that deletes the changes, so that none is lost.
   const failed = new Set<string>();
   for (let isLast = false; !isLast; ) {
     const changes = await findChangesToMatch(store.read, limits.matchedChanges, ofTags);

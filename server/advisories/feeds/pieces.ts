@@ -1,6 +1,5 @@
-// Files that hold very many records, as texts of one record each: JSON Lines, lists of documents, a page or year of the
-// NVD, Debian's tracker, the table of EPSS. One piece is held in memory, whatever the file's length, and is a document of
-// JSON like any other: what is wrong with it is refused with its own line, and the rest goes on.
+// Splits large files into texts of one record: JSON Lines, lists of documents, the NVD's pages and years, Debian's tracker, the
+// EPSS table. One piece is in memory at a time. An invalid one is refused with its line, and the others are read.
 
 import { limits } from "#base/limits.ts";
 import type { FeedFileReader } from "./file-reader.ts";
@@ -9,11 +8,11 @@ import { isJsonLines } from "./recognise.ts";
 
 export interface Piece {
   readonly text: Buffer;
-  /** On which it begins, from 1. */
+  /** Its first line, from 1. */
   readonly line: number;
 }
 
-/** The next piece; undefined after the last one. Throws DocumentError where the file ends too early. */
+/** Returns undefined after the last piece. Throws DocumentError if the file is truncated. */
 export type Pieces = () => Promise<Piece | undefined>;
 
 const around = (before: string, piece: Piece, behind: string): Piece => ({
@@ -26,7 +25,7 @@ const linePieces =
   async () => {
     const line = reader.lineNumber;
     const text = await reader.line();
-    // A line is a view of a larger piece; kept alone it would hold all of it in memory.
+    // A view would keep the larger chunk in memory.
     return text === undefined ? undefined : { text: Buffer.from(text), line };
   };
 
@@ -35,7 +34,7 @@ const [listStart, listEnd, objectStart, objectEnd, comma, colon] = ["[", "]", "{
 
 const notJson = (reader: FeedFileReader, reason: string): DocumentError => new DocumentError(reader.lineNumber, `not valid JSON: ${reason}`);
 
-/** Goes over the parts of a list or object, each read by `readPart`. */
+/** Iterates over a list or object. */
 const partsUntil = (reader: FeedFileReader, first: number | undefined, last: number | undefined, readPart: () => Promise<Piece>): Pieces => {
   let isBegun = false;
   let isEnded = false;
@@ -62,7 +61,7 @@ const listPieces = (reader: FeedFileReader, before = "", behind = ""): Pieces =>
     return before === "" ? piece : around(before, piece, behind);
   });
 
-/** Members of an object, each as an object of its own. */
+/** Yields each member as an object. */
 const memberPieces = (reader: FeedFileReader): Pieces =>
   partsUntil(reader, objectStart, objectEnd, async () => {
     const key = await reader.value();
@@ -78,7 +77,7 @@ const scoresForm = /^(?:#model_version:|cve,epss,percentile\s)/;
 
 const scoreDate = /score_date:(\d{4}-\d{2}-\d{2})/;
 
-/** Lines of EPSS's table; the date of all of them stands above. */
+/** Yields rows with the date from the header. */
 const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   const readText = async (): Promise<string> => ((await reader.line()) ?? Buffer.alloc(0)).toString("latin1").trim();
   const head = await readText();
@@ -95,7 +94,7 @@ const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   };
 };
 
-/** The pieces of a file of which this is the beginning; undefined for a file that is one document. */
+/** Returns undefined if the file is one document. */
 export const openPieces = async (reader: FeedFileReader, start: string, isComplete: boolean): Promise<Pieces | undefined> => {
   const head = start.replace(/^\uFEFF/, "");
   if (head.length < start.length) reader.skip(3);
@@ -109,7 +108,7 @@ export const openPieces = async (reader: FeedFileReader, start: string, isComple
   return listPieces(reader, '{"format":"NVD_CVE","vulnerabilities":[', "]}");
 };
 
-/** As many pieces as are read, remembered and written together. */
+/** A part is the unit that is tracked and written. */
 export const readPiecesOfPart = async (next: Pieces): Promise<{ readonly pieces: readonly Piece[]; readonly isLast: boolean }> => {
   const pieces: Piece[] = [];
   for (let sizeBytes = 0; pieces.length < limits.feedPartLines && sizeBytes < limits.feedPartBytes; ) {

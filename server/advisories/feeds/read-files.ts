@@ -1,5 +1,5 @@
-// The first step of an import: a source's files, read in chunks, to parts that are to be written. What is the same as the
-// last time is not read again; a document that is wrong is refused as a whole, of a file of many each by itself.
+// First step of an import: reads a source's files in chunks and yields parts to write. Unchanged parts are skipped. An invalid
+// document is refused; in a file of many, the others are read.
 
 import { createHash } from "node:crypto";
 import { findRepeatedKey } from "#base/json-keys.ts";
@@ -13,13 +13,12 @@ import { openPieces, type Piece, type Pieces, readPiecesOfPart } from "./pieces.
 import { type Notation, recogniseNotation } from "./recognise.ts";
 import type { Bundle, FeedFile } from "./feed-file.ts";
 
-/** A file, or a part of a long one, with the records that it tells. */
 export interface ReadPart {
   readonly part: FeedPart;
   readonly documents: readonly ReadDocument[];
-  /** Some of its lines were refused. */
+  /** Some of its documents were refused. */
   readonly isPartial: boolean;
-  /** The file's name and the part's first line, for a refusal by the store. */
+  /** For errors on writing. */
   readonly label: string;
   readonly line: number;
   readonly sizeBytes: number;
@@ -34,26 +33,25 @@ export interface Refusal {
 
 export interface ReadFile {
   readonly name: string;
-  /** How many parts it has; everyPart of a file that was refused. */
+  /** The number of its parts; everyPart if the file was refused. */
   readonly parts: number;
   readonly isUnchanged: boolean;
-  /** It is its source's only file and was refused: nothing is known of what the source still tells. */
+  /** The source's only file was refused: its records are unknown. */
   readonly isUnread: boolean;
 }
 
-/** What comes out of reading, in the order of the files. */
 export type Reading =
   | { readonly kind: "begin"; readonly label: string }
   | { readonly kind: "part"; readonly part: ReadPart }
   | { readonly kind: "unchanged"; readonly records: number }
   | { readonly kind: "refusal"; readonly refusal: Refusal }
-  /** Something that was read in one of several ways. */
+  /** Ambiguous input that was resolved. */
   | { readonly kind: "remark"; readonly remark: Refusal }
   | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
-  /** The file told records before and tells none now: what it told is kept. */
+  /** The file had records and has none now; they are kept. */
   | { readonly kind: "emptied"; readonly label: string; readonly records: number }
-  /** Nothing of the source has changed. */
+  /** The source reports no change. */
   | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
 
@@ -61,11 +59,11 @@ export interface ReadContext {
   readonly rows: Read;
   readonly feed: string;
   readonly options: DocumentOptions;
-  /** A file that is empty all of a sudden takes away what it told. */
+  /** A suddenly empty file may remove its records. */
   readonly allowEmpty: boolean;
 }
 
-/** What is refused is still there: what it told before is not gone. */
+/** The records of a refused file are not missing. */
 const everyPart = Number.MAX_SAFE_INTEGER;
 
 const bytesDigestOf = (chunks: readonly Uint8Array[]): string => {
@@ -82,14 +80,14 @@ interface PartOfFile {
 
 type PartRead = Pick<ReadPart, "documents" | "isPartial" | "line" | "sizeBytes">;
 
-/** A part whose documents were read one by one; what a refused one told before is not gone, and it is read again the next time. */
+/** Returns a part. Records of a refused document are kept, and the part is read again next time. */
 const partReading = async ({ rows, feed }: ReadContext, file: FeedFile, { part, digest, isKnown }: PartOfFile, read: PartRead): Promise<Reading> => {
   const keys = new Set(read.documents.flatMap(({ records }) => records.map(recordKey)));
   if (read.isPartial && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
   return { kind: "part", part: { part: { name: file.name, part, digest: read.isPartial ? "" : digest, records: [...keys] }, label: file.label, ...read } };
 };
 
-/** JSON.parse takes the last of what a key is given; documents of others are read all the same, and it is told. */
+/** JSON.parse takes the last of duplicate keys; such documents are accepted with a remark. */
 const remarkOn = (text: string, label: string, line: number): Reading[] => {
   const key = findRepeatedKey(text);
   if (key === undefined) return [];
@@ -97,7 +95,6 @@ const remarkOn = (text: string, label: string, line: number): Reading[] => {
   return [{ kind: "remark", remark: { label, line, reason } }];
 };
 
-/** What is to be told of a document that was read, whose text begins on this line. */
 const remarksOn = (text: string, notation: Notation, documents: readonly ReadDocument[], label: string, line: number): Reading[] => [
   ...(notation === "json" ? remarkOn(text, label, line) : []),
   ...documents.flatMap(({ cuts }) => cuts.map((cut): Reading => ({ kind: "remark", remark: { label, line: line + cut.line - 1, reason: cut.reason } }))),
@@ -126,7 +123,7 @@ async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile,
   yield partReading(context, file, part, { documents, isPartial: isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
-/** What a file told that is empty all of a sudden; 0 if it may be, or told nothing. */
+/** Returns the former number of records in a suddenly empty file; 0 if that is allowed. */
 const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: KnownParts): number => {
   if (allowEmpty) return 0;
   let records = 0;
@@ -137,14 +134,12 @@ const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: Know
   }
 };
 
-/** A file whose answer is not taken: its parts stay as they are. */
 function* keepEmptied(file: FeedFile, records: number): Generator<Reading> {
   file.refused?.();
   yield { kind: "emptied", label: file.label, records };
   yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
 }
 
-/** A file of many documents, part by part. */
 async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, known: KnownParts): AsyncGenerator<Reading> {
   let isUnchanged = true;
   let part = 0;
@@ -169,11 +164,11 @@ async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, k
   yield { kind: "end", file: { name: file.name, parts: part, isUnchanged, isUnread: false } };
 }
 
-/** Nothing of this kind; a list of advisories that is empty says that there are none. */
+/** An empty list of advisories counts as content. */
 const tellsNothing = (text: string, documents: readonly ReadDocument[]): boolean =>
   documents.every(({ records, unmatched }) => records.length === 0 && !unmatched) && !/"?advisories"?\s*:/.test(text);
 
-/** Documents that are remembered together, each refused or passed over by itself. */
+/** Each document is refused or skipped individually. */
 async function* readBundle(context: ReadContext, file: FeedFile, { digest, documents }: Bundle, known: KnownParts): AsyncGenerator<Reading> {
   const { options } = context;
   const before = known.get(partKey(file.name, 0));
@@ -193,7 +188,7 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
           continue;
         }
         const text = decodeUtf8(bytes);
-        // A byte order mark is no part of the text.
+        // With a byte order mark the deflated bytes cannot be reused.
         const found = await readDocument(text, notation, options, bytes[0] === 0xef ? undefined : deflated);
         read.push(...found);
         yield* remarksOn(text, notation, found, label, 1);
@@ -209,7 +204,6 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
   yield { kind: "end", file: end };
 }
 
-/** A file that is one document. */
 async function* readOneDocument(context: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
   const { options } = context;
   const bytes = await reader.rest();
@@ -221,7 +215,7 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
     yield { kind: "end", file: end };
     return;
   }
-  // Before it is known to be text: a picture is no damaged feed.
+  // Before decoding: a binary file is skipped, not refused.
   const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
   if (notation === "prose" && file.isOfMany) {
     yield { kind: "passed over", label: file.label, reason: "is not a known feed format" };
@@ -245,7 +239,6 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
   yield { kind: "end", file: end };
 }
 
-/** A file that is the same as the last time by the word of who has it. */
 async function* readUnchanged(file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
   let parts = 0;
   for (let part = known.get(partKey(file.name, 0)); part !== undefined; part = known.get(partKey(file.name, parts))) {
@@ -259,7 +252,7 @@ async function* readContent(context: ReadContext, file: FeedFile, known: KnownPa
   let reader: FeedFileReader | undefined;
   try {
     reader = await FeedFileReader.open(file);
-    // The second line must have begun.
+    // The second line must have started.
     const start = await reader.head((bytes) => {
       const lineEnd = bytes.indexOf("\n");
       return bytes.length >= limits.feedHeadLength && lineEnd >= 0 && bytes.subarray(lineEnd).toString("latin1").trimStart() !== "";

@@ -1,4 +1,4 @@
-// What a file is, by its content and never by its name: first its notation, then the format of the document in it.
+// Recognizes a file by content, never by name: first its notation, then its format.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { artifactLines } from "./formats/artifact-lines.ts";
@@ -24,7 +24,7 @@ import { secdb } from "./formats/secdb.ts";
 import { wolfi } from "./formats/wolfi.ts";
 import { FieldError } from "./invalid.ts";
 
-/** The more specific before the more general. */
+/** Specific formats first. */
 export const formats: readonly Format[] = [
   cve5,
   csaf,
@@ -50,22 +50,22 @@ export const formats: readonly Format[] = [
 
 export type Notation = "json" | "yaml" | "front-matter" | "xml" | "toml" | "prose";
 
-// A key at the margin that one of our formats begins with; prose has none of them.
+// Unindented keys of our formats.
 const yamlMark =
   /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
 const lifecycleMark = /^(?:permalink|product|releases) *:(?:\s|$)/m;
 
-// Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
+// Prose has no anchors, and a YAML bomb need not resemble our formats.
 const yamlAnchor = /^\S+: *&\w+ /m;
 const hasAlias = (text: string): boolean => {
   const anchor = yamlAnchor.exec(text);
   return anchor !== null && /\*\w/.test(text.slice(anchor.index + anchor[0].length));
 };
 
-/** Markdown that begins with YAML between two lines of dashes, of what tells of a product's releases. */
+/** Only for product lifecycles. */
 const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && lifecycleMark.test(start);
 
-/** The notation of a text, by its beginning. */
+/** Recognizes the notation by the start of a text. */
 export const recogniseNotation = (head: string): Notation => {
   const start = head.replace(/^\uFEFF/, "").trimStart();
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
@@ -75,7 +75,7 @@ export const recogniseNotation = (head: string): Notation => {
   return yamlMark.test(start) || lifecycleMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 
-/** JSON Lines: the first line is a complete object and not the only one, or the second begins another. */
+/** Returns true if the first line is a complete object with another line after it, or the second starts one. */
 export const isJsonLines = (head: string, isComplete: boolean): boolean => {
   const [first = "", second = "", ...more] = head
     .replace(/^\uFEFF/, "")
@@ -85,14 +85,14 @@ export const isJsonLines = (head: string, isComplete: boolean): boolean => {
   if (second === "" && isComplete) return false;
   if (second.startsWith("{")) return true;
   try {
-    // A line that is cut off by the head's own end is not judged.
+    // A truncated line cannot be parsed.
     return (more.length > 0 || isComplete) && isObject(JSON.parse(first) as Json);
   } catch {
     return false;
   }
 };
 
-/** The format of a document. Throws FieldError where it is of none, or of one that this kind does not take. */
+/** Throws FieldError if it has none, or one that the kind does not accept. */
 export const recogniseFormat = (document: JsonObject, kind: FeedKind, only?: string): Format => {
   const matching = formats.filter(({ matches }) => matches(document));
   const [first] = matching;

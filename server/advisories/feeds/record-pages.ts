@@ -1,7 +1,6 @@
-// APIs that answer very many records page by page: the NVD's, which is asked from an index on, and GitHub's, whose pages
-// name the next one (RFC 8288). Each record is a file by its own number, since what stands on which page changes all the
-// time. Once all of it was read, only what has changed since is asked for, which says nothing of what it does not name;
-// now and then all is read again, for what came late or has gone (docs/decisions/0029).
+// Reads APIs with pages of records: the NVD's by index, GitHub's by link (RFC 8288). Each record is tracked as a file, because
+// records move between pages. After a complete read only changes are requested, and unlisted records count as unchanged. From
+// time to time everything is read again, for late and deleted records (docs/decisions/0029).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -18,25 +17,22 @@ type FetchedFile = Extract<Fetched, { readonly isUnchanged: false }>;
 
 interface PagedApi {
   readonly name: "nvd" | "github";
-  /** Whether its address is one of it. */
   readonly isAt: (url: URL) => boolean;
-  /** And the answer, by its beginning. */
   readonly isAnswer: (head: string) => boolean;
-  /** How the key goes along. */
+  /** Returns the headers for a key. */
   readonly keyHeaders: (key: string) => Readonly<Record<string, string>>;
   readonly pauseMs: (hasKey: boolean) => number;
-  /** Only what was changed between the two; undefined where the address says itself which. */
+  /** Returns the URL of changes; undefined if the URL has such filters already. */
   readonly changedBetween: (url: URL, fromMs: number, untilMs: number) => URL | undefined;
-  /** When it answered, by its own clock; undefined where it does not say. */
+  /** Returns the response time by the server's clock; undefined if unknown. */
   readonly answerMs: (head: string) => number | undefined;
-  /** The page behind one; undefined behind the last. */
+  /** Returns undefined after the last page. */
   readonly nextPage: (url: URL, head: string, fetched: FetchedFile) => URL | undefined;
-  /** Throws where it is another page than was asked for. */
+  /** Throws if it is not the requested page. */
   readonly requirePage: (url: URL, head: string) => void;
   readonly numberOf: (document: Json) => unknown;
 }
 
-/** A number of the page, by its name; 0 where it is not there. */
 const pageNumber = (head: string, form: RegExp): number => Number(form.exec(head)?.[1] ?? 0);
 
 const nvdPageOf = (head: string): { readonly size: number; readonly from: number; readonly total: number } => ({
@@ -53,7 +49,7 @@ const withParameters = (url: URL, parameters: Readonly<Record<string, string>>):
 
 const memberOf = (value: Json | undefined, key: string): Json | undefined => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined);
 
-/** A time of the NVD's is UTC without saying so. */
+/** NVD times are UTC without an offset. */
 const nvdTime = (timeMs: number): string => timestamp(timeMs).replace(/Z$/, "");
 
 const nvdApi: PagedApi = {
@@ -90,7 +86,7 @@ const githubApi: PagedApi = {
   isAnswer: (head) => /^\s*\[\s*(?:\]|\{)/.test(head) && (head.includes('"ghsa_id"') || /^\s*\[\s*\]/.test(head)),
   keyHeaders: (key) => ({ authorization: `Bearer ${key}` }),
   pauseMs: () => 0,
-  // By days: of the first one all is asked for.
+  // GitHub filters by days, so the first day is read completely.
   changedBetween: (url, fromMs) =>
     ["updated", "published", "modified", "ghsa_id", "cve_id", "after", "before"].some((name) => url.searchParams.has(name))
       ? undefined
@@ -103,10 +99,9 @@ const githubApi: PagedApi = {
 
 const apis: readonly PagedApi[] = [nvdApi, githubApi];
 
-/** What a key is sent as to an address. */
 export const keyHeadersFor = (url: URL, key: string): Readonly<Record<string, string>> => (nvdApi.isAt(url) ? nvdApi : githubApi).keyHeaders(key);
 
-/** What is remembered of an address whose records were all read: when that was, and until when changes were asked for. */
+/** Stored for a completely read URL: the times of the last full read and of the last changes. */
 const readForm = /^(nvd|github) (\S+) (\S+)$/;
 
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
@@ -118,7 +113,7 @@ const fileOfRecord = (url: URL, api: PagedApi, text: Buffer, place: string): Fee
   try {
     number = api.numberOf(JSON.parse(text.toString("utf8")) as Json);
   } catch {
-    // It is refused where it is read, by its place.
+    // The reader refuses it with its position.
   }
   const name = typeof number === "string" && numberForm.test(number) ? number : place;
   return {
@@ -129,7 +124,7 @@ const fileOfRecord = (url: URL, api: PagedApi, text: Buffer, place: string): Fee
     async *bytes() {
       yield text;
     },
-    // What is refused would be refused again; it comes again when its origin changes it.
+    // Not retried: it would be refused until its origin changes it.
     refused: () => {},
   };
 };
@@ -145,7 +140,7 @@ async function* recordsOfPage(fetching: Fetching, url: URL, api: PagedApi, page:
       yield fileOfRecord(url, api, piece.text, `page ${page} element ${element}`);
     }
   } catch (thrown) {
-    // Half of a page must not pass for all of it.
+    // A partial page must not pass for a complete one.
     if (thrown instanceof DocumentError) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned an incomplete page: ${thrown.message}`);
     throw thrown;
   } finally {
@@ -155,13 +150,13 @@ async function* recordsOfPage(fetching: Fetching, url: URL, api: PagedApi, page:
 
 const isBusy = (thrown: unknown): boolean => thrown instanceof AnswerFault && (thrown.status === 429 || thrown.status >= 500);
 
-/** A page; of a host that is busy a second and a third time. What fails then fails the source: half of the pages must not pass for all. */
+/** Fetches a page, with retries if the host is busy. A failure fails the source: some pages must not pass for all. */
 const fetchPage = async (fetching: Fetching, url: URL, api: PagedApi): Promise<FetchedFile> => {
   for (let tries = 1; ; tries++) {
     try {
       const fetched = await fetchFile(fetching, url);
       fetching.validators.forget(url.href);
-      // Pages shift: one that is the same says nothing of the others.
+      // Pages shift: an unchanged one says nothing about others.
       if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned "not modified" for a page after the first one`);
       return fetched;
     } catch (thrown) {
@@ -186,13 +181,13 @@ async function* recordsFrom(fetching: Fetching, first: URL, api: PagedApi, fetch
   }
 }
 
-/** Remembers until when all changes are known: not later than either clock says. */
+/** Stores the time up to which changes are known, by the earlier of both clocks. */
 const rememberRead = ({ validators, nowMs }: Fetching, url: URL, api: PagedApi, head: string, fullMs: number): void => {
   const untilMs = Math.min(nowMs, api.answerMs(head) ?? nowMs);
   validators.keep(url.href, { etag: "", lastModified: "", listed: `${api.name} ${timestamp(fullMs)} ${timestamp(untilMs)}` });
 };
 
-/** All records of an address whose answer is the first of their pages; undefined where it is none. */
+/** Returns undefined if the response is not a first page. */
 export const recordPages = async (fetching: Fetching, url: URL, fetched: FetchedFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(fetched.file);
   const api = apis.find(({ isAt, isAnswer }) => isAt(url) && isAnswer(head));
@@ -204,7 +199,7 @@ export const recordPages = async (fetching: Fetching, url: URL, fetched: Fetched
   })();
 };
 
-/** What has changed of an address of which all was read; undefined where all is to be read. */
+/** Returns undefined if the URL must be read completely. */
 export const changedRecords = (fetching: Fetching, url: URL): AsyncIterable<FeedFile> | undefined => {
   const [, name, full = "", until = ""] = readForm.exec(fetching.validators.find(url.href)?.listed ?? "") ?? [];
   const api = apis.find((each) => each.name === name);

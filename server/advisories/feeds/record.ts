@@ -1,4 +1,4 @@
-// What formats make of documents and the store takes: one neutral record for everything that a feed can tell.
+// The neutral record types between formats and database.
 
 export type {
   AdvisoryEventData,

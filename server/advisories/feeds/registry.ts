@@ -1,9 +1,9 @@
-// Repos, tags and platform manifests from a folder of JSON files, one per repo:
+// Imports repositories, tags and platform manifests from JSON files, one per repository:
 //
 //   {"repo": "nginx", "tags": [{"name": "1.27", "digest": "sha256:…", "updateTime": "…",
 //     "manifests": [{"os": "linux", "architecture": "amd64", "variant": null, "digest": "sha256:…", "sizeBytes": 1, "created": "…"}]}]}
 //
-// One transaction a file: a file is there whole or not at all, and a second run writes nothing.
+// One transaction per file. A second run writes nothing.
 
 import { readFile, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -32,9 +32,8 @@ export interface RegistrySummary {
 }
 
 export interface RegistryImport {
-  /** The group that the repos go into. */
+  /** The parent group of the repositories. */
   readonly group: string;
-  /** Folders and files. */
   readonly sources: readonly string[];
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
@@ -56,7 +55,7 @@ const requireText = (object: JsonObject, key: string, path: readonly (string | n
   return value;
 };
 
-/** Milliseconds since 1970; undefined where the source does not say. */
+/** Returns milliseconds since 1970; undefined if missing. */
 const readTime = (object: JsonObject, key: string, path: readonly (string | number)[]): number | undefined => {
   if (object[key] === null || object[key] === undefined) return undefined;
   const milliseconds = readTimestamp(requireText(object, key, path));
@@ -74,7 +73,7 @@ const readObjects = (object: JsonObject, key: string, path: readonly (string | n
 };
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
-/** Names of platforms as OCI has them: "linux", "arm64", "v8". */
+/** OCI: "linux", "arm64", "v8". */
 const platformForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const readPlatform = (manifest: JsonObject, key: string, path: readonly (string | number)[]): string => {
@@ -101,7 +100,7 @@ const manifestOf = (manifest: JsonObject, repo: string, indexDigest: string, pat
   };
 };
 
-/** The kernel's refusal of one value, with its path in the file. */
+/** Adds the file's path to the kernel's error. */
 const withPath = async <T>(path: readonly (string | number)[], work: Promise<T>): Promise<T> => {
   try {
     return await work;
@@ -109,7 +108,7 @@ const withPath = async <T>(path: readonly (string | number)[], work: Promise<T>)
     const fields = thrown instanceof Fault ? thrown.details.find((detail) => detail.kind === "fields") : undefined;
     const [first] = fields?.violations ?? [];
     if (!first) throw thrown;
-    // "digest must match …": the path says the name already.
+    // The path contains the field's name.
     throw new FieldError([...path, first.field], first.description.replace(`${first.field} `, ""));
   }
 };
@@ -125,13 +124,13 @@ const importRepo = async (call: ImportCall, rows: Write, group: string, document
   const tags = readObjects(document, "tags", []);
   const times = tags.map((tag, index) => readTime(tag, "updateTime", ["tags", index]));
   const known = await lockNamed(rows, { name: "repos", columns: ["uid"] }, group, name);
-  // Where the source gives no time it is now; a repo is as old as its oldest tag.
+  // The oldest tag's time; missing times are now.
   const createdMs = times.reduce<number>((one, other) => Math.min(one, other ?? nowMs), nowMs);
   const create = (): Promise<JsonObject> =>
     withPath([], call("chainguard.platform.registry.v2.ReposService/CreateRepo", { parent: group, repo: { name } }, createdMs)).then(
       ({ reply }) => reply,
       (thrown: unknown) => {
-        // The field is called "repo" in the file.
+        // The file calls the field "repo".
         throw thrown instanceof FieldError && thrown.path[0] === "name" ? new FieldError(["repo"], thrown.message) : thrown;
       },
     );
@@ -166,7 +165,7 @@ const readRepoDocument = async (name: string, content: string): Promise<JsonObje
 const readContent = async (name: string, path: string): Promise<string> => {
   try {
     if ((await stat(path)).size > limits.feedFileBytesMax) throw new Fault("INVALID_ARGUMENT", `${name}:1: is larger than ${limits.feedFileBytesMax} bytes`);
-    // The byte order mark that some editors leave is no part of the text.
+    // Removes the byte order mark of some editors.
     return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
   } catch (error) {
     if (error instanceof Fault) throw error;
@@ -181,7 +180,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const importOnce = (): Promise<FileCounts> =>
     runImport(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
   try {
-    // Another import made the repo at the same moment: it is there now.
+    // A concurrent import created the repository.
     return await importOnce().catch((thrown: unknown) => {
       if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") return importOnce();
       throw thrown;
@@ -195,7 +194,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   }
 };
 
-/** Imports every file; one that is refused leaves nothing behind and the rest goes on. */
+/** A refused file is skipped, and the import continues. */
 export const importRegistry = async (kernel: Kernel, { group, sources, progress }: RegistryImport): Promise<RegistrySummary> => {
   const files = (await Promise.all(sources.map(listFiles))).flat();
   const summary = { repos: { seen: 0, made: 0 }, tags: { seen: 0, made: 0 }, manifests: { seen: 0, made: 0 } };
@@ -216,7 +215,7 @@ export const importRegistry = async (kernel: Kernel, { group, sources, progress 
     }
   }
   progress({ done: files.length, total: files.length, what: "" });
-  // Tags have their digests now.
+  // Needs the digests of the new tags.
   await matchImages(kernel.services, { operation: "gantry import registry", requestId: crypto.randomUUID() });
   return { ...summary, refused };
 };

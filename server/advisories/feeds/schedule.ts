@@ -1,17 +1,17 @@
-// GANTRY_FEEDS: imports that the server repeats by itself. Of all servers of one database one at a time has a feed's
-// turn; a turn that fails is tried again, later each time, and never stops the server.
+// GANTRY_FEEDS: scheduled imports. Only the server with the lease imports a feed. Failures are retried with backoff and never
+// stop the server.
 //
 //   feeds:
 //     - kind: advisories
 //       source: https://secdb.alpinelinux.org/v3.22/main.json
 //       format: secdb            # optional
 //       author: Alpine           # optional
-//       public: true             # optional; without it what is public stays so and what is new is not
+//       public: true             # optional (default: keep public records public, new records private)
 //       licence: CC-BY-4.0       # optional, an SPDX identifier
-//       group: UID               # optional; the only organization without one
-//       keyFile: /etc/gantry/nvd.key   # optional; for the address's own host
+//       group: UID               # optional (default: the only organization)
+//       keyFile: /etc/gantry/nvd.key   # optional; sent to the source's host only
 //       every: 6h                # m, h or d
-//       staleAfter: 2d           # optional; how long after its last success it is stale
+//       staleAfter: 2d           # optional; since the last success
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
@@ -36,14 +36,13 @@ export interface ScheduledFeed {
   readonly source: string;
   readonly format: string | undefined;
   readonly author: string | undefined;
-  /** Undefined where nothing is said of it. */
   readonly public: boolean | undefined;
   readonly license: string | undefined;
   /** Undefined for the only organization. */
   readonly group: string | undefined;
   readonly keyFile: string | undefined;
   readonly everyMs: number;
-  /** Undefined: as the setting says, and at least twice the interval. */
+  /** Undefined uses the server's setting, at least twice the interval. */
   readonly staleAfterMs: number | undefined;
 }
 
@@ -61,7 +60,7 @@ const readInterval = (field: Field): number => {
 
 const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "keyFile", "every", "staleAfter"]);
 
-/** YAML's scalars are texts here, JSON's are what they are. */
+/** YAML scalars are texts here. */
 const readFlag = (field: Field): boolean => {
   if (field.value === true || field.value === "true") return true;
   return field.value === false || field.value === "false" ? false : field.refuse("must be true or false");
@@ -96,7 +95,7 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
   };
 };
 
-/** Reads the file's text. Throws a Fault of one line that names what is wrong. */
+/** Throws a one-line Fault. */
 export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
   try {
     const document = new Field((await readYaml(text)) as Json).object();
@@ -113,7 +112,7 @@ export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
   }
 };
 
-/** Reads the file. */
+/** Also checks the key files. */
 export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
   let text: string;
   try {
@@ -127,26 +126,25 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
 };
 
 export interface Schedule {
-  /** The feeds in the order of the file; the schedule's name is that of its row. */
+  /** In the file's order; `schedule` is the name of the feed's row. */
   readonly feeds: readonly { readonly schedule: string; readonly kind: string; readonly everyMs: number }[];
-  /** Imports what is due, once, and nothing that another server is importing. */
+  /** Imports due feeds once, except those leased by another server. */
   turn(): Promise<void>;
-  /** Lets go of what runs, so that another server may take it over at once. */
+  /** Releases the lease, so that another server can take over immediately. */
   stop(): Promise<void>;
 }
 
 export interface ScheduleOptions {
   readonly services: Services;
   readonly feeds: readonly ScheduledFeed[];
-  /** The group that a feed is for. */
   readonly destination: (group: string | undefined) => Promise<string>;
 }
 
-/** Each failure in a row doubles the wait, up to the feed's own interval. */
+/** Consecutive failures double the wait, up to the interval. */
 const nextWaitMs = (everyMs: number, failures: number): number =>
   failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
-/** A feed that is imported once a week is not stale after three days. 0: as the setting says. */
+/** A weekly feed must not be stale after three days. 0 uses the server's setting. */
 const staleAfterOf = ({ everyMs, staleAfterMs }: ScheduledFeed, settingMs: number): number => staleAfterMs ?? (2 * everyMs > settingMs ? 2 * everyMs : 0);
 
 const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
@@ -162,7 +160,6 @@ const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refu
   firstPassedOver: passedOver.slice(0, 10),
 });
 
-/** Repeats the feeds until stopped. */
 export const startSchedule = ({ services, feeds, destination }: ScheduleOptions): Schedule => {
   const holder = crypto.randomUUID();
   const stopping = new AbortController();
@@ -216,13 +213,13 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
     }
   };
 
-  // One at a time: an import holds a file's records in memory.
+  // An import holds a file's records in memory.
   let running: Promise<void> | undefined;
   const turn = (): Promise<void> =>
     (running ??= (async () => {
       for (const feed of feeds) {
         if (stopping.signal.aborted) return;
-        // The database may be away for a while; the next turn tries again.
+        // The database may be unreachable; the next turn retries.
         await runIfDue(feed).catch((cause: unknown) => log("feed.failed", { kind: feed.kind, source: sourceLabel(feed.source), cause }));
       }
     })().finally(() => {

@@ -1,5 +1,5 @@
-// Where a feed's files come from: a file, a folder or zip archive with all below it, or an https address and what it leads
-// to. Never more than one file is held in memory, of an archive one entry, and of JSON Lines only one line.
+// Sources of files: a file, a directory or zip archive, or an https URL with linked files. At most one file is in memory; of an
+// archive one entry, of JSON Lines one line.
 
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -17,13 +17,11 @@ import { changedRecords, recordPages } from "./record-pages.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
-  /** The same for every import: an absolute path, or the address. */
+  /** Stable: an absolute path or URL. */
   readonly key: string;
-  /** Its name for people. */
   readonly label: string;
-  /** How many files there are. */
   count(): Promise<number>;
-  /** Files in a fixed order. */
+  /** In a fixed order. */
   files(fetching: Fetching): AsyncIterable<FeedFile>;
 }
 
@@ -48,7 +46,6 @@ const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
 
 const isHidden = (name: string): boolean => name.split("/").some((step) => step.startsWith("."));
 
-/** The entries of an archive, each a file. */
 async function* entryFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   for await (const { name, read } of archive.entries()) {
     if (isHidden(name)) continue;
@@ -74,10 +71,10 @@ const bundleFile = (entries: readonly ZipEntry[]): FeedFile => ({
   async *bytes() {},
 });
 
-/** A name ends its bundle by what it is, not by its place: an entry that comes or goes changes one bundle, not all behind it. */
+/** By hash, not position: an added or removed entry changes only one bundle. */
 const endsBundle = (name: string): boolean => Number.parseInt(hash("sha256", name, "hex").slice(0, 8), 16) % limits.feedBundleEntries === 0;
 
-/** The same of an archive of very many: a hundred or so together. */
+/** Yields bundles of about a hundred entries. */
 async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   let entries: ZipEntry[] = [];
   for await (const entry of archive.entries()) {
@@ -90,7 +87,6 @@ async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   if (entries.length > 0) yield bundleFile(entries);
 }
 
-/** One file, or those of a zip archive. */
 async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFile> {
   const whole = { name: "", label, isOfMany: false };
   if (!isZip(await file.read(0, 4))) {
@@ -113,7 +109,7 @@ async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFil
   yield* archive.entryCount > limits.feedArchiveFilesMax ? bundledFiles(archive) : entryFiles(archive);
 }
 
-/** Files below a folder by their bytes' order. Hidden ones are left out, and links are not followed: they may lead in a circle. */
+/** Yields files in byte order, without hidden ones. Symbolic links are not followed, because they may be circular. */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
   const entries = await readdir(folder, { withFileTypes: true });
   entries.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -136,12 +132,12 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
-/** "example.com": the provider of a domain. */
+/** A domain, for its CSAF provider: "example.com". */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!(?:json|ya?ml|zip|gz|csv|jsonl|xml|md|txt)$)[a-z]{2,63}$/i;
 
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** The name of a source for people, logs and events. */
+/** Returns the name for display, logs and events. */
 export const sourceLabel = (source: string): string => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   return url ? addressLabel(url) : source;
@@ -174,14 +170,13 @@ const addressSource = (url: URL): Source => ({
   files: (fetching) => filesOfAddress(url, fetching),
 });
 
-/** A single file, or archive. */
 async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<FeedFile> {
   const file = await openStoredFile(path);
   opened.add(file);
   yield* filesIn(basename(path), file);
 }
 
-/** The key of a source that was imported, also of a file that is gone. */
+/** Returns the key of a source, even if the file no longer exists. */
 export const sourceKeyOf = async (source: string): Promise<string> => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   if (url) return url.href;
@@ -190,7 +185,7 @@ export const sourceKeyOf = async (source: string): Promise<string> => {
   return !isThere && domainForm.test(source) ? new URL(`https://${source}/`).href : path;
 };
 
-/** Finds a source. Throws a Fault where there is none. */
+/** Throws a Fault if the source does not exist. */
 export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {
     const url = URL.parse(source);

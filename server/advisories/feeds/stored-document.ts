@@ -1,5 +1,4 @@
-// A document as the store keeps it: JSON, deflated. A JSON text is kept as it was written; what came in another notation
-// is kept as the values that were read.
+// Stored documents: deflated JSON. JSON text is unchanged; other notations are converted.
 
 import { hash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
@@ -8,7 +7,7 @@ import { type DocumentDraft, recordKey } from "#advisories/store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
-/** When a record was modified, as its document says: in its own words, or with its last event. */
+/** Returns the time of the document, else of the record or its last event. */
 const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   if (documentTime !== "") return documentTime;
   if (record.kind === "vulnerability") return record.modifyTime ?? "";
@@ -16,7 +15,7 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   return record.events.reduce((last, { time }) => (time > last ? time : last), "");
 };
 
-/** Documents are small: with node's own sizes each would hold 300 KiB until the next collection. */
+/** With Node's default sizes each would hold 300 KiB until garbage collection. */
 const deflating = { chunkSize: 4 * 1024, memLevel: 6 };
 
 export const newDocumentDraft = (

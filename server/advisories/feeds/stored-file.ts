@@ -1,5 +1,5 @@
-// Files that are read where they lie: those of the operator, and what was fetched, which lies in a temporary file that has
-// no name any more, so that nothing is left behind by a server that is killed.
+// Files with random access: the operator's, and downloads. Temporary files are unlinked at once, so that a killed server leaves
+// nothing behind.
 
 import { type FileHandle, mkdtemp, open, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,6 @@ import { limits } from "#base/limits.ts";
 import type { StoredBytes } from "./parse/zip.ts";
 
 export interface StoredFile extends StoredBytes {
-  /** From its beginning, in pieces. */
   bytes(): AsyncGenerator<Uint8Array>;
   close(): Promise<void>;
 }
@@ -30,31 +29,28 @@ const storedFileOf = (file: FileHandle, sizeBytes: number): StoredFile => {
     sizeBytes,
     read,
     async *bytes() {
-      // A file that grows meanwhile is read as far as it went when it was opened.
+      // A file that grows is read to its size at opening.
       for (let at = 0; at < sizeBytes; at += pieceBytes) yield await read(at, pieceBytes);
     },
     close: () => file.close(),
   };
 };
 
-/** Opens a file. */
 export const openStoredFile = async (path: string): Promise<StoredFile> => {
   const file = await open(path);
   return storedFileOf(file, (await file.stat()).size);
 };
 
-/** A temporary file that is written once, then read. */
 export interface TemporaryFile {
   append(piece: Uint8Array): Promise<void>;
-  /** What was written. It ends with `close`. */
+  /** Valid until `close`. */
   read(): StoredFile;
   close(): Promise<void>;
 }
 
-/** How often the free space is looked at. */
 const spaceLookBytes = 16 * 1024 * 1024;
 
-/** Makes one in a directory that exists; by default where the system has its temporary files (TMPDIR). */
+/** Creates the file in an existing directory (default: TMPDIR). */
 export const openTemporaryFile = async (directory = tmpdir()): Promise<TemporaryFile> => {
   const folder = await mkdtemp(join(directory, "gantry-feed-"));
   let file: FileHandle;

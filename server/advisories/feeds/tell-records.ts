@@ -1,7 +1,6 @@
-// Which document tells a record (docs/decisions/0022): of all that do, the latest modified one, of equally old ones the
-// first. A record that no document tells any longer is withdrawn, and comes back when one tells it again. So whoever reads
-// a document, or finds one gone, hands in the records that are concerned; the row of each is written from the document
-// that wins, read again from the store where it is another source's.
+// Decides which document a record is taken from (docs/decisions/0022). Of all documents that assert it, the latest modified wins,
+// among equally old ones the first. A record that no document asserts is withdrawn, and restored when one asserts it again.
+// Callers pass the records of added and removed documents, and rows are written from the winning documents.
 
 import { limits } from "#base/limits.ts";
 import {
@@ -56,7 +55,7 @@ import { isPublishable } from "./licenses.ts";
 import { formats } from "./recognise.ts";
 import { valueOfStored } from "./stored-document.ts";
 
-/** The kinds whose documents are kept. */
+/** Kinds with stored documents. */
 export type ToldKind = "advisories" | "vulnerabilities";
 
 export const isToldKind = (kind: string): kind is ToldKind => kind === "advisories" || kind === "vulnerabilities";
@@ -64,43 +63,40 @@ export const isToldKind = (kind: string): kind is ToldKind => kind === "advisori
 export interface TellContext {
   readonly kind: ToldKind;
   readonly group: string;
-  /** The row of the source that is imported, its key, and its licence. */
+  /** The imported source's row, key and license. */
   readonly feed: string;
   readonly source: string;
   readonly license: string;
-  /** What the import says of it: public, not public, or nothing. */
+  /** Undefined keeps the visibility. */
   readonly public: boolean | undefined;
-  /** The number of the run. */
   readonly run: number;
-  /** Replace records by ones that were modified earlier. */
   readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
-/** What was written, and how many records were not: what is stored was modified later. */
+/** `older` counts records that did not replace newer ones. */
 export interface ToldParts {
   readonly counts: OwnedCounts;
   readonly older: number;
-  /** Parts of files with such records: they are read again the next time. */
+  /** Read again next time. */
   readonly olderParts: readonly { readonly name: string; readonly part: number }[];
 }
 
-/** Whose records they are: advisories lie in their group, public or not; vulnerability records are everybody's or a group's. */
+/** Advisories belong to their group; vulnerability records are public or belong to a group. */
 interface Scope {
   readonly owner: "group" | "everybody";
-  /** What nobody tells any longer is somebody else's now: it goes, and is not shown as withdrawn. */
+  /** The record has moved to the other owner, so it is deleted, not shown as withdrawn. */
   readonly hasMoved?: boolean;
 }
 
-/** A record's key, and the number of the document that told it. */
+/** Record keys, with the IDs of the asserting documents. */
 type Keys = ReadonlyMap<string, string>;
 
-/** The records of documents that were just read, by document. */
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 
 const isShown = ({ public: wanted, license }: Pick<Teller, "public" | "license">): boolean => wanted && isPublishable(license);
 
-/** The one that counts. What is shown openly is not replaced by what must not be shown. */
+/** A public record is not replaced by one with a license that forbids publication. */
 const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Teller | undefined => {
   const allowed = row?.isPublic ? tellers.filter(({ license }) => isPublishable(license)) : [];
   let best: Teller | undefined;
@@ -115,7 +111,6 @@ const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" 
     ? findToldAdvisories(rows, group, [...keys.keys()])
     : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
 
-/** The rows of these records, whoever's they are. */
 const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<ToldRow[]> => [
   ...(await findRowsOfOwner(rows, context, { owner: "group" }, keys)),
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
@@ -133,7 +128,7 @@ const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner 
   return byKey;
 };
 
-/** What a stored document tells; nothing where a format has come to refuse it. */
+/** Returns none if the format now refuses the document. */
 const readAgain = (kind: ToldKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
   try {
     const format = formats.find(({ name }) => name === form);
@@ -154,7 +149,6 @@ const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, has
   return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
 };
 
-/** Ids of documents that are read together: as much as a batch of an import has. */
 const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
   let chunk: string[] = [];
@@ -170,21 +164,19 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   if (chunk.length > 0) yield chunk;
 };
 
-/** Documents of a number that several sources have in a form that OSV has. One of them speaks for the number, of all its packages. */
+/** Documents of one ID from several sources, in formats available as OSV. One wins for the ID, with all its packages. */
 interface Rivals {
-  /** Everything that any of them tells, with the number. */
   readonly keys: Keys;
-  /** All of them. */
   readonly tellers: readonly Teller[];
 }
 
-/** Of what is gone the rivals are those that are left. */
+/** Finds rivals; for removed documents these are the remaining ones. */
 const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
   const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
   return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
 };
 
-/** The documents that do not speak for their number: as scanners are answered (documents/published.ts), no package of theirs counts. */
+/** Returns the losing documents. Their packages do not count, as in responses to scanners (documents/published.ts). */
 const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
   const outvoted = new Set<string>();
   for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
@@ -195,7 +187,7 @@ const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>)
   return outvoted;
 };
 
-/** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
+/** Writes rows from winning documents, and withdraws those without a document. */
 const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts): Promise<WriteCounts> => {
   if (given.size === 0) return noCounts;
   const rivals = await findRivals(rows, context, [...given.values()], drafts.size > 0 ? 2 : 1);
@@ -215,11 +207,11 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
     if (best && drafts.has(best.id)) chosen.set(key, best);
     else if (best && !(row?.isTold && row.documentId === best.id)) again.set(key, best);
     else if (best) counts = addCounts(counts, { ...noCounts, unchanged: 1 });
-    // What the version before has written is nobody's document's.
+    // Records written by the previous version have no document.
     else if (row?.documentId !== undefined && (row.isTold || scope.hasMoved)) gone.set(key, number);
   }
   const write = async (by: ReadonlyMap<string, Teller>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
-    // Each row has the name of the source that tells it.
+    // Each row names its asserting source.
     for (const source of new Set([...by.values()].map(({ feed }) => feed))) {
       const mine = records.filter((record) => by.get(recordKey(record))?.feed === source);
       const target = {
@@ -243,7 +235,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
   return counts;
 };
 
-/** Formats whose documents hold records of several numbers: that one is public says nothing of the next. */
+/** One document of these formats has several IDs, each with separate visibility. */
 const collections = new Set(["wolfi", "secdb", "debian"]);
 
 const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
@@ -253,13 +245,13 @@ const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller =
   isPublishable: isPublishable(license),
 });
 
-/** Of each record the one of the document that was chosen for it. */
+/** Returns each record from the document chosen for it. */
 const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRecord[] => {
   const wanted = new Set([...chosen.values()].map(({ id }) => id));
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
 
-/** Decides who tells records: of advisories those of the group, of vulnerability records everybody's and the group's. */
+/** Reassigns records: of advisories the group's, of vulnerability records both owners'. */
 const reassign = async (
   rows: Write,
   context: TellContext,
@@ -268,7 +260,7 @@ const reassign = async (
 ): Promise<OwnedCounts> => {
   const reassignOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
     reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
-  // What goes is looked at before what comes.
+  // Removals first, then additions.
   return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
 };
 
@@ -277,7 +269,6 @@ const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "licen
 
 const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
 
-/** What tells records apart and which ones are the same. */
 const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonly key: string })[] =>
   records.flatMap((record) => {
     if (record.kind === "vulnerability") return [{ key: recordKey(record), id: record.id, aliases: record.aliases, artifact: "" }];
@@ -286,13 +277,12 @@ const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonl
     return [{ key: recordKey(record), id: advisoryId, aliases, artifact: `${artifactType}/${artifactName}` }];
   });
 
-/** A document that was read, with what it tells. */
 interface GivenDocument {
   readonly draft: DocumentDraft;
   readonly records: readonly FeedRecord[];
 }
 
-/** Writes which records the source has under a new ID, before the rows of the old ones change. A first import renames nothing. */
+/** Stores new IDs of renamed records, before the old rows change. A first import renames nothing. */
 const noteRenamed = async (
   rows: Write,
   { kind, group, feed, run }: TellContext,
@@ -301,7 +291,7 @@ const noteRenamed = async (
   { documents, dropped, singles }: WrittenDocuments,
 ): Promise<void> => {
   if (run === 1) return;
-  // A document about a package has records of its own numbers, each of which may come and go.
+  // Documents with several IDs may gain single records.
   const mayAppear = given.filter(({ draft }, index) => documents[index]?.isOlder === false && (documents[index].isNew || collections.has(draft.form)));
   const candidates = new Map(mayAppear.map((each) => [each, appearedOf(each.records)]));
   const keys = [...candidates.values()].flat();
@@ -310,7 +300,7 @@ const noteRenamed = async (
   const known = new Set(before.filter(({ isTold }) => isTold).map(({ key }) => key));
   const appeared = new Map([...candidates].map(([each, records]) => [each, records.filter(({ key }) => !known.has(key))]));
   const all = [...appeared.values()].flat();
-  // What was missing and is there again was not renamed.
+  // A record that reappeared was not renamed.
   const back = [...candidates].flatMap(([{ draft }, records]) => (collections.has(draft.form) ? [] : records));
   await deleteSuccessors(rows, feed, [...new Set([...back, ...all].map(({ id }) => id))]);
   const aliases = [...new Set(all.flatMap((each) => each.aliases))];
@@ -325,7 +315,7 @@ const noteRenamed = async (
       if (here.size === 0) continue;
       renamed.push(
         ...findRenamed({
-          // What is still there under its number is only about less.
+          // A record with a remaining ID only lost packages.
           dropped: facts.filter(({ key, id }) => here.has(key) && !present.has(id)),
           appeared: [...appeared].flatMap(([each, records]) => (each.name === name && each.part === part ? records : [])),
           isOneDocument: singles.some((each) => each.file === name && each.part === part),
@@ -336,7 +326,7 @@ const noteRenamed = async (
   await writeSuccessors(rows, feed, renamed);
 };
 
-/** Writes parts of files: their documents, and the records that they tell. */
+/** Writes documents and the records that they assert. */
 export const tellParts = async (
   rows: Write,
   context: TellContext,
@@ -363,13 +353,13 @@ export const tellParts = async (
     const other = owner === "group" ? "everybody" : "group";
     for (const key of draft.records.keys()) {
       keys[owner].set(key, draft.originId);
-      // It may have been the other one's before: by its mark, or by its licence.
+      // The record may have had the other owner, by visibility or license.
       if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
     }
   }
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
-  // A document that was there before may say something else of versions with rows that are the same.
+  // Affected versions may change even if the row does not.
   const rewritten = given.flatMap(({ draft }, index) =>
     documents[index]?.wasPublic === undefined || documents[index].isOlder || documents[index].isPending ? [] : [...draft.records.keys()],
   );
@@ -379,7 +369,7 @@ export const tellParts = async (
       rewritten.map((key) => `${group}/${key}`),
     );
   }
-  // Which package is built from which is told beside advisories, by lists that are not kept.
+  // Lists of source packages are not stored.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
   const others = untold.filter((record) => !isFact(record));
   const target = { feed, group, public: factsPublic(context), run, allowOlder };
@@ -399,17 +389,17 @@ export const tellParts = async (
   };
 };
 
-/** What is said of facts, which have no documents: their source's licence counts. */
+/** Returns the visibility of facts, which have no documents: their source's license decides. */
 export const factsPublic = ({ public: said, license }: TellContext): boolean | undefined => (isPublishable(license) ? said : false);
 
-/** Decides who tells records that a document tells no longer. */
+/** Reassigns records that a document no longer asserts. */
 export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
   const all = new Map(gone.map(({ key, originId }) => [key, originId]));
-  // Of vulnerability records both rows: which one it was is not always known, and one that is told stays as it is.
+  // The former owner is not always known; an asserted row stays unchanged.
   return withoutUnchanged(await reassign(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
 };
 
-/** Marks what the documents of a step tell, and says what changed by it. */
+/** Changes the visibility of a step's documents. */
 export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
   const { kind, group, feed, nowMs } = context;
   const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
@@ -427,7 +417,7 @@ export const markStep = async (rows: Write, context: TellContext, isPublic: bool
   return { group: { ...noCounts, changed }, everybody: noCounts };
 };
 
-/** Records whose documents became public, or are so no longer: of vulnerability records another row. */
+/** Reassigns records after a change of visibility, which changes the owner of vulnerability records. */
 const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
   withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
 
@@ -436,7 +426,7 @@ const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
   everybody: { ...everybody, unchanged: 0 },
 });
 
-/** Which of these advisories may be shown openly: those that are told by a document whose licence allows it. */
+/** Returns the advisories asserted by a document with a license for publication. */
 const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
   const tellers = await findTellers(rows, context.kind, context.group, keys);
   return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));

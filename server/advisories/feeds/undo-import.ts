@@ -1,6 +1,6 @@
-// `gantry import undo`: restores what the last run of a source replaced (feed_reversals), takes out what it added, and
-// decides anew who tells each record. In steps, each one transaction; an undo that was cut off continues when it is started
-// again. One event for each owner tells of all of it, in the transaction of the last step.
+// `gantry import undo`: restores what a source's last run replaced (feed_reversals), removes what it added, and reassigns
+// records. Each step is a transaction, and an interrupted undo continues on the next call. One event for each owner reports all,
+// in the last transaction.
 
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -53,22 +53,21 @@ import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } 
 
 export interface UndoImport {
   readonly source: string;
-  /** The group that it was imported for; undefined: the only one. */
+  /** Undefined if the source was imported for one group only. */
   readonly group: string | undefined;
   readonly kind: FeedKind | undefined;
-  /** How long replaced documents are kept (GANTRY_DOCUMENT_DAYS); undefined: for good. */
+  /** GANTRY_DOCUMENT_DAYS; undefined keeps replaced documents forever. */
   readonly documentMs: number | undefined;
 }
 
 export interface UndoSummary extends Omit<WriteCounts, "unchanged"> {
   readonly kind: string;
-  /** Its name for people. */
   readonly source: string;
 }
 
 const operation = "gantry import undo";
 
-/** The run to undo. Throws a Fault that says why there is none. */
+/** Returns the run to undo; throws a Fault with the reason if there is none. */
 const findUndoable = async (services: Services, options: UndoImport): Promise<UndoableFeed & { readonly kind: ToldKind }> => {
   const { store, clock } = services;
   const { source, group, kind, documentMs } = options;
@@ -105,7 +104,6 @@ interface Undo {
 const isTrue = (object: JsonObject, key: string): boolean => object[key] === true;
 const numberAt = (object: JsonObject, key: string): number => Number(object[key] ?? 0);
 
-/** Writes these documents as they were. */
 const restoreDocuments = async (rows: Write, { feed, context }: Undo, reversals: readonly Reversal[]): Promise<OwnedCounts> => {
   let counts = noOwnedCounts;
   const before = reversals.flatMap(({ previous, body }) => (previous ? [{ previous, body }] : []));
@@ -142,7 +140,7 @@ const readFact = (what: string, previous: JsonObject): KnownExploitRecord | Expl
         date: text(previous, "score_date"),
       };
 
-/** Writes these facts as they were, and deletes those that were not there. */
+/** Restores replaced facts, and deletes added ones. */
 const restoreFacts = async (
   rows: Write,
   { feed }: Undo,
@@ -159,7 +157,7 @@ const restoreFacts = async (
   return counts;
 };
 
-/** The records that the files held. The next import reads all files again. */
+/** Restores the records of file parts. The next import reads all files again. */
 const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Reversal[]): Promise<OwnedCounts> => {
   const parts = reversals.flatMap(({ previous }) => {
     if (!previous) return [];
@@ -177,7 +175,7 @@ const restoreParts = async (rows: Write, { feed }: Undo, reversals: readonly Rev
   return noOwnedCounts;
 };
 
-/** Runs `step` in a transaction of its own; the source's row keeps its changes until an event reports them. */
+/** Runs a step in a transaction. The source's row keeps its changes until they are reported. */
 const inStep = (
   { services: { store }, feed }: Undo,
   step: (rows: Write) => Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }>,
@@ -189,7 +187,6 @@ const inStep = (
     return isLast;
   });
 
-/** Goes through what the run replaced of one sort. */
 const restoreAll = async (undo: Undo, what: string, restore: (rows: Write, reversals: readonly Reversal[]) => Promise<OwnedCounts>): Promise<void> => {
   const run = { feed: undo.feed.id, run: undo.feed.changedRun };
   for (let isLast = false; !isLast; ) {
@@ -207,7 +204,7 @@ const restoreAll = async (undo: Undo, what: string, restore: (rows: Write, rever
   }
 };
 
-/** Restores what the source had before the last run that changed records. Throws a Fault if it cannot. */
+/** Restores the state before the last run with changes. Throws a Fault if it cannot. */
 export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> => {
   const feed = await findUndoable(services, options);
   const { store, clock } = services;
@@ -217,7 +214,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
   const context = { kind: feed.kind, group: feed.group, feed: feed.id, source: feed.source, license: feed.license, run: 0, allowOlder: true, nowMs };
   const undo: Undo = { services, feed, context };
   const run = { feed: feed.id, run: feed.changedRun };
-  // What was only held back is there: the next import looks again.
+  // The next import checks held-back records again.
   await inStep(undo, async (rows) => {
     await clearMissing(rows, feed.id);
     await forgetAllDigests(rows, feed.id);
@@ -226,7 +223,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
   });
   await restoreAll(undo, "document", async (rows, reversals) => {
     const counts = await restoreDocuments(rows, undo, reversals);
-    // The run has brought them back.
+    // The run had restored them.
     await markMissing(
       rows,
       reversals.flatMap(({ key, previous }) => (previous && !isTrue(previous, "told") ? [key] : [])),

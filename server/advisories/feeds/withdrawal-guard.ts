@@ -1,36 +1,31 @@
-// What a run may withdraw (docs/decisions/0071). Pure: compares the records that are missing with what the source had in the
-// last days, and decides whether they are withdrawn or held back.
+// Decides whether missing records are withdrawn or held back (docs/decisions/0071), by the source's last days. Pure.
 
 import { limits } from "#base/limits.ts";
 import type { FeedHistory, HeldBack, HeldReason } from "#advisories/store";
 
 export interface Drop {
-  /** Records that the source has now. */
+  /** Now in the source. */
   readonly records: number;
-  /** Records that it had before and does not have now. */
   readonly missing: number;
-  /** Changes with the records that are missing. */
+  /** Changes with the set of missing records. */
   readonly digest: string;
   readonly history: FeedHistory;
-  /** What the run before held back. */
   readonly before: HeldBack;
-  /** The operator allows it. */
   readonly isAllowed: boolean;
   readonly nowMs: number;
 }
 
 export type Verdict =
-  /** `isLarge`: later runs compare with what is left. */
+  /** `isLarge` resets the baseline for later runs. */
   | { readonly withdraws: true; readonly isLarge: boolean }
   | { readonly withdraws: false; readonly held: HeldBack & { readonly reason: Exclude<HeldReason, ""> } };
 
-/** Whether so many records are more than a source may lose unnoticed. */
 const isLargeDrop = ({ records, missing, history }: Drop): boolean => {
   const lost = Math.max(missing + history.withdrawn, history.largest - records);
   return lost >= limits.feedDropRecordsMin && lost > history.largest * limits.feedDropShare;
 };
 
-/** Decides whether what is missing is withdrawn. */
+/** Decides whether missing records are withdrawn or held back. */
 export const judgeDrop = (drop: Drop): Verdict => {
   const { records, missing, digest, before, isAllowed, nowMs } = drop;
   const isLarge = isLargeDrop(drop);
@@ -38,7 +33,7 @@ export const judgeDrop = (drop: Drop): Verdict => {
   if (isAllowed) return { withdraws: true, isLarge: true };
   const sinceMs = before.digest === digest ? (before.sinceMs ?? nowMs) : nowMs;
   const hold = (reason: Exclude<HeldReason, "">): Verdict => ({ withdraws: false, held: { reason, records: missing, sinceMs, digest } });
-  // However long it lasts: no source ends by saying nothing.
+  // Without a time limit: an empty response never ends a source.
   if (records === 0) return hold("EMPTY");
   if (!isLarge) return { withdraws: true, isLarge: false };
   if (nowMs - sinceMs >= limits.feedHoldMs) return { withdraws: true, isLarge: true };

@@ -1,6 +1,5 @@
-// The second step of an import: parts that were read become batches, and each batch is one transaction that writes
-// records, what is remembered of their files, and how many changes there are to tell of. One batch is written while the
-// next is read.
+// Second step of an import: writes parts in batches, each in one transaction with records, file states and counts to report. One
+// batch is written while the next is read.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -28,28 +27,26 @@ export interface WriteContext {
   readonly log: Log;
   readonly feed: string;
   readonly target: RecordTarget;
-  /** Of kinds whose documents are kept. */
+  /** For kinds with stored documents. */
   readonly told: TellContext | undefined;
-  /** The number of the run. */
   readonly run: number;
-  /** Called before each batch is written; throws where the import shall not go on. */
+  /** Called before each batch; throws to stop the import. */
   readonly requireGoingOn: () => Promise<void>;
 }
 
 export interface WrittenBatch {
   readonly counts: OwnedCounts;
-  /** How many records were not written: what is stored was modified later. */
+  /** Did not replace newer ones. */
   readonly older: number;
   readonly refusals: readonly Refusal[];
 }
 
 const recordsOf = (documents: ReadPart["documents"]): FeedRecord[] => documents.flatMap(({ records }) => records);
 
-/** A library is as much work as its versions. */
+/** A library costs as much as its versions. */
 const workOf = ({ documents }: ReadPart): number =>
   recordsOf(documents).reduce((sum, record) => sum + (record.kind === "library" ? Math.max(1, record.versions.length) : 1), 0);
 
-/** Parts that are written together. */
 export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator<ReadPart[]> {
   let batch: ReadPart[] = [];
   let work = 0;
@@ -67,7 +64,7 @@ export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator
 
 const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: readonly ReadPart[]): Promise<Omit<WrittenBatch, "refusals">> =>
   store.write(async (rows) => {
-    // First, so that two imports of one source take turns.
+    // First, so that concurrent imports of one source alternate.
     const { unreported } = await lockFeed(rows, feed);
     const parts = batch.map(({ part }) => part);
     if (told) await keepParts(rows, { feed, run }, parts);
@@ -92,14 +89,14 @@ const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: 
     return { counts, older };
   });
 
-/** Writes a batch in one transaction; where the store refuses, each part alone, so that the others go in. */
+/** Writes a batch in one transaction. If the database refuses it, each part is written separately. */
 const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Promise<WrittenBatch> => {
   try {
     return { ...(await writeTogether(context, batch)), refusals: [] };
   } catch (thrown) {
     const [only, other] = batch;
     const isTransient = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "ABORTED";
-    // Too much for one statement is not too much in parts.
+    // Too large for one statement may succeed in parts.
     if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
     if (other === undefined) {
       context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
@@ -118,7 +115,7 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
   }
 };
 
-/** Writes the batches in their order, each while the next is read. When it ends, however it ends, nothing is being written. */
+/** Writes batches in order. No write is in progress after it returns or throws. */
 export async function* writeBatches(context: WriteContext, batches: AsyncIterable<readonly ReadPart[]>): AsyncGenerator<WrittenBatch> {
   let writing: Promise<WrittenBatch> | undefined;
   try {
@@ -126,7 +123,7 @@ export async function* writeBatches(context: WriteContext, batches: AsyncIterabl
       if (writing !== undefined) yield await writing;
       await context.requireGoingOn();
       writing = writeBatch(context, batch);
-      // Awaited with the next batch; until then a failure must not count as nobody's.
+      // Awaited with the next batch; must not count as unhandled until then.
       writing.catch(() => {});
     }
     if (writing !== undefined) yield await writing;

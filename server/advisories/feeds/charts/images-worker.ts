@@ -1,4 +1,4 @@
-// The thread that reads the annotations `images` of several charts: a list of texts of JSON.
+// Worker thread that parses the `images` annotations of several charts, passed as a JSON list of texts.
 
 import { isObject, type Json, texts } from "#base/json.ts";
 import { answerDocument } from "../sbom/answer-document.ts";

@@ -1,5 +1,5 @@
-// A Helm chart's archive, read for version 1: its metadata, values and changelog. Whoever may push may push any bytes, so that the archive
-// is never unpacked to files, and one that no tool of Helm makes is refused as a whole. Runs in a thread of its own (worker.ts).
+// Reads a Helm chart's archive for version 1: metadata, values and changelog. Archives are untrusted: they are never unpacked to
+// disk, and an archive that Helm would not produce is refused as a whole. Runs in a worker thread (worker.ts).
 
 import { unpackTar } from "modern-tar";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -8,27 +8,24 @@ import { DocumentError } from "../invalid.ts";
 import { readYaml } from "../parse/yaml.ts";
 import type { Unreadable } from "../sbom/statement.ts";
 
-/** An image that a chart names, in the form of version 1's `ChartImage`. */
 export interface ChartImage extends JsonObject {
   readonly name: string;
   readonly image: string;
 }
 
-/** What a chart's archive says, with the names of version 1's `Chart`. */
 export type ChartFacts = JsonObject & { readonly name: string; readonly version: string; readonly values: string; readonly images: ChartImage[] };
 
 const wantedNames = ["Chart.yaml", "requirements.yaml", "values.yaml", "CHANGELOG.md"] as const;
 type WantedName = (typeof wantedNames)[number];
 const isWanted = (name: string): name is WantedName => wantedNames.some((each) => each === name);
 
-/** The archive, or a file in it, is at fault. */
 class ChartError extends Error {}
 
 const refuse = (problem: string): never => {
   throw new ChartError(problem);
 };
 
-/** "nginx/Chart.yaml": "Chart.yaml"; undefined for other files. Throws for a path that leaves the chart's directory. */
+/** Returns "Chart.yaml" for "nginx/Chart.yaml", undefined for other files; throws for a path outside the chart's directory. */
 const wantedOf = (path: string): WantedName | undefined => {
   const segments = path.split("/");
   if (path.startsWith("/") || path.includes("\\") || path.includes("\0") || segments.includes("..")) refuse("has a path that leaves its directory");
@@ -38,7 +35,6 @@ const wantedOf = (path: string): WantedName | undefined => {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The wanted files of an archive, by name. */
 const readFiles = async (archive: Uint8Array): Promise<ReadonlyMap<WantedName, string>> => {
   let entryCount = 0;
   const seen = new Set<WantedName>();
@@ -49,7 +45,7 @@ const readFiles = async (archive: Uint8Array): Promise<ReadonlyMap<WantedName, s
       if (type !== "file" && type !== "directory") refuse("has an entry that is neither a file nor a directory");
       const wanted = wantedOf(name);
       if (type !== "file" || wanted === undefined) return false;
-      // Two readers of one archive would each see another one.
+      // Two readers could each see a different copy.
       if (seen.has(wanted)) refuse(`has ${wanted} twice`);
       seen.add(wanted);
       if (size > limits.chartFileBytesMax) refuse(`has a ${wanted} of ${size} bytes, which is more than ${limits.chartFileBytesMax}`);
@@ -81,7 +77,7 @@ const readMap = async (name: WantedName, content: string): Promise<JsonObject> =
 
 const requirements: Readonly<Record<string, string>> = { required: "REQUIREMENT_REQUIRED", optional: "REQUIREMENT_OPTIONAL" };
 
-/** The images of the annotation `images`, a list of names and references as YAML; undefined if it is something else. */
+/** Returns undefined if the annotation `images` is not a YAML list of names and references. */
 export const readChartImages = async (annotation: string): Promise<ChartImage[] | undefined> => {
   if (annotation.length > limits.chartImagesLengthMax) return undefined;
   let read: Json;
@@ -106,7 +102,7 @@ const factsOf = async (files: ReadonlyMap<WantedName, string>): Promise<ChartFac
   const chart = await readMap("Chart.yaml", raw);
   const annotations = Object.fromEntries(Object.entries(part(chart, "annotations")).filter(([, value]) => typeof value === "string"));
   const images = (await readChartImages(text(annotations, "images"))) ?? refuse("has an annotation images that is no list of images");
-  // Charts of Helm 2 list their dependencies in a file of their own.
+  // Helm 2 charts list their dependencies in a separate file.
   const listed = chart.dependencies === undefined ? await readMap("requirements.yaml", files.get("requirements.yaml") ?? "{}") : chart;
   return {
     name: text(chart, "name"),
@@ -122,12 +118,11 @@ const factsOf = async (files: ReadonlyMap<WantedName, string>): Promise<ChartFac
   };
 };
 
-/** Reads the unpacked archive of a chart; says what is wrong with one that it refuses. */
+/** Returns the chart, or the problem if it is refused. */
 export const readChart = async (archive: Uint8Array): Promise<ChartFacts | Unreadable> => {
   try {
     return await factsOf(await readFiles(archive));
   } catch (thrown) {
-    // The library's errors are about the archive, too.
     return { problem: thrown instanceof ChartError ? thrown.message : "is no archive that can be read" };
   }
 };

@@ -1,4 +1,4 @@
-// Pushed charts as version 1 shows them. Read when a caller asks, one at a time on a server, the organizations in turns.
+// Reads pushed charts for version 1 on request: one at a time for each server, with fair queueing across organizations.
 
 import { openFairQueue, type Party } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
@@ -7,9 +7,9 @@ import type { Unreadable } from "../sbom/statement.ts";
 import type { ChartFacts, ChartImage } from "./read-chart.ts";
 
 export interface ShownCharts {
-  /** Reads a chart's archive. Throws RESOURCE_EXHAUSTED with RetryInfo if too many wait, and what `open` throws. */
+  /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
   read(party: Party, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ChartFacts | Unreadable>;
-  /** Reads annotations `images`; undefined for one that is no list of images. Throws as `read` does. */
+  /** Returns undefined for each annotation that is not a list of images. Throws as `read` does. */
   readImages(party: Party, annotations: readonly string[]): Promise<readonly (readonly ChartImage[] | undefined)[]>;
 }
 

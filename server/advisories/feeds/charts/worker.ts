@@ -1,4 +1,4 @@
-// The thread that reads one chart.
+// Worker thread that reads one chart.
 
 import { answerDocument } from "../sbom/answer-document.ts";
 import { readChart } from "./read-chart.ts";

@@ -1,5 +1,5 @@
-// The documents of one publisher that have one TLP label: what a directory, a ROLIE feed and their files are made of. Our own
-// are made of what is published of our advisories; those of others are passed on as they came in. Both are read in pages.
+// The documents of one publisher with one TLP label: the source of a directory, a ROLIE feed and their files. Ours are built from
+// our advisories; those of others are served as imported. Both are read in pages.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -14,9 +14,7 @@ import { closedLabels, type CsafLabel, openLabels } from "./labels.ts";
 import { findNamed } from "./named.ts";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
 
-/** What the lists say of a document. */
 export interface CsafFile {
-  /** Its number. */
   readonly id: string;
   readonly title: string;
   readonly fileName: string;
@@ -24,7 +22,6 @@ export interface CsafFile {
   readonly currentReleaseTime: string;
 }
 
-/** A document as it goes out. */
 interface CsafContent {
   readonly text: string;
   readonly withdrawTime: string | undefined;
@@ -33,15 +30,15 @@ interface CsafContent {
 }
 
 export interface CsafCollection {
-  /** Its path, up to the last slash. */
+  /** The path, up to the last slash. */
   readonly folder: string;
   readonly label: CsafLabel;
-  /** What is in it, the last released first; of a year ("" for all) what was first released in it. */
+  /** Yields documents, most recently released first. `year` filters by first release; "" returns all. */
   pages(year: string): AsyncGenerator<readonly CsafFile[]>;
   find(fileName: string): Promise<CsafContent | undefined>;
 }
 
-/** The labels of others' documents that this reader may see. */
+/** Returns the labels of third-party documents that the reader may see. */
 export const labelsFor = ({ privateRecords }: Reader): readonly CsafLabel[] => (privateRecords ? [...openLabels, ...closedLabels] : openLabels);
 
 const ownFile = ({ origin, initialReleaseTime, currentReleaseTime }: OwnDocument, scope = ""): CsafFile => {
@@ -59,7 +56,6 @@ async function* ownPages({ read }: Reader, year: string): AsyncGenerator<readonl
   }
 }
 
-/** The origin package whose document has this name. */
 const findOrigin = async ({ read }: Reader, fileName: string): Promise<string | undefined> => {
   const named = textOfFileName(fileName);
   if (named === undefined) return undefined;
@@ -77,7 +73,6 @@ const ownContentOf = (document: JsonObject): CsafContent => {
   };
 };
 
-/** What everybody reads, whoever asks. */
 export const ownCollection = (feed: Feed): CsafCollection => ({
   folder: ownFolder,
   label: "WHITE",
@@ -99,7 +94,7 @@ async function* privatePages(reader: Reader, year: string): AsyncGenerator<reado
   }
 }
 
-/** The origin package of which a private document may have this name, without its scope. */
+/** Returns the origin package of a private document by its name without scope. */
 const findPrivateOrigin = async (reader: Reader, name: string): Promise<string | undefined> => {
   for await (const origins of ownPrivateOrigins(reader)) {
     const found = origins.find((origin) => fileNameOfTracking(distinctNumberOf(origin)) === name);
@@ -108,7 +103,7 @@ const findPrivateOrigin = async (reader: Reader, name: string): Promise<string |
   return undefined;
 };
 
-/** Packages of which this reader sees what is not public: a document for each, with what is public of it besides. */
+/** Returns one document for each package with private advisories, including its public ones. */
 export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
   folder: privateFolder,
   label: "AMBER",
@@ -117,7 +112,7 @@ export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
     const [, name = ""] = /^(.+)_[0-9a-f]{16}$/.exec(fileName) ?? [];
     const origin = await findPrivateOrigin(feed.reader, name);
     const document = origin === undefined ? undefined : await buildOwnPrivateCsaf(feed, origin);
-    // Of other groups it is another document.
+    // Readers of other groups get a different document.
     const number = text(part(part(document ?? {}, "document"), "tracking"), "id");
     return document && fileNameOfTracking(number) === fileName ? ownContentOf(document) : undefined;
   },
@@ -159,5 +154,4 @@ export const issuerCollection = ({ reader }: Feed, folder: string, label: CsafLa
   },
 });
 
-/** The path of a document's file in its collection. */
 export const filePath = ({ initialReleaseTime, fileName }: CsafFile): string => documentPath(initialReleaseTime, fileName);

@@ -1,5 +1,4 @@
-// What is kept beside a CSAF document of somebody else's: what the lists of its issuer say of it, or why none may have it.
-// Pure.
+// Facts stored with a third-party CSAF document: its entry in the issuer's lists, or why lists omit it. Pure.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
@@ -7,14 +6,13 @@ import type { CsafFacts } from "#advisories/store";
 import { isOpenLabel, labelReason } from "./labels.ts";
 import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
 
-/** The folder of an issuer: its namespace, whatever the scheme, as CSAF writes names of files. */
+/** Returns the issuer's directory: its namespace without scheme, as a CSAF file name. */
 const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/$/, "")));
 
 const labels = new Set(["WHITE", "GREEN", "AMBER", "RED"]);
 
 const publisherCategories = new Set(["coordinator", "discoverer", "other", "user", "vendor"]);
 
-/** Why no list may have this document; "" where one may. */
 const leftOutOf = (document: JsonObject, label: string, initial: number | undefined, current: number | undefined): string => {
   const publisher = part(document, "publisher");
   const version = text(document, "csaf_version");

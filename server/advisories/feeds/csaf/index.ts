@@ -1,15 +1,15 @@
-// CSAF as its readers find it (CSAF 2.0, 7): our own documents as a provider's, those of others as an aggregator's. It is open,
-// and holds what is public alone (docs/decisions/0028); whoever shows a token reads what else it sees (docs/decisions/0043).
+// Serves CSAF (CSAF 2.0, 7): our own documents as a provider, those of others as an aggregator. Anonymous callers get public
+// documents (docs/decisions/0028); a token adds what its caller may read (docs/decisions/0043).
 //
-//   /.well-known/csaf/provider-metadata.json, service.json         what readers begin with
-//   /.well-known/csaf/openpgp/<fingerprint>.asc                    keys that documents are signed with
+//   /.well-known/csaf/provider-metadata.json, service.json         entry points
+//   /.well-known/csaf/openpgp/<fingerprint>.asc                    signing keys
 //   /.well-known/csaf/white/                                       the directory, with index.txt, changes.csv, a ROLIE feed
-//   /.well-known/csaf/white/<year>/<name>.json                     a document; beside it .sha256, .sha512, .asc
-//   /.well-known/csaf/amber/                                       the same with a token: packages of which its caller sees more
-//   /.well-known/csaf-aggregator/aggregator.json                   whose documents are passed on
+//   /.well-known/csaf/white/<year>/<name>.json                     a document, with .sha256, .sha512, .asc
+//   /.well-known/csaf/amber/                                       the same for a token: packages with private advisories
+//   /.well-known/csaf-aggregator/aggregator.json                   issuers of mirrored documents
 //   /.well-known/csaf-aggregator/<issuer>/provider-metadata.json   and below it the same, in white/ and unlabeled/
 //   /.well-known/security.txt
-//   /advisory/v2/csaf/provider-metadata.json, index.txt, changes.csv, <year>/…   the same, where they were before
+//   /advisory/v2/csaf/provider-metadata.json, index.txt, changes.csv, <year>/…   the former addresses
 
 import { createHash } from "node:crypto";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
@@ -50,7 +50,7 @@ interface CsafDependencies {
   readonly signing: Signing;
 }
 
-/** An endpoint, and for how many requests it counts. */
+/** `requests` is the endpoint's weight in the rate limit. */
 interface CsafEndpoint extends Endpoint {
   readonly requests: number;
 }
@@ -79,14 +79,13 @@ const keyEndpoint = ({ signing }: CsafDependencies, file: string): CsafEndpoint 
     return respond(request, "application/pgp-keys", key.publicKey);
   });
 
-/** Document, checksum or signature: of what is published at this moment, whole. */
 const fileEndpoint = ({ feed, signing }: CsafDependencies, collection: CsafCollection, year: string, file: string): CsafEndpoint | undefined => {
   const [, fileName, ending] = /^([-+a-z0-9_]+)\.json(|\.sha256|\.sha512|\.asc)$/.exec(file) ?? [];
   if (fileName === undefined) return undefined;
   return get(async (request) => {
     const found = await collection.find(fileName);
     if (found?.initialReleaseTime.slice(0, 4) !== year) throw new Fault("NOT_FOUND", `document not found: ${year}/${file}`);
-    // Whoever has a later document, of a state that is gone, is given this one.
+    // After a restore, clients may hold a later document and must get this one.
     const restoredMs = Math.ceil((feed.restoredMs ?? 0) / 1000) * 1000;
     const times = { "last-modified": new Date(Math.max(Date.parse(found.currentReleaseTime), restoredMs)).toUTCString() };
     if (ending === "") return respond(request, "application/json", found.text, { ...times, ...withdrawalHeaders(found) });
@@ -133,11 +132,9 @@ const aggregatorEndpoint = (own: CsafDependencies, path: string): CsafEndpoint |
   return undefined;
 };
 
-/** Beside the documents by package (documents/index.ts). */
 const documentsBase = "/advisory/v2/csaf/";
 const formerPaths = /^(?:index\.txt|changes\.csv|\d{4}\/.*)$/;
 
-/** The endpoints by path; undefined for paths of something else. */
 export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
   const signing = openSigning({ store, vault, clock, log, name: feed.publisher.name });
   const own = { feed, signing };
@@ -150,7 +147,7 @@ export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptio
       if (rest === "provider-metadata.json") return metadata;
       return formerPaths.test(rest) ? collectionEndpoint(own, documents, rest, "csaf-tlp-white", ownTitle) : undefined;
     }
-    // It names no document: the same for everybody.
+    // It lists no documents, so it is the same for all callers.
     if (path === "/.well-known/security.txt")
       return { ...get(async (request) => respond(request, plain, securityText(feed, security, clock()))), yieldsToToken: false };
     if (path.startsWith(aggregatorBase)) return aggregatorEndpoint(own, path.slice(aggregatorBase.length));

@@ -1,5 +1,5 @@
-// The lists of a collection, in pieces: CSAF's directory with its index.txt and changes.csv (2.0, 7.1.11 to 7.1.14), and a
-// ROLIE feed (7.1.15).
+// Streams the lists of a collection: CSAF's directory with index.txt and changes.csv (2.0, 7.1.11 to 7.1.14), and a ROLIE feed
+// (7.1.15).
 
 import { escapeHtml } from "#base/html.ts";
 import { addressOf } from "./addresses.ts";
@@ -15,7 +15,6 @@ export async function* changesPieces(collection: CsafCollection): AsyncGenerator
   for await (const page of collection.pages("")) yield page.map((file) => `"${filePath(file)}","${file.currentReleaseTime}"\n`).join("");
 }
 
-/** What lies beside a document. */
 export const besideEndings = [".sha256", ".sha512", ".asc"] as const;
 
 const htmlHead = (path: string): string => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(path)}</title></head><body><ul>\n`;
@@ -57,7 +56,7 @@ const feedEntry = (folder: string, file: CsafFile): object => {
   };
 };
 
-/** A list that never held anything was last changed at the beginning. */
+/** The change time of an empty list. */
 export const noTime = "1970-01-01T00:00:00.000Z";
 
 export async function* feedPieces(collection: CsafCollection, publicUrl: string, id: string, title: string): AsyncGenerator<string> {
@@ -75,7 +74,7 @@ export async function* feedPieces(collection: CsafCollection, publicUrl: string,
   yield `${before === undefined ? headOf(noTime) : ""}]}}`;
 }
 
-/** ROLIE (RFC 8322, 8.1): the categories of a feed's entries. */
+/** Returns the file of a feed's categories (ROLIE, RFC 8322, 8.1). */
 export const categoryNameOf = ({ label }: CsafCollection): string => `category-${label.toLowerCase()}.json`;
 export const categoryDocument = JSON.stringify({ categories: { category: [category] } });
 

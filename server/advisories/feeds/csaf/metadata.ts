@@ -1,5 +1,5 @@
-// What readers of CSAF begin with: the metadata of a provider (CSAF 2.0, 7.1.7), the list of those whose documents are passed
-// on (7.1.21), and security.txt (RFC 9116).
+// Entry points of CSAF: provider metadata (CSAF 2.0, 7.1.7), the list of aggregated issuers (7.1.21), and security.txt (RFC
+// 9116).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -18,7 +18,7 @@ import { readCsafIssuers, type Reader, readOwnPrivateDocuments } from "../docume
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
-  /** Addresses (mailto:, https:, tel:), the first the one to try first; none: there is no file. */
+  /** URLs (mailto, https or tel), the preferred one first. If empty, security.txt is not served. */
   readonly contacts: readonly string[];
   readonly expiresMs: number | undefined;
 }
@@ -31,10 +31,7 @@ const keyPath = (fingerprint: string): string => `${csafBase}openpgp/${fingerpri
 const keyObjects = (publicUrl: string, keys: readonly PublishedKey[]): JsonObject[] =>
   keys.map(({ fingerprint }) => ({ fingerprint, url: addressOf(publicUrl, keyPath(fingerprint)) }));
 
-/**
- * A trusted provider has TLS (7.1.3), is found at the root of its host (7.1.9), and signs (7.1.18 to 7.1.20). Whoever lies
- * below a path or speaks in clear text is none.
- */
+/** A trusted provider uses TLS (7.1.3), is served at the root of its host (7.1.9), and signs (7.1.18 to 7.1.20). */
 const roleOf = (publicUrl: string): string => {
   const { protocol, pathname } = new URL(publicUrl);
   return protocol === "https:" && pathname === "/" ? "csaf_trusted_provider" : "csaf_provider";
@@ -59,7 +56,6 @@ const distributionsOf = (
   ];
 };
 
-/** The later one; times are written alike. */
 const laterOf = (one: string, other: string): string => (one > other ? one : other);
 
 const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Promise<string> => {
@@ -73,7 +69,6 @@ export const privateTitle = "Advisories for members of a group";
 
 const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.privateRecords ? [ownPrivateCollection(feed)] : [])];
 
-/** What is published of our own, with what this reader sees besides. */
 export const ownFeedAddresses = (feed: Feed): string[] =>
   ownCollections(feed).map((collection) => addressOf(feed.publicUrl, `${collection.folder}${feedNameOf(collection)}`));
 
@@ -83,7 +78,7 @@ export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]
   canonical_url: addressOf(feed.publicUrl, providerMetadataPath),
   distributions: distributionsOf(feed.publicUrl, ownCollections(feed), titleOf, [addressOf(feed.publicUrl, servicePath)]),
   last_updated: await ownChangeTime(feed.reader, keys),
-  // Whether others may copy them is not ours to promise.
+  // Gantry cannot grant permission to copy.
   list_on_CSAF_aggregators: false,
   metadata_version: "2.0",
   mirror_on_CSAF_aggregators: false,
@@ -92,7 +87,6 @@ export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]
   role: roleOf(feed.publicUrl),
 });
 
-/** Somebody whose documents are passed on. */
 interface Issuer {
   readonly folder: string;
   readonly publisher: JsonObject;
@@ -101,7 +95,6 @@ interface Issuer {
   readonly source: string;
 }
 
-/** What its licence allows to show counts alone. */
 const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
   const byFolder = Map.groupBy(
     found.filter(({ license }) => isPublishable(license)),
@@ -120,7 +113,7 @@ const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
   });
 };
 
-/** CSAF 2.0, 7.1.22: at least two, which nobody counts who is one of them. */
+/** CSAF 2.0, 7.1.22: at least two, not counting the aggregator. */
 const issuersMin = 2;
 
 const findIssuers = async (reader: Reader): Promise<Issuer[]> => {
@@ -170,7 +163,7 @@ export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey
   };
 };
 
-/** The metadata of an issuer's folder; undefined where we pass on nothing of its documents. */
+/** Returns undefined if none of the issuer's documents is served. */
 export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly PublishedKey[]): Promise<JsonObject | undefined> => {
   const issuer = (await findIssuers(feed.reader)).find((each) => each.folder === folder);
   if (!issuer) return undefined;
@@ -191,17 +184,17 @@ export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly 
   };
 };
 
-/** RFC 9116. Throws NOT_FOUND where nobody is named, or the operator's word is over. */
+/** RFC 9116. Throws NOT_FOUND without a contact, or after the configured expiry. */
 export const securityText = ({ publicUrl }: Feed, { contacts, expiresMs }: SecurityContact, nowMs: number): string => {
   if (contacts.length === 0) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_CONTACT is not set");
   if (expiresMs !== undefined && expiresMs <= nowMs) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_EXPIRES is in the past");
-  // Half a year from the day on which it is asked for: the same all day.
+  // 180 days from today, constant for the day.
   const expires = expiresMs ?? Math.floor(nowMs / 86_400_000 + 180) * 86_400_000;
   const isSecure = publicUrl.startsWith("https:");
   return [
     ...contacts.map((contact) => `Contact: ${contact}`),
     `Expires: ${timestamp(expires)}`,
-    // Addresses there begin with https (2.5.2).
+    // These require https URLs (2.5.2).
     ...(isSecure ? [`Canonical: ${addressOf(publicUrl, "/.well-known/security.txt")}`, `CSAF: ${addressOf(publicUrl, providerMetadataPath)}`] : []),
     "",
   ].join("\n");

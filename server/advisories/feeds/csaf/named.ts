@@ -1,5 +1,5 @@
-// Numbers of others may lead to one name of a file: the document whose number came first has it, and the others are in no list
-// of their issuer; the list of everything names them (documents/entries.ts).
+// Two third-party IDs may map to one file name. The first imported ID gets it; the issuer's lists omit other documents, which the
+// list of all documents names (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
 import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#advisories/store";
@@ -7,10 +7,7 @@ import { isPublishable } from "../licenses.ts";
 import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
 import { labelReason } from "./labels.ts";
 
-/**
- * Of documents of one name the one that has it: of the first number that came and holds, the last modified. A withdrawn one
- * has it as long as no other wants it.
- */
+/** Returns the latest document of the first ID still in its source, else of the first withdrawn ID. */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
   const allowed = documents.filter(({ license }) => isPublishable(license));
   const present = allowed.filter(({ told }) => told);
@@ -23,7 +20,6 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
   return best;
 };
 
-/** Which documents of a folder have these names. */
 export const findNamed = async (reader: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
   const found = await readCsafDocumentsNamed(reader, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
@@ -35,11 +31,11 @@ export const findNamed = async (reader: Reader, folder: string, fileNames: reado
   );
 };
 
-/** Of documents that this reader may read why the lists of their issuers do not have them. */
+/** Returns, by document ID, why the issuers' lists omit it. */
 export const findUnlisted = async (reader: Reader, documents: readonly PublicDocument[]): Promise<Map<string, string>> => {
   const reasons = new Map<string, string>();
   const known = new Map(documents.filter(({ form }) => form === "csaf").map((document) => [document.id, document]));
-  // Whom a document may be shown to is no question of who sees its group.
+  // A TLP label does not hide a private document from readers of its group.
   const isListed = (id: string, leftOut: string): boolean =>
     leftOut === "" || (known.get(id)?.isPublic === false && leftOut === labelReason(known.get(id)?.label ?? ""));
   const byFolder = Map.groupBy(await findCsafPlaces(reader.read, [...known.keys()]), ({ folder }) => folder);

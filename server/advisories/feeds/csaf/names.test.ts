@@ -1,10 +1,10 @@
-// Names of CSAF's files.
+// Tests names of CSAF files.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
 
-test("a file is named after its document's number as CSAF 2.0, 5.1 says", () => {
+test("a file name follows from the tracking ID by CSAF 2.0, 5.1", () => {
   for (const [id, name] of [
     ["Example Company - 2019-YH3234", "example_company_-_2019-yh3234"],
     ["RHBA-2019:0024", "rhba-2019_0024"],
@@ -16,7 +16,6 @@ test("a file is named after its document's number as CSAF 2.0, 5.1 says", () => 
     assert.equal(fileNameOfTracking(id), name, id);
 });
 
-/** As the store's index has it. */
 const indexedByStore = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/[^-+a-z0-9]+/g, "_");
 
 const packages = [
@@ -43,9 +42,9 @@ const packages = [
   "k",
 ]; // prettier-ignore
 
-test("our own numbers lead to names that differ, from which the package is found again", () => {
+test("our own IDs have distinct file names that map back to the package", () => {
   const names = new Map<string, string>();
-  // What looks like another's name with its digest is told apart, too.
+  // Names that resemble a digest form must differ as well.
   for (const each of [...packages, ...packages.map((each) => fileNameOfTracking(distinctNumberOf(each)).replaceAll("_", "."))]) {
     const name = fileNameOfTracking(distinctNumberOf(each));
     assert.match(name, /^[-+a-z0-9_]+$/);
@@ -60,6 +59,6 @@ test("our own numbers lead to names that differ, from which the package is found
   assert.equal(distinctNumberOf("gtk+3.0"), "gtk+3.0");
 });
 
-test("a name that no package leads to finds none", () => {
+test("a file name that belongs to no package finds none", () => {
   for (const name of ["A", "a.b", "a/b", "", "a__b", "_a", "a_", "%2e%2e", "ä"]) assert.equal(textOfFileName(name), undefined, name);
 });

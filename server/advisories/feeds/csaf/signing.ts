@@ -1,7 +1,6 @@
-// Signatures of published documents, as OpenPGP has them. The key is made when the first document is signed, is sealed in the
-// store, and is the same for every server of a database. A signature follows from key, document and its time alone (Ed25519
-// takes nothing random, and neither does the packet), so that every server gives the same one, whenever it is asked, and none
-// has to be kept; the last ones are, since a reader asks for the document and its signature in turn.
+// OpenPGP signatures of published documents. The key is created with the first signature, sealed in the database, and shared by
+// all servers. Signatures are deterministic (Ed25519): every server returns the same one, so none is stored. Recent ones are
+// cached, because clients fetch a document and then its signature.
 
 import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";
@@ -12,18 +11,16 @@ import type { Store, Vault } from "#db";
 
 type DocumentKey = Awaited<ReturnType<typeof listDocumentKeys>>[number];
 
-/** A key for whoever verifies. */
 export interface PublishedKey {
   readonly fingerprint: string;
-  /** Armored. */
   readonly publicKey: string;
   readonly createTimeMs: number;
 }
 
 export interface Signing {
-  /** An armored detached signature of the text; `releasedMs`: when it was released. */
+  /** Returns an armored detached signature. `releasedMs` is the release time. */
   sign(text: string, releasedMs: number): Promise<string>;
-  /** Every key, the one that signs first; makes it where there is none. */
+  /** Returns all keys, the current one first; creates the first one. */
   publicKeys(): Promise<readonly [PublishedKey, ...PublishedKey[]]>;
 }
 
@@ -32,11 +29,11 @@ export interface SigningDependencies {
   readonly vault: Pick<Vault, "seal" | "open">;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the key says of whose it is. */
+  /** The user ID of the key. */
   readonly name: string;
 }
 
-// Loaded when it is needed: most servers sign nothing.
+// Lazy: most servers sign nothing.
 const loadLibrary = () => import("openpgp");
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type OpenedKey = Awaited<ReturnType<Library["readPrivateKey"]>>;
@@ -49,7 +46,7 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
 
   const makeKey = async (): Promise<void> => {
     const { generateKey, readKey } = await loadLibrary();
-    // The older form of Ed25519 keys, which every program reads. Nobody encrypts to it: it has no further keys.
+    // The older form of Ed25519 keys, which all clients support. No subkeys for encryption.
     const createTimeMs = Math.floor(clock() / 1000) * 1000;
     const made = await generateKey({
       type: "ecc",
@@ -80,7 +77,6 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
     const secret = vault.open(documentKeyPurpose, privateKeySealed, documentKeyBinding(fingerprint));
     if (secret === undefined) {
       log("csaf.key.lost", { fingerprint });
-      // For the log alone.
       throw new Error("the key that signs documents cannot be opened: the secret key is not the one that it was sealed with");
     }
     const key = loadLibrary().then(({ readPrivateKey }) => readPrivateKey({ armoredKey: secret }));
@@ -95,7 +91,7 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
       signingKeys: signingKey,
       detached: true,
       format: "armored",
-      // No key signs before it was made.
+      // A signature cannot be older than its key.
       date: new Date(Math.max(releasedMs, key.createTimeMs)),
       config: { nonDeterministicSignaturesViaNotation: false },
     });

@@ -1,11 +1,9 @@
-// A published advisory as the documents are made from it: its approved events, what it says at last, its names
-// elsewhere. Pure.
+// A published advisory as the source of documents. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import type { AdvisoryRow } from "#advisories/store";
 
 export interface Published extends AdvisoryRow {
-  /** Approved events, in order. */
   readonly approved: readonly JsonObject[];
   readonly severities: readonly JsonObject[];
 }
@@ -18,16 +16,14 @@ export const publishedOf = (row: AdvisoryRow, severities: readonly JsonObject[])
   return { ...row, approved, severities };
 };
 
-/** What an advisory states of its artifact. */
 export type Status = "affected" | "not_affected" | "fixed" | "under_investigation";
 
 export interface EventStatus {
   readonly status: Status;
-  /** Versions without the vulnerability. */
   readonly fixedVersions: readonly string[];
   /** FalsePositiveDetermination.Type */
   readonly reason: string;
-  /** What is done about it, where it is affected. */
+  /** The remediation, if affected. */
   readonly action: string;
   readonly note: string;
   readonly time: string;
@@ -39,7 +35,7 @@ const actions: Readonly<Record<string, string>> = {
   pendingUpstreamFix: "A fix by the upstream project is awaited.",
 };
 
-/** What one event states, in the terms that all three kinds of document have. */
+/** Returns the status set by one event, in terms common to all formats. */
 export const eventStatus = (event: JsonObject): EventStatus => {
   const member =
     [
@@ -78,26 +74,25 @@ export const eventStatus = (event: JsonObject): EventStatus => {
 
 const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
-/** What holds now: what the last event states. */
 export const currentStatus = ({ approved }: Published): EventStatus => {
   const event = approved.at(-1);
   return event ? eventStatus(event) : unknown;
 };
 
-/** The CVE's number first, then the others, the advisory's own at the end. */
+/** Returns the CVE first, the advisory's ID last. */
 export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** The distribution that an apk is of: its namespace, or its author where that is a distribution. */
+/** Returns an apk's distribution: the namespace, else the author if it is a distribution. */
 export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
   const names = ["wolfi", "chainguard", "alpine"];
   return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");
 };
 
-/** Package URL of the artifact, with a version where one is meant. */
+/** Returns the package URL of the artifact. */
 export const purlOf = (row: AdvisoryRow, version = ""): string => {
   const { artifactName, artifactType, artifactArchitecture } = row;
   const steps = artifactType === "maven" ? artifactName.split(":") : artifactName.split("/");

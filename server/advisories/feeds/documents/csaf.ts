@@ -1,5 +1,4 @@
-// The advisories on one origin package as a CSAF 2.0 document of the VEX profile: for each vulnerability what holds now,
-// and since when. Pure.
+// Builds a CSAF 2.0 VEX document from the advisories on one origin package: current statuses, with history. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
@@ -8,7 +7,7 @@ import { distributionOf, currentStatus, eventStatus, earliestTime, vulnerability
 import { releaseTimes } from "../csaf/addresses.ts";
 import { justifications } from "./openvex.ts";
 
-/** Who publishes our own documents (CSAF 2.0, 3.2.1.8). */
+/** The publisher of our documents (CSAF 2.0, 3.2.1.8). */
 export interface Publisher {
   readonly category: string;
   readonly name: string;
@@ -24,15 +23,13 @@ export const publisherObject = ({ category, name, namespace, contact }: Publishe
   namespace,
 });
 
-/** What a document is made of. */
 export interface CsafSource {
   readonly origin: string;
-  /** Where it lies. */
   readonly address: string;
   readonly publisher: Publisher;
-  /** "" where everybody may read it; otherwise the number of the groups that may alone. */
+  /** "" if public; otherwise an ID for the groups that may read it. */
   readonly scope: string;
-  /** All on the package that were ever published; some of them are not withdrawn. */
+  /** All ever published; at least one is not withdrawn. */
   readonly advisories: readonly [Published, ...Published[]];
 }
 
@@ -49,7 +46,6 @@ const csafProduct = (advisory: Published, version = ""): Product => {
 
 const statuses = { affected: "known_affected", not_affected: "known_not_affected", fixed: "fixed", under_investigation: "under_investigation" } as const;
 
-/** What holds of an advisory's artifact, and of which products it is said. */
 interface Statement {
   readonly advisory: Published;
   readonly status: EventStatus;
@@ -59,12 +55,12 @@ interface Statement {
 const statementOf = (advisory: Published): Statement => {
   const now = currentStatus(advisory);
   const products = (now.fixedVersions.length > 0 ? [...new Set(now.fixedVersions)] : [""]).map((version) => csafProduct(advisory, version));
-  // Fixed in a version that nobody names is not fixed in all of them.
+  // "Fixed" without a version must not mean all versions.
   const isUnnamed = now.status === "fixed" && now.fixedVersions.length === 0;
   return { advisory, products, status: isUnnamed ? { ...now, status: "under_investigation" } : now };
 };
 
-/** CSAF 2.0, 3.2.3.5: its flags have the labels of OpenVEX's justifications. */
+/** CSAF 2.0, 3.2.3.5: flags use the labels of OpenVEX justifications. */
 const csafImpact = ({ status: { status, reason, note, action }, products }: Statement): JsonObject => {
   const product_ids = products.map(({ product_id }) => product_id);
   if (status === "affected") {
@@ -84,10 +80,8 @@ const cveForm = /^CVE-[0-9]{4}-[0-9]{4,}$/;
 
 const systemOf = (number: string): string => number.split("-", 1)[0] || "advisory";
 
-/** What is the same in two statements is said once. */
 const distinct = (objects: readonly JsonObject[]): JsonObject[] => [...new Map(objects.map((each) => [JSON.stringify(each), each])).values()];
 
-/** One object of statements that agree, under a CVE or under these numbers. */
 const csafVulnerability = (cve: string | undefined, numbers: readonly string[], statements: readonly [Statement, ...Statement[]]): JsonObject => {
   const [first] = statements;
   const [name] = vulnerabilityNumbers(first.advisory);
@@ -116,7 +110,7 @@ const csafVulnerability = (cve: string | undefined, numbers: readonly string[], 
 
 const saysOf = ({ status, products }: Statement): string => JSON.stringify([status.status, products.map(({ product_id }) => product_id)]);
 
-/** What an advisory's objects are called: each of its CVEs, or the first of its other numbers. */
+/** Returns the IDs to list an advisory under: its CVEs, or its first other ID. */
 const namesOf = ({ advisory }: Statement): string[] => {
   const numbers = vulnerabilityNumbers(advisory);
   const cves = numbers.filter((number) => cveForm.test(number));
@@ -124,9 +118,8 @@ const namesOf = ({ advisory }: Statement): string[] => {
 };
 
 /**
- * One object for each CVE (6.1.23), in which no product is said to be two things (6.1.6). Of two advisories that say
- * different things of one artifact the later one stands under the vulnerability's name; the other one has an object of its
- * own, by its own number alone.
+ * Returns one object for each CVE (6.1.23), in which no product has two statuses (6.1.6). Of contradicting advisories, the later
+ * one is listed under the CVE, the other under its own ID only.
  */
 const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => {
   const latestFirst = [...statements].sort((one, other) => (one.status.time > other.status.time ? -1 : one.status.time < other.status.time ? 1 : 0));
@@ -156,10 +149,7 @@ const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => 
   return objects.sort((one, other) => (one.name < other.name ? -1 : 1)).map(({ object }) => object);
 };
 
-/**
- * Semantic, and of the time of the change: its day and its time of day. So it grows with every change, whatever is withdrawn
- * or said anew, and nobody has to count.
- */
+/** Returns a version derived from the time of the change. It grows even with withdrawals, without a counter. */
 export const csafVersion = (time: string): string => {
   const [day = "", clock = ""] = time.split("T");
   return `1.${day.replaceAll("-", "")}.${Number(clock.replace(/\D/g, ""))}`;
@@ -167,7 +157,6 @@ export const csafVersion = (time: string): string => {
 
 const statusWords = { affected: "affected", not_affected: "not affected", fixed: "fixed", under_investigation: "under investigation" } as const;
 
-/** As many as a reader looks through. */
 const summaryNumbersMax = 5;
 
 const revisionSummary = (changes: readonly string[]): string => {
@@ -175,7 +164,7 @@ const revisionSummary = (changes: readonly string[]): string => {
   return changes.length === 0 ? "As published at this time" : `${changes.slice(0, summaryNumbersMax).join(", ")}${more}`;
 };
 
-/** When what was said, from the document's first release to its last: what is said to be before or after stands at these. */
+/** Changes outside the period of releases are listed at its ends. */
 const revisionsOf = (advisories: readonly Published[], initial: string, current: string): JsonObject[] => {
   const changes = new Map<string, string[]>([
     [initial, []],
@@ -202,7 +191,7 @@ const revisionsOf = (advisories: readonly Published[], initial: string, current:
 
 export const csafTitle = (origin: string): string => `Vulnerabilities of ${origin}`;
 
-/** What some alone read has a number of its own, and so versions of its own. */
+/** Returns the document's ID. Private documents have their own IDs, and so their own versions. */
 export const csafNumberOf = (origin: string, scope: string): string => (scope === "" ? distinctNumberOf(origin) : `${distinctNumberOf(origin)}_${scope}`);
 
 export const csafDocument = ({ origin, address, publisher, scope, advisories }: CsafSource): JsonObject => {

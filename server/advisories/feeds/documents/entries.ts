@@ -1,5 +1,5 @@
-// The lists of the open documents: every one that is published, and every record that is left out, with the reason. Read
-// in pages, so that a list of any length is never held as a whole.
+// Lists of the open documents: published ones, and omitted records with reasons. Read in pages, so that no list is in memory as a
+// whole.
 
 import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findPublicSuccessors, type PublicDocument } from "#advisories/store";
@@ -13,45 +13,41 @@ import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
 import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader, readDocuments } from "./reader.ts";
 
-/** An entry of a list. */
 export interface Entry {
   readonly id: string;
-  /** When it was last changed here: what a mirror asks with the next time. The record itself keeps its origin's time. */
+  /** The last change on this server, for incremental mirroring. The record keeps its origin's time. */
   readonly modified: string;
-  /** The form in which it came in, when, from which address, and under which licence ("unknown" where nobody says). */
+  /** Original format, import time, source URL and license ("unknown" if not stated). */
   readonly form?: string;
   readonly imported?: string;
   readonly source?: string;
   readonly license?: string;
-  /** When it was withdrawn: no source has it any longer, or its origin says so. The document stays as its origin wrote it. */
+  /** Withdrawn by its origin, or removed from all sources. The document is unchanged. */
   readonly withdrawnTime?: string;
-  /** The record that replaces it in its source. */
+  /** The ID of its successor. */
   readonly withdrawnBy?: string;
-  /** No source has it any longer. */
+  /** No source contains it any longer. */
   readonly noLongerTold?: true;
-  /** Why it is no document of this kind. */
   readonly leftOut?: string;
-  /** Why it is in no list of its issuer (CSAF), though it is a document of this kind. */
+  /** Why the lists of its CSAF issuer omit it. */
   readonly unlisted?: string;
 }
 
 export interface PageStart {
-  /** Only what was changed behind this time; "" for all. */
+  /** Only changes after this time; "" for all. */
   readonly since: string;
   readonly after: string;
 }
 
-/** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
+/** No local paths, and no secrets in URLs. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
-/** What an entry says of a withdrawal. */
 const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: ReadonlyMap<string, string>): Pick<Entry, "withdrawnTime" | "withdrawnBy"> => {
   if (withdrawTime === undefined || withdrawTime === "") return {};
   const withdrawnBy = successors.get(id);
   return { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) };
 };
 
-/** What replaces these records, as far as this reader may see it. */
 const findSuccessors = ({ read, privateRecords }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
   findPublicSuccessors(read, [...new Set(ids)], privateRecords?.feeds ?? []);
 
@@ -80,7 +76,7 @@ const documentEntry = (
   };
 };
 
-/** The documents of each number. Of a page that is full the last number may have more: it comes with the next one. */
+/** Groups documents by ID. Drops the last ID of a full page, which may continue. */
 export const byNumber = <Document extends PublicDocument>(documents: readonly Document[], isFull: boolean): [Document, ...Document[]][] => {
   const found = new Map<string, [Document, ...Document[]]>();
   for (const document of documents) {
@@ -110,7 +106,6 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
   }
 }
 
-/** A list of changes in their order, a page at a time. */
 async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
   for (let from = start; ; ) {
@@ -123,7 +118,7 @@ async function* changePages<Changed extends ChangedDocument>(readChanges: ReadCh
   }
 }
 
-/** Our own records, in the order of their changes: what is public, then what is not. */
+/** Yields records by change time: public ones, then private ones. */
 async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   for (const readChanges of changesOfAdvisories(reader)) {
     for await (const found of changePages(readChanges, start)) {
@@ -145,7 +140,7 @@ async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerat
   }
 }
 
-/** Our own documents about packages, in the order of their changes; those that nobody else sees at the end. */
+/** Yields documents by change time. Packages with only private advisories come last. */
 async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   const [changes, ...privateChanges] = changesOfDocuments(reader);
   const seenHere = new Map<string, string>();
@@ -161,7 +156,7 @@ async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGener
   yield [...seenHere].map(([id, modified]) => ({ id, modified }));
 }
 
-/** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
+/** Returns what OpenVEX omits, or what a secdb contains and omits. */
 const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =>
   found.advisories.flatMap((advisory): Entry[] => {
     const leftOut = kind === "openvex" ? whyNoOpenVex(advisory, found) : whyNoSecdb(advisory, found);
@@ -170,12 +165,11 @@ const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =
     return kind === "secdb" ? [entry] : [];
   });
 
-/** In the order of their packages. */
 async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
   for await (const page of ownPackages(reader)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
-/** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
+/** Yields our documents by change time, then those of others by ID. */
 export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
   if (kind === "osv") yield* ownRecordEntries(reader, start);
   if (kind === "openvex" || kind === "csaf") yield* ownDocumentEntries(reader, start);

@@ -1,6 +1,5 @@
-// An advisory of GitHub's API as an OSV record under its own number: every version has the same verdict
-// (base/versions/github-range.ts), and the rest is what the advisory holds that OSV has a place for. What OSV cannot say
-// throws UnsaidError with the reason. Pure.
+// Converts an advisory of GitHub's API to an OSV record with the same ID and verdicts (base/versions/github-range.ts). Throws
+// UnsaidError with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,7 +7,7 @@ import { compareVersions } from "#base/versions/ecosystem.ts";
 import { githubAffected } from "#base/versions/github-range.ts";
 import { UnsaidError } from "./rustsec-osv.ts";
 
-/** GitHub's words and OSV's. Of what has no order there a range has no verdict. */
+/** OSV ecosystems by GitHub's. Those without a version order are missing. */
 const ecosystems: ReadonlyMap<string, string> = new Map([
   ["composer", "Packagist"],
   ["erlang", "Hex"],
@@ -41,7 +40,7 @@ const timeOf = (document: JsonObject, key: string): string | undefined => {
   return Number.isNaN(ms) ? undefined : timestamp(ms).replace(".000Z", "Z");
 };
 
-/** A text, or in an older form an object. */
+/** A text, or an object in an older form. */
 const patchedIn = (vulnerability: JsonObject): string => {
   const patched = vulnerability.first_patched_version;
   return isObject(patched) ? text(patched, "identifier") : typeof patched === "string" ? patched : "";
@@ -64,7 +63,7 @@ const affectedEntry = (vulnerability: JsonObject): JsonObject => {
     for (const version of said.versions) compare(ecosystem, version, version);
     return { ...of, versions: [...said.versions] };
   }
-  // From its first bound to its last one: what ends before it begins would say something else than its words.
+  // A range that ends before it starts would change its meaning.
   let last = "";
   for (const bound of said.events.flatMap((event): string[] => Object.values(event))) {
     if (bound === "0" && last === "") continue;
@@ -76,7 +75,7 @@ const affectedEntry = (vulnerability: JsonObject): JsonObject => {
   return { ...of, ranges: [{ type: "ECOSYSTEM", events: said.events.map((event): JsonObject => ({ ...event })) }] };
 };
 
-/** Where the patch takes the place of the last affected version, it must come behind it: else that one would be called safe. */
+/** If the patch bounds the range, it must follow the last affected version, which would otherwise count as safe. */
 const requirePatchedBehind = (ecosystem: string, vulnerability: JsonObject): void => {
   const patched = patchedIn(vulnerability);
   if (patched === "") return;
@@ -129,7 +128,7 @@ export const githubOsvRecord = (document: JsonObject): JsonObject => {
     references: references.map((url) => ({ type: "WEB", url })),
     ...(credits.length > 0 ? { credits } : {}),
     database_specific: {
-      // Its licence wants it to be said where it is from and that its form is another one.
+      // The license requires attribution and a note of the conversion.
       source: source === "" ? `https://github.com/advisories/${id}` : source,
       converted_from: "GitHub's advisory API",
       ...(text(document, "severity") === "" ? {} : { severity: text(document, "severity").toUpperCase() }),

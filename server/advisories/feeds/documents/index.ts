@@ -1,16 +1,15 @@
-// What is published goes out as documents of three kinds, at addresses that stay. All of them are open, as are the
-// operations of the feed (docs/decisions). A record goes out under its origin's number only as it came in, or in words that
-// give every version the same verdict; the rest is named in the list, with its reason (left-out.ts).
+// Serves published advisories as documents at stable, open URLs (docs/decisions). A third-party record is served under its ID
+// only unchanged, or converted with the same verdicts. The list names omitted records with reasons (left-out.ts).
 //
-//   /advisory/v2/osv/<number>.json               one OSV record for each number: our own, others' as they came in
-//   /advisory/v2/openvex/<package>.json          one OpenVEX document for each origin package of our own advisories;
-//   /advisory/v2/openvex/<number>.json           others' as they came in
-//   /advisory/v2/csaf/…                          the same of CSAF (our own of the VEX profile)
-//   /advisory/v2/secdb/<number>.json             others' as they came in; our own are one for each distribution (secdb/index.ts)
-//   /advisory/v2/<kind>/all.json                 all that there is and when it was changed, and what is left out and why;
-//                                                ?since=<time> leaves out the older
+//   /advisory/v2/osv/<number>.json               one OSV record for each ID: ours, and imported ones
+//   /advisory/v2/openvex/<package>.json          ours, one document for each origin package
+//   /advisory/v2/openvex/<number>.json           imported documents
+//   /advisory/v2/csaf/…                          the same for CSAF (ours with the VEX profile)
+//   /advisory/v2/secdb/<number>.json             imported documents; ours are one for each distribution (secdb/index.ts)
+//   /advisory/v2/<kind>/all.json                 all documents with change times, and omitted records with reasons;
+//                                                ?since=<time> leaves out older ones
 //
-// What readers of CSAF begin with stands below /.well-known/csaf (csaf/index.ts).
+// The entry points of CSAF are below /.well-known/csaf (csaf/index.ts).
 
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
@@ -32,7 +31,6 @@ import { choosePublished } from "./published.ts";
 import { type Reader, readDocumentsOf, readOwnById, readOwnPrivateHistory } from "./reader.ts";
 import { scopeOf } from "./scope.ts";
 
-/** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
   readonly query: URLSearchParams;
   readonly headers: { readonly ifNoneMatch?: string | undefined; readonly ifModifiedSince?: string | undefined };
@@ -49,16 +47,14 @@ const base = "/advisory/v2/";
 export interface Feed {
   readonly reader: Reader;
   readonly publicUrl: string;
-  /** Who publishes our own documents. */
   readonly publisher: Publisher;
-  /** When the database was restored last, in milliseconds since 1970; undefined: never. */
+  /** The last restore of the database, in milliseconds since 1970. */
   readonly restoredMs?: number | undefined;
 }
 
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-/** One of our own advisories as a record of OSV; undefined where there is none. */
 const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObject | undefined> => {
   let rows: AdvisoryRow[] = [];
   for (const number of ownNumbersOf(name)) {
@@ -80,7 +76,7 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
   return document;
 };
 
-/** A document of our own advisories; undefined where there are none. A secdb of our own is one for the whole distribution (secdb/index.ts). */
+/** Returns undefined if there are no advisories. Our secdb covers a whole distribution (secdb/index.ts). */
 export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
@@ -89,7 +85,7 @@ export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: str
 };
 
 const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope: string): JsonObject | undefined => {
-  // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
+  // Without severities from other sources: the version of a CSAF document depends on its content.
   const [first, ...others] = rows.map((row) => publishedOf(row, []));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
@@ -97,35 +93,32 @@ const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope:
   return csafDocument({ origin, address, publisher: feed.publisher, scope, advisories });
 };
 
-/** The document of CSAF that everybody reads. */
 export const buildOwnCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> =>
   csafOf(feed, origin, await findOwnHistory(feed.reader.read, origin), "");
 
-/** The one of a package of which this reader sees what is not public, with what is; undefined where there is no such. */
+/** Builds the document with private advisories; undefined if the reader sees none. */
 export const buildOwnPrivateCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> => {
   const history = await readOwnPrivateHistory(feed.reader, origin);
   return history && csafOf(feed, origin, history.advisories, scopeOf(history.groups));
 };
 
-/** A stored document as one of this kind. */
 const documentText = async ({ read }: Reader, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
   const [stored] = await findSourceDocuments(read, [id]);
   if (!stored) return undefined;
   return kind === "osv" ? osvTextOf({ form, body: stored.body }) : textOfStored(stored.body);
 };
 
-/** A document as it goes out under its number. */
 export interface DocumentContent {
   readonly text: string;
-  /** When it was withdrawn; undefined while it holds. */
+  /** Undefined while it is valid. */
   readonly withdrawTime: string | undefined;
 }
 
 const ownContent = (document: JsonObject): DocumentContent => ({ text: JSON.stringify(document), withdrawTime: text(document, "withdrawn") || undefined });
 
 /**
- * Headers that tell of a withdrawal. The document itself stays as its origin wrote it: licences require it, and a `withdrawn` of
- * ours would be a claim under another's number.
+ * Returns the header for a withdrawal. The document stays unchanged: licenses require that, and a `withdrawn` added by Gantry
+ * would be a claim in the origin's name.
  */
 export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withdrawTime">): Record<string, string> =>
   withdrawTime === undefined ? {} : { "gantry-withdrawn": withdrawTime };
@@ -137,7 +130,6 @@ const readStored = async (reader: Reader, kind: DocumentKind, name: string): Pro
   return content === undefined ? undefined : { text: content, withdrawTime: document?.withdrawTime };
 };
 
-/** A record of OSV as this reader sees it; undefined where it sees none. */
 export const buildOsvRecord = async (reader: Reader, name: string): Promise<DocumentContent | undefined> => {
   const own = await buildOwnOsvRecord(reader, name);
   return own ? ownContent(own) : readStored(reader, "osv", name);
@@ -149,7 +141,7 @@ export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string
   return own ? ownContent(own) : readStored(feed.reader, kind, name);
 };
 
-/** Where a listing begins. */
+/** Reads `since` and `after`; throws INVALID_ARGUMENT. */
 const readPageStart = (query: URLSearchParams): PageStart => {
   const since = query.get("since") ?? "";
   const sinceMs = since === "" ? 0 : readTimestamp(since);
@@ -173,7 +165,7 @@ export async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: 
   for await (const page of pages) if (page.length > 0) yield page.map(line).join("");
 }
 
-/** Asks for the first piece already: what goes wrong with it is still an answer of its own. */
+/** Yields the rest after a first piece, which is read early so that its errors become an error response. */
 async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<Piece>): AsyncGenerator<Piece> {
   try {
     for (let next = first; !next.done; next = await rest.next()) yield next.value;
@@ -182,11 +174,11 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
   }
 }
 
-/** Changes whenever something of what is published does. What one reader alone sees has no tag, and its state is not asked for. */
+/** Changes with any published document. Private views have no ETag. */
 export const readFeedState = async ({ read, privateRecords }: Reader): Promise<readonly string[]> =>
   privateRecords ? [] : Promise.all([readAdvisoryState(read), readPublishedState(read)]);
 
-/** A list of any length, in pieces. Its tag follows from the state of what it lists, and from what else its content does (`form`). */
+/** Streams a list. Its ETag depends on the published state and `form`. */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
   feed: Feed,
   request: DocumentRequest,
@@ -201,30 +193,29 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   return { ...tagged, body: begun(first, pieces) };
 };
 
-/** The same without a tag: nothing says which state it is of. */
 export const respondUntagged = async <Piece extends string | Uint8Array>(type: string, pieces: AsyncGenerator<Piece>): Promise<DocumentResponse> => {
   const first = await pieces.next();
   const headers = { "content-type": type, "cache-control": "no-store", vary: "authorization", "x-content-type-options": "nosniff" };
   return { status: 200, headers, body: begun(first, pieces) };
 };
 
-/** Whether the answer is what the caller has: by its tag, and without one by its time (RFC 9110, 13.2.2). */
+/** Returns true if the client's copy is current, by ETag, or by time if it sends none (RFC 9110, 13.2.2). */
 export const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
   if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
 };
 
 export const respond = (request: DocumentRequest, type: string, body: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
-  // The same bytes, withdrawn meanwhile, are another answer.
+  // A withdrawal changes only the header, but must change the ETag.
   const tagged = `${body}${more["gantry-withdrawn"] ?? ""}`;
   const etag = `${weak}"${createHash("sha256").update(tagged).digest("base64url").slice(0, 27)}"`;
-  // Whoever sends a token is answered otherwise.
+  // Responses differ for callers with a token.
   const headers = { etag, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff", ...more };
   if (isKnown(request, etag, more["last-modified"])) return { status: 304, headers, body: "" };
   return { status: 200, headers: { "content-type": type, ...headers }, body };
 };
 
-/** What is no name is the name of no document: without a token it is as absent as any other. */
+/** An invalid name gets the same 404 as an unknown one. */
 const documentAt = (path: string): { kind: DocumentKind; name: string } | undefined => {
   const kind = documentKinds.find((each) => path.startsWith(`${base}${each}/`));
   if (!kind) return undefined;
@@ -236,7 +227,7 @@ const documentAt = (path: string): { kind: DocumentKind; name: string } | undefi
   }
 };
 
-/** The documents of a server, by path; undefined for paths of something else. */
+/** Returns the handler for a path; undefined for other paths. */
 export const openDocuments =
   (feed: Feed) =>
   (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse>; yieldsToToken: boolean } | undefined => {

@@ -1,12 +1,12 @@
-// The advisories on one origin package as an OpenVEX document (0.2.0): of each what holds now, in one statement. What held
-// before is not repeated. A statement about a version is overruled by no later one about another version, so that a fix which
-// was replaced would go on to be one; and grype takes the earliest statement that fits, Trivy the latest. Pure.
+// Builds an OpenVEX 0.2.0 document from the advisories on one origin package. It has current statuses only, because a later
+// statement on another version does not overrule a replaced fix. Moreover, grype applies the earliest matching statement, Trivy
+// the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
 import { contradiction, type OwnPackage } from "./own-packages.ts";
 
-/** FalsePositiveDetermination.Type as OpenVEX justifies it; a contested record has no justification there. */
+/** By FalsePositiveDetermination.Type. A contested record has none. */
 export const justifications: Readonly<Record<string, string>> = {
   TYPE_COMPONENT_VULNERABILITY_MISMATCH: "component_not_present",
   TYPE_VULNERABLE_CODE_VERSION_NOT_USED: "vulnerable_code_not_present",
@@ -36,7 +36,6 @@ const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
   };
 };
 
-/** Why OpenVEX does not say what this advisory does; undefined where it does. */
 export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage): string | undefined => {
   if (contradicted.has(advisory)) return contradiction;
   if (advisory.approved.length === 0) return "no part of it is approved";
@@ -45,9 +44,8 @@ export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage):
 };
 
 /**
- * Its version is the time of the last change in seconds, which a number of 32 bits holds until 2038: a count of events would
- * go back with a withdrawal. What some alone see has a number of its own, and so versions of its own. Undefined where no
- * statement is left.
+ * Returns undefined if no statement is left. The version is the time of the last change in seconds (32 bits, until 2038), because
+ * a count of events would decrease with a withdrawal. Private documents have their own IDs and versions.
  */
 export const openVexDocument = (address: string, found: OwnPackage): JsonObject | undefined => {
   const { advisories, changeTime, scope } = found;

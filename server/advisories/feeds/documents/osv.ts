@@ -1,12 +1,11 @@
-// An advisory as an OSV record (schema 1.7). What another database calls it is upstream of it: an advisory is about one
-// distribution's package, and no other name of the vulnerability itself. Our own alone: what others wrote goes out as they
-// wrote it. Pure.
+// Builds an OSV record (schema 1.7) from our advisories. Other databases' IDs go into `upstream`, not `aliases`: an advisory is
+// about the package of one distribution, not the vulnerability itself. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#advisories/store";
 import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
 
-/** Distributions of apk packages that OSV has as ecosystems without a release. */
+/** apk distributions with an OSV ecosystem. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
 
 export const isOwnEcosystem = (ecosystem: string): boolean => Object.values(ecosystems).includes(ecosystem);
@@ -16,16 +15,15 @@ type Distributed = Pick<AdvisoryRow, "artifactType" | "namespace" | "author">;
 export const osvEcosystem = (advisory: Distributed): string | undefined =>
   advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : undefined;
 
-/** Why OSV cannot say what one of our own advisories does; undefined where it can. */
 export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: boolean }): string | undefined => {
   if (osvEcosystem(advisory) === undefined) return "OSV has no ecosystem for its packages";
   return advisory.isPatchedOften ? "it names several patched versions, but not the affected versions between them" : undefined;
 };
 
-/** Our own numbers in OSV: "CGA-" is registered there; any other one is told apart from another database's by "x_". */
+/** Returns the ID in OSV: "CGA-" is registered there, other IDs get the prefix "x_". */
 export const osvIdOf = (advisoryId: string): string => (/^(?:CGA-|x_)/.test(advisoryId) ? advisoryId : `x_${advisoryId}`);
 
-/** The advisories' numbers that this number of OSV may stand for. */
+/** Returns the advisory IDs for an OSV ID. */
 export const ownNumbersOf = (osvId: string): string[] => {
   if (osvId.startsWith("CGA-")) return [osvId];
   return osvId.startsWith("x_") ? [osvId, osvId.slice(2)] : [];
@@ -33,7 +31,7 @@ export const ownNumbersOf = (osvId: string): string[] => {
 
 const severityTypes: Readonly<Record<string, string>> = { TYPE_CVSS_V2: "CVSS_V2", TYPE_CVSS_V3: "CVSS_V3", TYPE_CVSS_V4: "CVSS_V4" };
 
-/** Vectors alone: OSV knows no bare numbers. */
+/** OSV has no plain scores. */
 const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
   const found = new Map<string, JsonObject>();
   for (const { type, score } of advisories.flatMap(({ severities }) => severities)) {
@@ -45,7 +43,6 @@ const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
 
 const osvAffected = (advisory: Published): JsonObject[] => {
   const { status, fixedVersions } = currentStatus(advisory);
-  // What is not affected has no range of versions; saying so is for its status.
   if (status === "not_affected") return [];
   const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
   return [
@@ -56,7 +53,7 @@ const osvAffected = (advisory: Published): JsonObject[] => {
   ];
 };
 
-/** The record of one number; several artifacts may share it. */
+/** Builds the record of one ID, which several artifacts may share. */
 export const osvRecord = (advisories: readonly [Published, ...Published[]]): JsonObject => {
   const [first] = advisories;
   const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);

@@ -1,5 +1,4 @@
-// Our own advisories by origin package, as documents about packages are made of them, and which of them contradict each
-// other.
+// Our advisories by origin package, with contradictions between them.
 
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
@@ -10,16 +9,15 @@ import { ownPrivateOrigins, type Reader, readOwnPrivate } from "./reader.ts";
 
 export interface OwnPackage {
   readonly origin: string;
-  /** When something about it was last published, changed or taken back here. */
+  /** The last publication, change or withdrawal on this server. */
   readonly changeTime: string;
   readonly advisories: readonly [Published, ...Published[]];
-  /** "" where all of it is public; otherwise a number for the groups whose private advisories it has, withdrawn ones among them. */
+  /** "" if public; otherwise an ID for the groups with private advisories on it, withdrawn ones included. */
   readonly scope: string;
-  /** Those that say something else of a number than another one of the same package: readers would hear one of the two. */
+  /** Advisories that contradict another one with the same ID on the same package. */
   readonly contradicted: ReadonlySet<Published>;
 }
 
-/** What it says of versions, as a text. */
 const verdictOf = (advisory: Published): string => {
   const { status, fixedVersions } = currentStatus(advisory);
   return JSON.stringify([status, fixedVersions]);
@@ -41,7 +39,7 @@ const findContradicted = (advisories: readonly Published[]): Set<Published> => {
 
 export const contradiction = "another advisory with the same ID on the same package differs";
 
-/** `rows`: what is public and not withdrawn; `privateRows`: what is not public, withdrawn or not. */
+/** `rows` are public and not withdrawn; `privateRows` are private, withdrawn or not. */
 const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: readonly AdvisoryRow[], changes: ReadonlyMap<string, string>): OwnPackage[] => {
   const [first, ...others] = [...rows, ...privateRows.filter(({ deleteTime }) => deleteTime === undefined)]
     .map((row) => publishedOf(row, []))
@@ -60,14 +58,13 @@ const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: re
   ];
 };
 
-/** The packages of these names, with what of them is public as it was read before. */
 const packagesOf = async (reader: Reader, origins: readonly string[], publicRows: ReadonlyMap<string, readonly AdvisoryRow[]>): Promise<OwnPackage[]> => {
   const changes = await findDocumentChanges(reader.read, origins);
   const privateRows = Map.groupBy(await readOwnPrivate(reader, origins), ({ origin }) => origin);
   return origins.flatMap((origin) => packageOf(origin, publicRows.get(origin) ?? [], privateRows.get(origin) ?? [], changes));
 };
 
-/** All of them, a bounded number of advisories at a time: in the order of their names what everybody sees, then what else there is. */
+/** Yields all packages by name, in batches: first those with public advisories. */
 export async function* ownPackages(reader: Reader): AsyncGenerator<OwnPackage[]> {
   const seen = new Set<string>();
   for (let after = ""; ; ) {

@@ -1,4 +1,4 @@
-// Our own advisories with what is known of their vulnerabilities, as records of OSV.
+// Our advisories as OSV records, with severities from all sources.
 
 import { isObject, type Json, type JsonObject, part, texts } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
@@ -23,7 +23,7 @@ export const whyNoOsvOf = (advisory: Published): string | undefined => {
   return whyNoOsv({ ...advisory, isPatchedOften });
 };
 
-/** The records of OSV that these rows are, by the advisories' numbers; all rows of a number must be there. */
+/** Returns OSV records by advisory ID. `rows` must contain all rows of each ID. */
 export const ownRecordsOf = async (reader: Reader, rows: readonly AdvisoryRow[]): Promise<Map<string, JsonObject>> => {
   const records = new Map<string, JsonObject>();
   const byNumber = Map.groupBy(await withSeverityRecords(reader, rows), ({ advisoryId }) => advisoryId);
@@ -32,6 +32,5 @@ export const ownRecordsOf = async (reader: Reader, rows: readonly AdvisoryRow[])
   return records;
 };
 
-/** A stored document as a record of OSV. */
 export const osvTextOf = ({ form, body }: { readonly form: string; readonly body: string }): string =>
   form === "osv" ? textOfStored(body) : JSON.stringify(osvValueOf(form, valueOfStored(body)));

@@ -1,4 +1,4 @@
-// Which of several documents of one number is published as a document of some kind, or why none is. Pure.
+// Chooses the published document of an ID for each kind, or says why there is none. Pure.
 
 import type { PublicDocument } from "#advisories/store";
 import { withheldReason } from "../licenses.ts";
@@ -6,18 +6,17 @@ import { isOpenLabel, labelReason } from "../csaf/labels.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 import { osvForms } from "./osv-value.ts";
 
-/** What a number stands for in one kind of document. */
 export interface Published {
-  /** The document that says it, or the last that did if the record is withdrawn; undefined where none does. */
+  /** For a withdrawn record its last document; undefined if there is none. */
   readonly document: PublicDocument | undefined;
-  /** Why none does; "" where one does, or where it is no part of this kind. */
+  /** "" if there is a document, or if the ID does not belong to this kind. */
   readonly leftOut: string;
 }
 
-/** Forms that go out as documents of a kind, the better first: as they came in, then made of another one. */
+/** In order of preference: originals first, then conversions. */
 const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: osvForms, openvex: ["openvex"], csaf: ["csaf"], secdb: ["secdb"] };
 
-/** Forms whose advisories are our own. */
+/** Imported as our advisories. */
 const ownForm = "wolfi";
 
 const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic }: PublicDocument): string => {
@@ -28,7 +27,7 @@ const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
 
-/** The better one: one that its source still has, then its form, then the later modified, then the first. */
+/** Prefers a document still in its source, then the better format, then the latest. */
 const isBetter = (kind: DocumentKind, one: PublicDocument, other: PublicDocument): boolean => {
   const forms = formsOf[kind];
   if (one.told !== other.told) return one.told;
@@ -47,7 +46,7 @@ export const choosePublished = (kind: DocumentKind, documents: readonly PublicDo
   return { document: undefined, leftOut: [...new Set(reasons)].join("; ") };
 };
 
-/** The same, of what holds alone: no document where the record is withdrawn. For archives, answers to scanners and lists of what holds. */
+/** Returns undefined if the record is withdrawn. For archives, queries and lists of current records. */
 export const choosePresent = (kind: DocumentKind, documents: readonly PublicDocument[]): PublicDocument | undefined => {
   const { document } = choosePublished(kind, documents);
   return document?.withdrawTime === undefined ? document : undefined;

@@ -1,5 +1,5 @@
-// Whoever reads what goes out: everybody, who sees what is public, or somebody who sees the records of some groups besides.
-// Both go one way, so that they are judged, chosen and written alike (docs/decisions/0036).
+// A reader of published data: anonymous, or with private records of some groups as well. Both share all code, so that records are
+// matched, chosen and written alike (docs/decisions/0036).
 
 import {
   type AdvisoryRow,
@@ -61,65 +61,63 @@ import { closedLabels, labelReason } from "../csaf/labels.ts";
 
 export interface Reader {
   readonly read: Read;
-  /** Undefined: what is public alone. */
+  /** Undefined for public records only. */
   readonly privateRecords?: PrivateRecords | undefined;
 }
 
-/** A reader who sees the records at and below these paths; none of them lies below another. */
+/** Returns a reader of the records at and below these paths, none of which contains another. */
 export const openReader = async (read: Read, paths: readonly string[]): Promise<Reader> => ({ read, privateRecords: await findPrivateRecords(read, paths) });
 
-/** The documents of this number, of any form. */
 export const readDocumentsOf = async ({ read, privateRecords }: Reader, originId: string): Promise<PublicDocument[]> => {
   const found = await findPublicDocumentsOf(read, originId);
   if (!privateRecords) return found;
   return [...found, ...(await findPrivateDocumentsOfAll(read, privateRecords.feeds, [originId], limits.osvRecordsMax))];
 };
 
-/** The documents of these numbers, `limit` of each kind. */
+/** Returns up to `limit` public and `limit` private documents. */
 export const readDocumentsOfAll = async ({ read, privateRecords }: Reader, originIds: readonly string[], limit: number): Promise<PublicDocument[]> => {
   const found = await findPublicDocumentsOfAll(read, originIds, limit);
   if (!privateRecords) return found;
   return [...found, ...(await findPrivateDocumentsOfAll(read, privateRecords.feeds, originIds, limit))];
 };
 
-/** Those that are listed first, as the statements of each kind have them. */
+/** Withdrawn ones last. */
 const listedFirst = (rows: readonly AdvisoryRow[]): AdvisoryRow[] => [
   ...rows.filter(({ deleteTime }) => deleteTime === undefined),
   ...rows.filter(({ deleteTime }) => deleteTime !== undefined),
 ];
 
-/** Our own advisories of this number, withdrawn or not. */
+/** Returns our advisories with this ID, withdrawn or not. */
 export const readOwnById = async ({ read, privateRecords }: Reader, advisoryId: string): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedById(read, advisoryId);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, [advisoryId], limits.osvRecordsMax))]);
 };
 
-/** The same of several numbers, `limit` of each kind. */
+/** Returns up to `limit` public and `limit` private advisories, withdrawn or not. */
 export const readOwnByIds = async ({ read, privateRecords }: Reader, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByIds(read, advisoryIds, limit);
   if (!privateRecords) return found;
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, advisoryIds, limit))]);
 };
 
-/** Our own advisories about packages of these names, `limit` of each kind. */
+/** Returns up to `limit` public and `limit` private advisories on these packages. */
 export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, names: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
   const found = await findOwnPublishedByArtifacts(read, names, limit);
   if (!privateRecords) return found;
   return [...found, ...(await findOwnPrivateByArtifacts(read, privateRecords.places, names, limit))];
 };
 
-/** What kinds of artifacts our own advisories are about. */
+/** Returns the kinds of artifacts of our advisories. */
 export const readOwnArtifacts = async ({ read, privateRecords }: Reader): Promise<OwnArtifact[]> => {
   const found = await findOwnArtifacts(read);
   return privateRecords ? [...found, ...(await findOwnPrivateArtifacts(read, privateRecords.places))] : found;
 };
 
-/** Our own advisories about these origin packages that are not public, withdrawn or not. */
+/** Returns our private advisories on these origin packages, withdrawn or not. */
 export const readOwnPrivate = async ({ read, privateRecords }: Reader, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   privateRecords ? findOwnPrivateByOrigins(read, privateRecords.places, origins) : [];
 
-/** Reads names behind `after`, in order. */
 type FindNames = (places: PrivateRecords["places"], after: string, limit: number) => Promise<string[]>;
 
 async function* privateNames({ privateRecords }: Reader, find: FindNames): AsyncGenerator<string[]> {
@@ -133,25 +131,23 @@ async function* privateNames({ privateRecords }: Reader, find: FindNames): Async
   }
 }
 
-/** The numbers of our own advisories that are not public, in order, a bounded number at a time. */
+/** Yields IDs in order, in batches. */
 export const ownPrivateNumbers = (reader: Reader): AsyncGenerator<string[]> =>
   privateNames(reader, (places, after, limit) => findOwnPrivateNumbers(reader.read, places, after, limit));
 
-/** The same of the origin packages that they are about. */
 export const ownPrivateOrigins = (reader: Reader): AsyncGenerator<string[]> =>
   privateNames(reader, (places, after, limit) => findOwnPrivateOrigins(reader.read, places, after, limit));
 
-/** OSV's ecosystems that documents are about. */
 export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<string[]> => {
   const found = await findPublicEcosystems(read);
   return privateRecords ? [...found, ...(await findPrivateEcosystems(read, privateRecords.feeds))] : found;
 };
 
-/** Documents that OSV has, of the next numbers behind `after`, and of each number all. */
+/** Returns documents available as OSV: all of the next IDs after `after`. */
 export const readArchivedDocuments = ({ read, privateRecords }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit) : findArchivedDocuments(read, ecosystem, after, limit);
 
-/** The same, the last modified first. */
+/** Returns documents available as OSV, the last modified first. */
 export const readModifiedDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -160,7 +156,7 @@ export const readModifiedDocuments = (
 ): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit) : findModifiedDocuments(read, ecosystem, behind, limit);
 
-/** Documents that OSV has and their source no longer has, the last withdrawn first. */
+/** Returns documents that were removed from their source, the last withdrawn first. */
 export const readWithdrawnDocuments = (
   { read, privateRecords }: Reader,
   ecosystem: string,
@@ -171,38 +167,35 @@ export const readWithdrawnDocuments = (
     ? findReadableWithdrawnDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
     : findWithdrawnDocuments(read, ecosystem, behind, limit);
 
-/** Documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
+/** Returns documents by ID. With `since`, only IDs with changes after that time. */
 export const readDocuments = ({ read, privateRecords }: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocuments(read, privateRecords.feeds, since, after, limit) : findPublicDocuments(read, since, after, limit);
 
-/** Documents of a form in the order of their numbers, behind `after`. */
+/** Returns documents of a format by ID. */
 export const readDocumentsOfForm = ({ read, privateRecords }: Reader, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   privateRecords ? findReadableDocumentsOfForm(read, privateRecords.feeds, form, after, limit) : findPublicDocumentsOfForm(read, form, after, limit);
 
-/** Reads a page behind (since, after). */
+/** Reads a page after (since, after). */
 export type ReadChanges<Changed> = (since: string, after: string, limit: number) => Promise<Changed[]>;
 
-/** Our own advisories in the order of their changes, a page behind (since, after): of what is public, and of what is not. */
+/** Returns one function for public advisories, and one for private ones. */
 export const changesOfAdvisories = ({ read, privateRecords }: Reader): ReadChanges<ChangedAdvisory>[] => [
   (since, after, limit) => findChangedAdvisories(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateAdvisories(read, privateRecords.places, since, after, limit)] : []),
 ];
 
-/** The same of the documents about packages. */
 export const changesOfDocuments = ({ read, privateRecords }: Reader): [ReadChanges<ChangedDocument>, ...ReadChanges<ChangedDocument>[]] => [
   (since, after, limit) => findChangedDocuments(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateDocuments(read, privateRecords.places, since, after, limit)] : []),
 ];
 
-/** A package with private advisories as one reader sees it. */
+/** A package with private advisories, withdrawn or not. */
 interface PrivateHistory {
-  /** Withdrawn or not. */
   readonly advisories: readonly AdvisoryRow[];
-  /** Of the private ones. */
   readonly groups: readonly string[];
 }
 
-/** Undefined where the reader sees no private advisory on the package, or where nothing of it holds any longer. */
+/** Returns undefined if the reader sees no private advisory, or if all are withdrawn. */
 export const readOwnPrivateHistory = async (reader: Reader, origin: string): Promise<PrivateHistory | undefined> => {
   const rows = await readOwnPrivate(reader, [origin]);
   if (rows.length === 0) return undefined;
@@ -211,7 +204,7 @@ export const readOwnPrivateHistory = async (reader: Reader, origin: string): Pro
   return { advisories, groups: rows.map(({ uid }) => parentOf(uid)) };
 };
 
-/** Packages with a private advisory, the last changed first, with a year those first released in it. */
+/** Returns packages with private advisories, the last changed first. `year` filters by first release. */
 export const readOwnPrivateDocuments = async (
   { read, privateRecords }: Reader,
   year: string,
@@ -221,7 +214,7 @@ export const readOwnPrivateDocuments = async (
 
 const labelReasons = closedLabels.map(labelReason);
 
-/** Others' documents of CSAF in a folder with a label, the last released first. */
+/** Returns third-party documents, the last released first. */
 export const readCsafDocuments = (
   { read, privateRecords }: Reader,
   which: { readonly folder: string; readonly label: string; readonly year: string },
@@ -232,7 +225,7 @@ export const readCsafDocuments = (
     ? findReadableCsafDocuments(read, { feeds: privateRecords.feeds, reasons: labelReasons }, which, behind, limit)
     : findCsafDocuments(read, which, behind, limit);
 
-/** Those of a folder that have one of these names, the first that came first. */
+/** Returns documents by file name, the first imported first. */
 export const readCsafDocumentsNamed = (
   { read, privateRecords }: Reader,
   folder: string,
@@ -243,6 +236,5 @@ export const readCsafDocumentsNamed = (
     ? findReadableCsafDocumentsNamed(read, { feeds: privateRecords.feeds, reasons: labelReasons }, folder, fileNames, limit)
     : findCsafDocumentsNamed(read, folder, fileNames, limit);
 
-/** Whose documents there are. */
 export const readCsafIssuers = ({ read, privateRecords }: Reader, limit: number): Promise<CsafIssuer[]> =>
   privateRecords ? findReadableCsafIssuers(read, { feeds: privateRecords.feeds, reasons: labelReasons }, limit) : findCsafIssuers(read, "", limit);

@@ -1,14 +1,13 @@
-// A RustSec record as an OSV record under its own number: every version has the same verdict (base/versions), and the rest
-// is what RustSec's own OSV records hold of it. What OSV cannot say throws UnsaidError with the reason. Pure.
+// Converts a RustSec record to an OSV record with the same ID and verdicts (base/versions), like RustSec's OSV export. Throws
+// UnsaidError with the reason if OSV cannot express it. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { rustsecAffectedEvents } from "#base/versions/cargo-requirement.ts";
 
-/** What OSV cannot say, and why. */
 export class UnsaidError extends Error {}
 
-/** RustSec tells days alone, in either form of TOML. */
+/** RustSec has dates only, in either TOML form. */
 const dayStart = (day: string): string => {
   const [date] = /^\d{4}-\d{2}-\d{2}/.exec(day) ?? [];
   const ms = Date.parse(`${date ?? ""}T00:00:00Z`);
@@ -34,7 +33,7 @@ const present = (members: { readonly [key: string]: Json | undefined }): JsonObj
 
 export const rustsecOsvRecord = (document: JsonObject): JsonObject => {
   const advisory = part(document, "advisory");
-  // In the first files versions and texts stand beside the advisory's own members.
+  // In the oldest files, these are members of the advisory.
   const [patched, unaffected] =
     document.versions === undefined
       ? [texts(advisory, "patched_versions"), texts(advisory, "unaffected_versions")]
@@ -55,7 +54,7 @@ export const rustsecOsvRecord = (document: JsonObject): JsonObject => {
   return present({
     schema_version: "1.7.0",
     id: text(advisory, "id"),
-    // It tells no other times: never later than its origin's.
+    // RustSec has no modification time. Never later than in its OSV export.
     modified: withdrawn !== undefined && withdrawn > published ? withdrawn : published,
     published,
     withdrawn,

@@ -1,9 +1,8 @@
-// A number for the groups whose private advisories a document of our own has. Readers of different groups read different
-// documents on one package: none may be taken for a version of another, or of the one that everybody reads. Pure.
+// An ID for the groups with private advisories in a document; "" if it is public. Readers of different groups get different
+// documents on one package, which must not pass for versions of each other. Pure.
 
 import { createHash } from "node:crypto";
 
-/** Groups' uids, in any order; "" where there are none: everybody may read it. */
 export const scopeOf = (groups: readonly string[]): string =>
   groups.length === 0
     ? ""

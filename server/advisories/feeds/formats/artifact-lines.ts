@@ -17,7 +17,7 @@ const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new 
   ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
 ]);
 
-/** Built from what is known; a version is as old as its first file and as large as all of them. */
+/** Returns a version with the time of the first file and the size of all. */
 export const libraryVersion = (
   version: string,
   files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[],
@@ -50,7 +50,6 @@ const lineVersion = (field: Field): LibraryVersionRecord => {
   };
 };
 
-/** Each version once. */
 export const distinctVersions = (versions: readonly LibraryVersionRecord[]): LibraryVersionRecord[] => [
   ...new Map(versions.map((version) => [version.version, version])).values(),
 ];

@@ -1,5 +1,4 @@
-// CSAF 2 documents: what their product status says, per vulnerability and package. A document of Red Hat names the same
-// package for each of its streams; these are one advisory with the versions as its events.
+// CSAF 2 documents. Red Hat's list a package once for each stream; these become one advisory with an event for each version.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -10,7 +9,7 @@ import { judgedProductIds } from "../judge-statements.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, notAffected, type Product, productOf } from "./vex.ts";
 
-/** "hivex-0:1.3.15-7.el8.aarch64", as names of RPM files go. */
+/** RPM file names: "hivex-0:1.3.15-7.el8.aarch64". */
 const rpmForm = /^(.+)-(\d+:[^-]+-[^-]+)\.(noarch|src|x86_64|aarch64|ppc64le|s390x|i[3-6]86|armv7hl|ppc64|ppc)$/;
 
 const productOfName = (name: string): Product => {
@@ -19,7 +18,6 @@ const productOfName = (name: string): Product => {
   return { artifactName, artifactType: "rpm", artifactArchitecture, namespace: "", version };
 };
 
-/** Products of the tree by their id. */
 const productsOf = (tree: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
   const add = (product: Field): void => {
@@ -43,7 +41,7 @@ const productsOf = (tree: Field): Map<string, Product> => {
   return found;
 };
 
-/** The entries of a list that are about a product; those that name none are about all. */
+/** An entry without products is about all of them. */
 const entryAbout = (entries: readonly Field[], product: string): Field | undefined =>
   entries.find((entry) => {
     const products = isObject(entry.value) ? entry.value.product_ids : undefined;
@@ -55,7 +53,7 @@ interface ProductVersion {
   readonly version: string;
 }
 
-/** The event of each status. The lists of remarks are needed again for each product, so they are read once. */
+/** Lists of remarks are shared by all products, so they are read once. */
 const statusReaders = (vulnerability: Field): ReadonlyMap<string, (product: ProductVersion) => AdvisoryEventData> => {
   const flags = vulnerability.at("flags").list();
   const impacts = vulnerability
@@ -88,7 +86,6 @@ const statusReaders = (vulnerability: Field): ReadonlyMap<string, (product: Prod
   ]);
 };
 
-/** An advisory to which events are still added. */
 type AdvisoryDraft = AdvisoryRecord & { readonly events: AdvisoryEventRecord[] };
 
 interface DocumentFacts {
@@ -106,7 +103,7 @@ const newAdvisory = (
   const { artifactName, artifactType, artifactArchitecture, namespace } = product;
   return {
     kind: "advisory",
-    // Of a number with blanks by what no part holds, so that none is taken for the end of it.
+    // Blanks in the ID: join with a separator that no part contains.
     key: [number, id, artifactType, namespace, artifactName, artifactArchitecture].join(/\s/.test(number) ? "\n" : " "),
     advisoryId: number,
     author,
@@ -138,7 +135,7 @@ const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field
       const record = found.get(empty.key) ?? empty;
       found.set(empty.key, record);
       const data = eventData({ product: id, version: product.version });
-      // What is the same of each stream is one event.
+      // Equal statuses of streams become one event.
       const content = `${record.key} ${JSON.stringify(data)}`;
       if (!written.has(content)) record.events.push({ time: document.time, data });
       written.add(content);
@@ -147,7 +144,7 @@ const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field
   return [...found.values()];
 };
 
-/** Names the first product that is said to be affected and cannot be judged by version. */
+/** Reports the first affected product without a version to match. */
 const leaveUnjudged = (vulnerabilities: Field, judged: ReadonlySet<string>, { leaveUnmatched }: ReadOptions): void => {
   for (const vulnerability of vulnerabilities.list()) {
     const status = vulnerability.at("product_status");

@@ -1,5 +1,4 @@
-// Records of the CVE programme, JSON 5.x. Title, description, references and metrics come from the numbering authority
-// first and from those who added to it.
+// CVE records, JSON 5.x. The CNA takes precedence over ADPs.
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";

@@ -1,5 +1,4 @@
-// What a CycloneDX document states of vulnerabilities in components (VEX). Its justifications are more than the contract's:
-// those that have no counterpart are named in the note. Without an analysis nothing is claimed.
+// CycloneDX VEX. Justifications unknown to the contract go into the note. Without an analysis there is no status.
 
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType } from "../record.ts";
 import { timestamp } from "#base/time.ts";
@@ -20,7 +19,7 @@ const notAffectedBy = (justification: string, detail: string): AdvisoryEventData
   return { falsePositiveDetermination: { type: type ?? "TYPE_UNSPECIFIED", ...(note === "" ? {} : { note }) } };
 };
 
-/** The one version that is named as unaffected; "" where several are, or a range. */
+/** Returns "" if there are several unaffected versions, or a range. */
 const unaffectedVersion = (affects: Field): string => {
   const versions = affects
     .at("versions")
@@ -30,7 +29,6 @@ const unaffectedVersion = (affects: Field): string => {
   return versions.length === 1 ? (versions[0] ?? "") : "";
 };
 
-/** What the analysis says of a component; undefined where there is none. */
 const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData | undefined => {
   const analysis = vulnerability.at("analysis");
   if (analysis.missing) return undefined;
@@ -60,7 +58,6 @@ const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData |
   }
 };
 
-/** Components by their bom-ref, with those within. */
 const productsByRef = (document: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
   const add = (component: Field): void => {
@@ -86,7 +83,7 @@ const decodeRef = (text: string): string => {
   }
 };
 
-/** A component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
+/** Finds a component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
 const productOfRef = (products: ReadonlyMap<string, Product>, ref: string): Product => {
   const [, elsewhere] = /^urn:cdx:[^#]+#(.+)$/.exec(ref) ?? [];
   return products.get(ref) ?? productOf(elsewhere === undefined ? ref : decodeRef(elsewhere));
@@ -101,7 +98,6 @@ const eventTime = (document: Field, vulnerability: Field): string => {
     vulnerability.at("published"),
     document.at("metadata").at("timestamp"),
   ];
-  // A document without any time is as old as can be.
   return timestamp(times.map((each) => each.time()).find((each) => each !== undefined) ?? 0);
 };
 

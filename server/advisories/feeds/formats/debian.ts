@@ -1,6 +1,5 @@
-// Debian's security tracker: of each source package and vulnerability what each release says. It tells no times: its events
-// are of 1970-01-01. "undetermined" is no claim, and a fixed version "0" says that the release was never affected. Numbers
-// such as TEMP-0000000-0A0B0C are the tracker's own, and change.
+// Debian's security tracker: the status of each release, by source package and vulnerability. Without times, so events are dated
+// 1970-01-01. A fixed version "0" means never affected. IDs such as TEMP-0000000-0A0B0C are the tracker's, and change.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -12,7 +11,7 @@ const neverAffected = "0";
 
 const numberForm = /^(?:CVE-\d{4}-\d+|TEMP-\w+-\w+)$/;
 
-/** What a release says; undefined where it says nothing. */
+/** Returns undefined if the release sets no status. */
 const releaseData = (release: Field): AdvisoryEventData | undefined => {
   const status = release.object().at("status");
   const note = ["nodsa_reason", "nodsa"].map((key) => release.at(key).name()).find((text) => text !== "") ?? "";
@@ -55,7 +54,6 @@ const sourceAdvisories = (source: string, vulnerabilities: Field, { author = "De
     });
   });
 
-/** Each source holds numbers, each number releases. */
 const isTracker = (document: JsonObject): boolean => {
   const sources = Object.values(document);
   return (

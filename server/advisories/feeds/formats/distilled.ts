@@ -1,7 +1,7 @@
-// CVE records cut down to what the API answers, one per line:
+// CVE records reduced to the fields of the API, one per line:
 //
 //   {"id": "CVE-2024-1", "state": "PUBLISHED", "summary": null, "details": "…", "references": [{"url": "…", "tags": ["patch"]}],
-//    "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
+//     "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
 
 import type { VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";

@@ -1,10 +1,10 @@
-// A distribution's release, however a package URL writes it, is covered by the ecosystems that name it and by no others.
+// Tests the mapping of package URLs to distribution releases and ecosystems.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coversRelease, distributionOf } from "./distribution.ts";
 
-test("a package URL names the distribution and its release by namespace and distro", () => {
+test("a package URL identifies the distribution and its release by namespace and distro", () => {
   for (const [type, namespace, distro, family, release] of [
     ["deb", "debian", "debian-12", "Debian", "12"],
     ["deb", "debian", "bookworm", "Debian", "12"],
@@ -31,7 +31,7 @@ test("a package URL names the distribution and its release by namespace and dist
     assert.deepEqual(distributionOf(type, namespace, distro), { family, release }, `${type} ${namespace} ${distro}`);
 });
 
-test("an ecosystem covers the releases that it names", () => {
+test("an ecosystem covers exactly the releases that it names", () => {
   for (const [ecosystem, family, release, isCovered] of [
     ["Debian", "Debian", "12", true],
     ["Debian", "Debian", "", true],

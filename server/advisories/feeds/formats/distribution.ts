@@ -1,18 +1,16 @@
-// The Linux distributions that OSV records are about: which one a package URL names, which release of it, and which ecosystem
-// names cover that release. Queries by package URL and the matching of images share these rules, so that both reach one
-// verdict. Pure.
+// Linux distributions in OSV: the release of a package URL, and the ecosystem names that cover it. Queries by package URL and
+// image matching share these rules, so that both return the same verdict. Pure.
 
-/** A distribution release as an installed package has it. */
 export interface Distribution {
-  /** The OSV ecosystem without a release, such as "Rocky Linux"; "" if the distribution is unknown. */
+  /** The OSV ecosystem, such as "Rocky Linux"; "" if unknown. */
   readonly family: string;
   /** Such as "12", "22.04", "3.18.4", "15.5" (SUSE 15 SP5) or "tumbleweed"; "" if unknown. */
   readonly release: string;
 }
 
 /**
- * OSV ecosystems by the type and namespace of a package URL, or by the ID of `os-release`, which syft and trivy write into
- * `distro`. Amazon Linux and Oracle Linux are no ecosystems of OSV's schema; records that name them are matched nevertheless.
+ * OSV ecosystems by type and namespace of a package URL, or by the ID of `os-release`, which syft and trivy write into `distro`.
+ * Amazon Linux and Oracle Linux are not in OSV's schema, but have records.
  */
 const families: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -58,13 +56,11 @@ const families: ReadonlyMap<string, string> = new Map(
 
 const familyNames: ReadonlySet<string> = new Set(families.values());
 
-/** Whether the OSV ecosystem is that of a distribution. */
 export const isDistribution = (ecosystem: string): boolean => familyNames.has(ecosystem);
 
-/** Types of package URLs whose packages belong to a distribution. */
 export const isDistributionType = (type: string): boolean => type === "apk" || type === "deb" || type === "rpm";
 
-/** Releases by code name (https://wiki.debian.org/DebianReleases, https://wiki.ubuntu.com/Releases). */
+/** https://wiki.debian.org/DebianReleases, https://wiki.ubuntu.com/Releases */
 const codeNames: ReadonlyMap<string, string> = new Map(
   Object.entries({
     jessie: "8",
@@ -87,7 +83,7 @@ const codeNames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** "sles-15-sp5", "15 sp5" and "15sp5" as "15.5"; undefined if the words name no service pack. */
+/** Returns "15.5" for "sles-15-sp5", "15 sp5" and "15sp5". */
 const servicePackIn = (words: readonly string[]): string | undefined => {
   const last = words.at(-1) ?? "";
   const [, pack] = /^sp(\d+)$/.exec(last) ?? [];
@@ -96,7 +92,7 @@ const servicePackIn = (words: readonly string[]): string | undefined => {
   return ownPack === undefined ? undefined : `${major}.${ownPack}`;
 };
 
-/** The release in a `distro` qualifier, such as "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102"; "" if it names none. */
+/** Returns the release in "debian-12", "bookworm", "sles-15.5" or "opensuse-tumbleweed-20240102"; "" if there is none. */
 const releaseIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   if (words.includes("tumbleweed") || distro.toLowerCase().includes(".tumbleweed")) return "tumbleweed";
@@ -105,29 +101,28 @@ const releaseIn = (distro: string): string => {
   return servicePackIn(words) ?? numbers ?? codeNames.get(last) ?? "";
 };
 
-/** The ID in a `distro` qualifier: "opensuse-leap" of "opensuse-leap-15.5". */
+/** Returns "opensuse-leap" for "opensuse-leap-15.5". */
 const idIn = (distro: string): string => {
   const words = distro.toLowerCase().split(/[-_ ]/);
   const release = words.findIndex((word) => /^v?\d/.test(word));
   return words.slice(0, release < 0 ? words.length : release).join("-");
 };
 
-/** The distribution of a package URL, by its namespace, then by its `distro` qualifier. */
 export const distributionOf = (type: string, namespace: string, distro: string): Distribution => {
   const family = families.get(`${type} ${namespace.toLowerCase()}`) ?? families.get(`${type} ${idIn(distro)}`) ?? "";
-  // Wolfi and Chainguard have one stream of packages; the date in their os-release is no release.
+  // Rolling: the date in their os-release is not a release.
   const isRolling = family === "Wolfi" || family === "Chainguard" || family === "MinimOS";
   return { family, release: isRolling ? "" : releaseIn(distro) };
 };
 
 const isOfRelease = (named: string, release: string): boolean => named !== "" && (named === release || release.startsWith(`${named}.`));
 
-/** `Ubuntu:22.04`, `Ubuntu:22.04:LTS` and `Ubuntu:Pro:22.04:LTS`. FIPS and other builds of Pro are other packages. */
+/** `Ubuntu:22.04`, `Ubuntu:22.04:LTS` and `Ubuntu:Pro:22.04:LTS`. FIPS and other Pro builds are different packages. */
 const coversUbuntu = ([first = "", second = ""]: readonly string[], release: string): boolean => (first === "Pro" ? second : first) === release;
 
 /**
- * Names of Red Hat's are CPE names: `enterprise_linux:9::appstream`, `rhel_eus:9.2::baseos`. Other products, such as
- * `openshift:4.14::el9`, are no releases of the system.
+ * CPE names: `enterprise_linux:9::appstream`, `rhel_eus:9.2::baseos`. Other products, such as `openshift:4.14::el9`, are not
+ * releases.
  */
 const coversRedHat = ([product = "", version = ""]: readonly string[], release: string): boolean =>
   /^(?:enterprise_linux|rhel_(?:eus|aus|tus|e4s|els|eus_long_life|extras_rt))$/.test(product) && isOfRelease(version, release);
@@ -139,7 +134,7 @@ const coversSuse = ([product = ""]: readonly string[], release: string): boolean
   const at = words.findLastIndex((word) => /^\d/.test(word));
   const [, pack] = /^SP(\d+)$/.exec(words[at + 1] ?? "") ?? [];
   const named = [words[at] ?? "", ...(pack === undefined ? [] : [pack])].join(".");
-  // Modules of SUSE Linux Enterprise 12 hold for all of its service packs.
+  // Modules of SUSE 12 apply to all service packs.
   return named === release || `${named}.0` === release || (/ Module /.test(product) && pack === undefined && isOfRelease(named, release));
 };
 
@@ -154,8 +149,8 @@ const covers: ReadonlyMap<string, (suffixes: readonly string[], release: string)
 ]);
 
 /**
- * Returns whether a record of this ecosystem speaks about packages of the release. One without a suffix speaks about all
- * releases; one with a suffix never about an unknown release.
+ * Returns true if the ecosystem's records apply to the release. Without a suffix they apply to all; with one never to an unknown
+ * release.
  */
 export const coversRelease = (ecosystem: string, { family, release }: Distribution): boolean => {
   const [name = "", ...suffixes] = ecosystem.split(":");

@@ -1,5 +1,4 @@
-// Scores of the Exploit Prediction Scoring System: an answer of its API, or a row of its daily table (pieces.ts reads the
-// table's lines). Facts about vulnerabilities, not records of them.
+// Scores of the Exploit Prediction Scoring System: an API response, or a row of the daily table (pieces.ts). Facts, not records.
 
 import type { ExploitPredictionRecord } from "../record.ts";
 import type { Field } from "../field.ts";
@@ -8,7 +7,7 @@ import { cveForm } from "./reference.ts";
 
 const shareForm = /^(?:0(?:\.\d{1,20})?|1(?:\.0{1,20})?|\d(?:\.\d{1,20})?e-\d{1,2})$/i;
 
-/** From 0 to 1; the API writes numbers as texts. */
+/** The API writes numbers as texts. */
 const shareOf = (field: Field): number => {
   const value = typeof field.value === "number" ? String(field.value) : field.name();
   return shareForm.test(value) && Number(value) <= 1 ? Number(value) : field.refuse("must be a number from 0 to 1");

@@ -1,5 +1,4 @@
-// Advisories as GitHub's REST API gives them (GET /advisories). As advisories, each package is one, with what was patched
-// as its event; a range that is not patched says that it is affected, and no more.
+// GitHub's REST API (GET /advisories). Each package becomes one advisory. A range without a patch only means affected.
 
 import { timestamp } from "#base/time.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
@@ -8,7 +7,6 @@ import type { Field } from "../field.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { distinctReferences, distinctSeverities, severityOfVector, timeMember } from "./reference.ts";
 
-/** GitHub's words for ecosystems and the types of package URLs. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["actions", "githubactions"],
   ["composer", "composer"],
@@ -30,7 +28,7 @@ const githubSeverities = (document: Field): SeverityRecord[] =>
     return vector === "" ? [] : [severityOfVector(vector)];
   });
 
-/** Texts; in an advisory of a repository objects. */
+/** Texts, or objects in an advisory of a repository. */
 const githubReference = (reference: Field): ReferenceRecord => ({
   type: "TYPE_WEB",
   url: typeof reference.value === "string" ? reference.url() : reference.object().at("url").url(),
@@ -59,7 +57,7 @@ const githubVulnerability = (document: Field, id: string, aliases: readonly stri
   ...timeMember("withdrawnTime", document.at("withdrawn_at")),
 });
 
-/** The first version without it: a text, or in an older form an object. */
+/** Returns a text; an older form has an object. */
 const patchedVersion = (vulnerability: Field): string => {
   const patched = vulnerability.at("first_patched_version");
   if (patched.missing) return "";
@@ -69,7 +67,7 @@ const patchedVersion = (vulnerability: Field): string => {
 const patchedData = (ranges: readonly Field[]): AdvisoryEventData => {
   const versions = [...new Set(ranges.map(patchedVersion).filter((version) => version !== ""))];
   const [only] = versions;
-  // As long as one range has no patch, it is not fixed.
+  // Not fixed while a range has no patch.
   if (only === undefined || ranges.some((range) => patchedVersion(range) === "")) return { truePositiveDetermination: {} };
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
@@ -108,7 +106,7 @@ export const github: Format = {
   read: (document, options) => {
     const id = document.at("ghsa_id").id();
     const aliases = aliasesOf(document, id);
-    // Read in any case: what is wrong in one half makes the document wrong.
+    // An error in either refuses the document.
     const vulnerability = githubVulnerability(document, id, aliases);
     const advisories = githubAdvisories(document, id, aliases, options);
     return options.kind === "vulnerabilities" ? [vulnerability] : advisories;

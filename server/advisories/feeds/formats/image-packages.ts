@@ -1,15 +1,14 @@
-// What images are made of, one image per line as apko locks it, with the exact packages of each architecture:
+// Packages of images, one image per line as locked by apko:
 //
 //   {"image": "bash", "repo": "public/bash", "tags": ["latest"], "configs": {"amd64": {"packages": ["bash=5.3-r12"]}}}
 //
-// What is no package of the distribution stands there as a package URL: "pkg:pypi/django@4.2".
+// Packages from outside the distribution are package URLs: "pkg:pypi/django@4.2".
 
 import type { ImagePackagesRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { packageLabel, readPurlParts, versionOf } from "./purl.ts";
 
-/** The name is the package URL without its version, as an SBOM's packages are kept. */
 const readPackageUrl = (field: Field): ImagePackagesRecord["packages"][number] => {
   const purl = readPurlParts(field.required());
   if (!purl || purl.version === "") return field.refuse("must be a package URL with a version, such as pkg:pypi/django@4.2");
@@ -29,7 +28,7 @@ const imageRecords = (line: Field): ImagePackagesRecord[] => {
     .list()
     .map((tag) => tag.id());
   const configs = line.at("configs").object();
-  // "index" is what all architectures have in common.
+  // "index" lists the packages common to all architectures.
   const architectures = configs.keys().filter((architecture) => architecture !== "index");
   return architectures.flatMap((architecture) => {
     const packages = configs.at(architecture).object().at("packages").list().map(readPackageVersion);

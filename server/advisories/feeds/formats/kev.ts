@@ -1,4 +1,4 @@
-// CISA's catalogue of known exploited vulnerabilities: facts about vulnerabilities, not records of them.
+// CISA's catalog of known exploited vulnerabilities. Facts, not records.
 
 import { isObject } from "#base/json.ts";
 import type { KnownExploitRecord } from "../record.ts";
@@ -8,7 +8,6 @@ import { cveForm } from "./reference.ts";
 
 const dayForm = /^\d{4}-\d{2}-\d{2}$/;
 
-/** A day that there is; "" where it is missing. */
 const dayOf = (field: Field): string => {
   const day = field.name();
   if (day !== "" && (!dayForm.test(day) || field.time() === undefined)) return field.refuse("must be a day such as 2026-01-31");
@@ -41,7 +40,7 @@ export const kev: Format = {
   read: (document) => {
     const entries = document.at("vulnerabilities").list();
     const count = document.at("count").count();
-    // A catalogue that was cut off would take facts away.
+    // A truncated catalog would remove facts.
     if (count !== undefined && count !== entries.length) return document.at("count").refuse(`is not ${entries.length}, the number of entries`);
     return entries.map(knownExploit);
   },

@@ -1,4 +1,4 @@
-// When the versions of a product are released and end, as endoflife.date keeps it: YAML at the head of Markdown, one product a file.
+// A product's release and end dates in the format of endoflife.date: YAML front matter, one product per file.
 //
 //   permalink: /nodejs
 //   alternate_urls: [/node]
@@ -6,8 +6,8 @@
 //   releases:
 //     - {releaseCycle: "18", releaseDate: 2022-04-19, lts: 2022-10-25, eol: 2025-04-30, latest: "18.20.8"}
 //
-// An operator's own file has `product` and `names` in place of the first three, may say for how many months versions are
-// maintained behind their end (`gracePeriodMonths`) and of a release that it cannot be built any longer (`eolBroken`).
+// An operator's file has `product` and `names` instead of the first three. It may set months of maintenance after the end
+// (`gracePeriodMonths`), and mark releases that can no longer be built (`eolBroken`).
 
 import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";
@@ -16,7 +16,7 @@ import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { readPurl } from "./purl.ts";
 
-/** The public platform's: up to six months behind the end of a product's version. */
+/** As on the public platform. */
 const defaultGraceMonths = 6;
 
 const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && readTimestamp(`${text}T00:00:00Z`) !== undefined;
@@ -26,7 +26,7 @@ const readDay = (field: Field): string => {
   return isDay(day) ? day : field.refuse("must be a day such as 2026-04-30");
 };
 
-/** A day, "true" for yes without a day, "" for no and where nothing is said. YAML's scalars come as texts. */
+/** Returns a date, "true" for yes without a date, or "". */
 const readDayOrFlag = (field: Field): string => {
   if (field.missing || field.value === false) return "";
   if (field.value === true) return "true";
@@ -58,7 +58,6 @@ const readReleases = (document: Field): LifecycleRelease[] => {
   });
 };
 
-/** "/nodejs" */
 const nameOfPath = (field: Field): string => {
   const name = field
     .id()
@@ -68,7 +67,7 @@ const nameOfPath = (field: Field): string => {
   return name === "" ? field.refuse("must be a name") : name;
 };
 
-/** Ecosystems in which a package's last name is the product's; those of libraries have scopes that say more. */
+/** Elsewhere the last part of the name does not identify the product. */
 const namingTypes = new Set(["docker", "oci", "generic", "apk", "deb", "rpm"]);
 
 const namesOfIdentifier = (identifier: Field): string[] => {

@@ -1,4 +1,4 @@
-// maven-metadata.xml of an artifact: which versions there are. It tells neither sizes nor when each was published.
+// An artifact's maven-metadata.xml: its versions, without sizes and publish times.
 
 import { isObject } from "#base/json.ts";
 import type { Field } from "../field.ts";

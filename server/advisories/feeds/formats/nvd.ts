@@ -1,5 +1,4 @@
-// CVEs of the NVD, API 2.0 and the yearly files of the same form. What it says of products are names and bounds of CPE,
-// which are no versions of packages: they stay in its document.
+// CVEs of the NVD: API 2.0 and yearly files. Its CPE bounds are not package versions, so they are not read.
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
@@ -25,7 +24,7 @@ const nvdSeverities = (metrics: Field): SeverityRecord[] =>
       }),
   );
 
-/** NVD's own words; a reference is what the first of these says that it has. */
+/** By tag; the first match counts. */
 const nvdTags: readonly (readonly [tag: string, type: ReferenceRecord["type"]])[] = [
   ["Patch", "TYPE_FIX"],
   ["Exploit", "TYPE_EVIDENCE"],

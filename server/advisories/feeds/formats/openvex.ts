@@ -1,5 +1,4 @@
-// OpenVEX documents, 0.0.1 and 0.2.0. Each product that a statement names, with the vulnerability, is one advisory; what
-// a document states of both in several statements are its events.
+// OpenVEX documents, 0.0.1 and 0.2.0. Each pair of product and vulnerability becomes an advisory, with its statements as events.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -10,14 +9,13 @@ import { isPackageName } from "../judge-statements.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
-/** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
 const readComponentName = (component: Field): string => {
   if (typeof component.value === "string") return component.required();
   const identifiers = component.object().at("identifiers");
   const purl = identifiers.at("purl").name();
   if (purl !== "") return purl;
   if (!component.at("@id").missing) return component.at("@id").required();
-  // Without either, any other identifier or digest names it.
+  // Otherwise the first other identifier or hash.
   const others = [identifiers, component.at("hashes")].flatMap((each) => each.keys().map((key) => each.at(key)));
   return (others[0] ?? component.at("@id")).required();
 };
@@ -27,7 +25,7 @@ interface Subject {
   readonly part: string;
 }
 
-/** Products with their parts. In 0.0.1 the parts stand beside the products. */
+/** In 0.0.1 subcomponents are siblings of products. */
 const statementSubjects = (statement: Field): Subject[] =>
   statement
     .at("products")
@@ -72,7 +70,6 @@ const readVulnerability = (field: Field): Vulnerability => {
 const isOpenVex = (document: JsonObject): boolean =>
   (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document);
 
-/** The statement of in-toto that a document is signed in. */
 const isAttestation = (document: Json | undefined): boolean =>
   isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
 
@@ -99,7 +96,7 @@ export const openvex: Format = {
     for (const statement of document.at("statements").entries()) {
       const { id, aliases } = readVulnerability(statement.at("vulnerability"));
       const time = eventTime(document, statement);
-      // Read before the products: a statement of an unknown status is wrong whatever it is about.
+      // An unknown status always refuses the document.
       statementEventData(statement, "");
       for (const { product, part } of statementSubjects(statement)) {
         if (!isPackageName(product)) {
@@ -107,7 +104,7 @@ export const openvex: Format = {
         }
         const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
         const component = part === "" ? undefined : productOf(part);
-        // The same package of another version is the same advisory.
+        // All versions of a package share one advisory.
         const key = [number, id, artifact.artifactType, namespace, artifact.artifactName, artifactArchitecture, component?.artifactName ?? ""].join(" ");
         const known = found.get(key) ?? {
           kind: "advisory" as const,

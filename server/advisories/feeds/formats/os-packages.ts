@@ -1,4 +1,4 @@
-// Packages of a distribution with what is built along with them, one per line:
+// Packages of a distribution with their subpackages, one per line:
 //
 //   {"name": "curl", "version": "8.21.0", "epoch": 2, "subpackages": ["libcurl-openssl4", {"name": "curl-dev"}]}
 

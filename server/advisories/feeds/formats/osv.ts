@@ -1,5 +1,4 @@
-// Records of the OSV schema 1.x (JSON or YAML): Go, PyPA, GitHub and many others. As advisories, each affected package
-// is one, and what its ranges say was fixed is its event.
+// OSV records, schema 1.x (JSON or YAML): Go, PyPA, GitHub and many others. Each affected package becomes an advisory.
 
 import { timestamp } from "#base/time.ts";
 import { packageNameKeyOfType } from "#base/versions/package-name.ts";
@@ -39,7 +38,6 @@ const osvVulnerability = (document: Field, id: string): VulnerabilityRecord => (
   ...timeMember("withdrawnTime", document.at("withdrawn")),
 });
 
-/** OSV's ecosystems and the types of package URLs. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["alpine", "apk"],
   ["chainguard", "apk"],
@@ -75,10 +73,10 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["github actions", "githubactions"],
 ]);
 
-/** The type of package URLs of an ecosystem without its suffix; what is not known is a type of its own. */
+/** Returns the package URL type; an unknown ecosystem is its own type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
-/** What the ranges of one package tell; a range of commits tells nothing of versions. */
+/** Commit ranges have no versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")
@@ -98,17 +96,14 @@ const fixEventData = (affected: Field): AdvisoryEventData => {
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-/** What all advisories of a document share. */
 interface SharedFacts {
   readonly id: string;
   readonly aliases: readonly string[];
   readonly severalOf: boolean;
-  /** When it was first known. */
   readonly time: string;
   readonly withdrawn: Pick<AdvisoryRecord, "withdrawnTime">;
 }
 
-/** A record without any time is as old as can be. */
 const firstTimeOf = (document: Field): string =>
   timestamp([document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0) ?? 0);
 
@@ -136,7 +131,7 @@ const osvAdvisory = (affected: Field, { id, aliases, severalOf, time, withdrawn 
 const rangeTypes = new Set(["SEMVER", "ECOSYSTEM", "GIT"]);
 const eventKeys = new Set(["introduced", "fixed", "last_affected", "limit"]);
 
-/** What can be judged by ranges must be readable as the schema has them; the same of lists of versions. */
+/** Ranges and versions must follow the schema to be matched. */
 const requireRanges = (affected: Field): void => {
   for (const range of affected.at("ranges").list()) {
     const type = range.object().at("type");
@@ -151,7 +146,7 @@ const requireRanges = (affected: Field): void => {
   affected.at("versions").requireNames();
 };
 
-/** Whether the ranges of all packages can be read. Whoever reads it is told of the first that cannot. */
+/** Reports the first unreadable range. */
 const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadOptions): boolean => {
   try {
     for (const each of affected) requireRanges(each);
@@ -164,7 +159,7 @@ const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadO
 };
 
 const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
-  // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
+  // Distributions list CVEs under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
     .at("affected")
@@ -195,7 +190,7 @@ export const osv: Format = {
   origin: (document) => originOf(document.at("id").id(), document.at("modified")),
   read: (document, options) => {
     const id = document.at("id").id();
-    // Read in any case: what is wrong in one half makes the document wrong.
+    // An error in either refuses the document.
     const vulnerability = osvVulnerability(document, id);
     return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, id, options);
   },

@@ -1,4 +1,4 @@
-// A project of the Python package index, as its simple API tells it in JSON (PEP 691, PEP 700).
+// A project of the Python package index in the simple API's JSON (PEP 691, PEP 700).
 
 import { isObject } from "#base/json.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
@@ -9,13 +9,12 @@ import type { Format } from "./format.ts";
 
 const sdistEnd = /\.(?:tar\.(?:gz|bz2|xz|Z)|tgz|zip)$/;
 
-/** The version in a file's name; undefined where it names none. */
 export const versionInFile = (filename: string, project: string): string | undefined => {
   if (filename.endsWith(".whl")) return /^[^-]+-([^-]+)-/.exec(filename)?.[1];
   if (filename.endsWith(".egg") || filename.endsWith(".exe")) return /^[^-]+-([^-]+)[-.]/.exec(filename)?.[1];
   if (!sdistEnd.test(filename)) return undefined;
   const stem = filename.replace(sdistEnd, "");
-  // Names of projects hold dashes too: the version is what stands behind the project's own name.
+  // Project names may contain dashes.
   for (let dash = stem.indexOf("-"); dash >= 0; dash = stem.indexOf("-", dash + 1)) {
     if (normalizePythonName(stem.slice(0, dash)) === normalizePythonName(project)) return stem.slice(dash + 1);
   }

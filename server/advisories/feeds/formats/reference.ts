@@ -1,4 +1,4 @@
-// References, severities and texts, as the formats of vulnerability records share them.
+// References, severities and texts shared by the formats of vulnerability records.
 
 import { timestamp } from "#base/time.ts";
 import type { ReferenceRecord, SeverityRecord } from "../record.ts";
@@ -7,7 +7,7 @@ import type { Field } from "../field.ts";
 type ReferenceType = ReferenceRecord["type"];
 type SeverityType = SeverityRecord["type"];
 
-/** OSV's own words, which the contract took over. */
+/** The contract uses OSV's reference types. */
 const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
   ["ADVISORY", "TYPE_ADVISORY"],
   ["ARTICLE", "TYPE_ARTICLE"],
@@ -23,7 +23,7 @@ const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
 
 export const osvReferenceType = (value: string): ReferenceType => osvTypes.get(value.toUpperCase()) ?? "TYPE_UNSPECIFIED";
 
-/** CVE's tags; a reference is what the first of these says that it has. */
+/** By tag; the first match counts. */
 const cveTags: readonly (readonly [RegExp, ReferenceType])[] = [
   [/^patch$/, "TYPE_FIX"],
   [/^exploit$|EXPLOIT-DB$/, "TYPE_EVIDENCE"],
@@ -47,43 +47,42 @@ export const severityType = (value: string): SeverityType => severityTypes.get(v
 
 export const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
-/** The English text of a list of texts by language, or the first one. */
+/** Returns the English text, else the first one. */
 export const englishText = (texts: Field): string => {
   const entries = texts.list();
   const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
   return found ? found.at("value").prose() : "";
 };
 
-/** The type that a vector itself tells: "CVSS:3.1/AV:N/…"; one without a head is of version 2. */
+/** Returns the severity by prefix: "CVSS:3.1/AV:N/…"; without one it is version 2. */
 export const severityOfVector = (vector: string): SeverityRecord => {
   const [, major] = /^CVSS:(\d)\.\d\//.exec(vector) ?? [];
   const type = major === "3" || major === "4" ? severityType(`CVSS_V${major}`) : /^\(?AV:[LAN]\/AC:/.test(vector) ? "TYPE_CVSS_V2" : "TYPE_UNSPECIFIED";
   return { type, score: vector };
 };
 
-/** The vector at this key, or the score where there is none. */
+/** Returns the vector, else the base score. */
 export const scoreOf = (severity: Field, key: string): string => {
   const vector = severity.at(key).name();
   const score = severity.at("baseScore").value;
   return vector === "" && typeof score === "number" && score >= 0 && score <= 10 ? String(score) : vector;
 };
 
-/** Each severity once, in the source's order. */
 export const distinctSeverities = (severities: readonly SeverityRecord[]): SeverityRecord[] => [
   ...new Map(severities.map((severity) => [`${severity.type} ${severity.score}`, severity])).values(),
 ];
 
-/** Each address once; the first of its mentions says what it is. */
+/** The first one of each URL wins. */
 export const distinctReferences = (references: readonly ReferenceRecord[]): ReferenceRecord[] => {
   const found = new Map<string, ReferenceRecord>();
   for (const reference of references) if (!found.has(reference.url)) found.set(reference.url, reference);
   return [...found.values()];
 };
 
-// Go's zero time is how Go's vulnerability database says that it does not know.
+// Go's database uses Go's zero time for "unknown".
 const noTime = Date.parse("0001-01-01T00:00:00Z");
 
-/** A time as a member of a record: absent where the source does not tell. */
+/** Returns no member if the source has no time. */
 export const timeMember = <Key extends string>(key: Key, at: Field): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   const value = at.time();

@@ -1,5 +1,4 @@
-// RustSec's records: a head of TOML, and Markdown whose first heading is the title. As an advisory it tells in which
-// versions of the crate it was patched.
+// RustSec records: TOML front matter, and Markdown with the title as first heading.
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
@@ -7,7 +6,7 @@ import type { Field } from "../field.ts";
 import { originOf, type Format } from "./format.ts";
 import { distinctReferences, severityOfVector, timeMember } from "./reference.ts";
 
-/** The body's first heading and what follows; RustSec's first files say both in the head instead. */
+/** The oldest files have heading and text in the front matter. */
 const readBody = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
   const start = body.trimStart();
@@ -44,7 +43,7 @@ const rustsecVulnerability = (document: Field, id: string): VulnerabilityRecord 
 
 const rustsecAdvisory = (document: Field, id: string, author: string | undefined): AdvisoryRecord => {
   const advisory = document.at("advisory");
-  // In the first files the versions stand beside the advisory's own members.
+  // In the oldest files, versions are members of the advisory.
   const patched = (document.at("versions").missing ? advisory.at("patched_versions") : document.at("versions").at("patched")).list();
   const versions = patched.map((version) => version.required());
   return {

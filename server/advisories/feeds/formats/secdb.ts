@@ -1,5 +1,5 @@
-// Alpine's secdb: which version of a package of one repository fixed what. It tells no times, so every event is as old
-// as can be (1970): a day that is made up would show in reports by day.
+// Alpine's secdb: fixed versions for packages of one repository. Without times, so events are dated 1970; an invented date would
+// distort reports by day.
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
@@ -12,14 +12,14 @@ interface FixDraft {
   readonly events: AdvisoryEventRecord[];
 }
 
-/** "CVE-2019-1 GHSA-…" names one thing twice; "CVE-2019-1 (+ regression)" has a remark. */
+/** Splits the IDs of one vulnerability: "CVE-2019-1 GHSA-…"; "CVE-2019-1 (+ regression)" has a remark. */
 const readFixIds = (entry: Field): string[] => {
   const words = entry.required().trim().split(/\s+/);
   const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));
   return ids.length > 0 ? ids : words.slice(0, 1);
 };
 
-// In place of a version "0" says that the package never had it.
+// "0" means never affected.
 const fixEvent = (version: string): AdvisoryEventRecord => ({
   time: timestamp(0),
   data: version === "0" ? { falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } } : { fixed: { fixedVersion: version } },

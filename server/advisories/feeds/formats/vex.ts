@@ -1,4 +1,4 @@
-// What OpenVEX and CSAF state of a product, as events of advisories.
+// Converts statuses and products of OpenVEX and CSAF to events and artifacts of advisories.
 
 import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { AdvisoryEventData, FalsePositiveType } from "../record.ts";
@@ -28,7 +28,6 @@ export const fixedIn = (version: string, note: string): AdvisoryEventData => ({
 
 export const investigated: AdvisoryEventData = { detection: { manual: {} } };
 
-/** A product as an advisory names its artifact. */
 export interface Product {
   readonly artifactName: string;
   readonly artifactType: string;
@@ -45,7 +44,7 @@ const productOfPackage = (found: Package): Product => ({
   version: found.version,
 });
 
-/** A product by its package URL; one that is named otherwise goes by that name. */
+/** Names other than package URLs become generic artifacts. */
 export const productOf = (name: string): Product => {
   const found = readPurl(name);
   return found ? productOfPackage(found) : { artifactName: name, artifactType: "generic", artifactArchitecture: "", namespace: "", version: "" };

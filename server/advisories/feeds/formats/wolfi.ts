@@ -1,5 +1,4 @@
-// Advisory documents as Wolfi and Chainguard keep them, one per origin package (YAML, schema 2.x). Events keep their
-// order; a version stays the text that it is.
+// Advisory documents of Wolfi and Chainguard, one per origin package (YAML, schema 2.x). Versions stay texts.
 
 import { isObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -17,10 +16,9 @@ const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["inline-mitigations-exist", "TYPE_INLINE_MITIGATIONS_EXIST"],
 ]);
 
-/** What a scanner wrote in its own words: cut if it is too long. */
+/** Free texts of a scanner, cut if too long. */
 const freeTexts: ReadonlySet<string> = new Set(["scanner", "componentName", "componentType", "componentLocation"]);
 
-/** The contract's member and the document's key. */
 const scanKeys = [
   ["scanner", "scanner"],
   ["subpackage", "subpackageName"],
@@ -44,7 +42,6 @@ const textMembers = <Key extends string>(data: Field, keys: readonly (readonly [
   return found;
 };
 
-/** Members that are prose, only where they say something. */
 const noteMember = (data: Field): { readonly note?: string } => {
   const note = data.at("note").prose();
   return note === "" ? {} : { note };
@@ -120,7 +117,7 @@ const readEvent = (event: Field): AdvisoryEventRecord => {
   return { time: timestamp(event.at("timestamp").requiredTime()), data: read(event.at("data")) };
 };
 
-/** What the first scan found: the component that the advisory is about. */
+/** Returns the scan of the component that the advisory is about. */
 const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
   for (const { data } of events) if ("detection" in data && "scanv1" in data.detection && data.detection.scanv1.component) return data.detection.scanv1;
   return {};
@@ -132,7 +129,7 @@ const readAdvisory = (advisory: Field, origin: string, namespace: string, option
   const { component, componentLocation, componentType } = firstScan(events);
   return {
     kind: "advisory",
-    // Documents of the first schemas number by vulnerability, so that packages share numbers.
+    // In the first schemas packages share IDs.
     key: advisoryId.startsWith("CGA-") ? advisoryId : `${origin} ${advisoryId}`,
     advisoryId,
     author: options.author ?? "Wolfi",
@@ -158,7 +155,7 @@ export const wolfi: Format = {
   },
   read: (document, options) => {
     const version = document.at("schema-version");
-    // JSON may say 2 as a number.
+    // JSON may have the number 2.
     const schema = typeof version.value === "number" ? String(version.value) : version.required();
     if (!/^v?2(?:\.\d+)*$/.test(schema)) return version.refuse("must be of schema 2");
     const origin = document.at("package").object().at("name").id();

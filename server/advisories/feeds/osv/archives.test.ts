@@ -1,4 +1,4 @@
-// Prepared archives on real temporary files; what they are made of is given.
+// Tests prepared archives on real temporary files with fake content.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -24,7 +24,6 @@ interface Records {
 interface Opened {
   readonly archives: Archives;
   readonly records: Records;
-  /** What was begun, in turn. */
   readonly made: string[];
   readonly logged: string[];
 }
@@ -56,7 +55,7 @@ const contentOf = async (archive: PreparedArchive | undefined): Promise<string> 
 
 const change = (records: Records, state: string): void => void Object.assign(records, { state, content: state });
 
-test("an archive is made once for a state, by many requests at once too, and one archive at a time", async () => {
+test("an archive is built once per state, even under concurrent requests, and one at a time", async () => {
   let atOnce = 0;
   let most = 0;
   const begun: string[] = [];
@@ -75,7 +74,7 @@ test("an archive is made once for a state, by many requests at once too, and one
   await archives.close();
 });
 
-test("an archive of a state that has passed is never found, and one that changes while it is made is none", async () => {
+test("an archive of a past state is never returned, and one that changes while it is built is discarded", async () => {
   const { archives, records } = open();
   assert.equal(await contentOf(await archives.find("npm")), "npm one");
   change(records, "2");
@@ -92,7 +91,7 @@ test("an archive of a state that has passed is never found, and one that changes
   await moving.archives.close();
 });
 
-test("the same bytes keep their tag and time in another state, and others have another tag and a later second", async () => {
+test("unchanged bytes keep their ETag and time in a new state, and changed bytes get a new ETag and a later second", async () => {
   const { archives, records } = open();
   const first = await archives.find("npm");
   records.state = "2";
@@ -105,7 +104,7 @@ test("the same bytes keep their tag and time in another state, and others have a
   await archives.close();
 });
 
-test("a reader of an archive that is replaced reads it to its end", async () => {
+test("a reader of a replaced archive reads it to its end", async () => {
   const long = "x".repeat(1024 * 1024);
   const { archives, records } = open({
     async *pieces() {
@@ -123,7 +122,7 @@ test("a reader of an archive that is replaced reads it to its end", async () => 
   await archives.close();
 });
 
-test("no file of an archive has a name, neither while it is written nor when that fails: a server that is killed leaves none", async () => {
+test("archive files have no name at any time, even on failure, so a killed server leaves none behind", async () => {
   const names: string[] = [];
   const { archives, logged } = open({
     async *pieces() {
@@ -137,7 +136,7 @@ test("no file of an archive has a name, neither while it is written nor when tha
   await archives.close();
 });
 
-test("archives take no more than their share of the disk: those that were read last stay, and one that is too long is none", async () => {
+test("archives stay within their disk quota: the least recently read are deleted, and one that is too large is not kept", async () => {
   let bytes = 40;
   const { archives, made } = open({
     bytesMax: 100,
@@ -160,7 +159,7 @@ test("archives take no more than their share of the disk: those that were read l
   await archives.close();
 });
 
-test("behind a change archives are prepared again once the records stay as they are, without a request", async () => {
+test("after a change, archives are rebuilt without a request once the records are stable", async () => {
   const { archives, records, made } = open();
   await archives.find("npm");
   await archives.refresh();
@@ -176,7 +175,7 @@ test("behind a change archives are prepared again once the records stay as they 
   await archives.close();
 });
 
-test("a request does not wait for an archive longer than it may", async () => {
+test("a request does not wait for an archive beyond its limit", async () => {
   const gate = Promise.withResolvers<void>();
   const { archives } = open({
     waitMs: 1,

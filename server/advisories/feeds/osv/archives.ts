@@ -1,5 +1,5 @@
-// Archives of published records, prepared as files: each is made once for a state of the records and sent from the disk until
-// that state changes (docs/decisions/0075). The files have no name, so that a server that is killed leaves nothing behind.
+// Archives of published records, built once per state of the records and sent from disk (docs/decisions/0075). The files have no
+// name, so that a killed server leaves nothing behind.
 
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
@@ -10,35 +10,35 @@ import type { Log } from "#base/log.ts";
 import { openTemporaryFile, type StoredFile, type TemporaryFile } from "../stored-file.ts";
 import { crc32c, googHashOf } from "./crc32c.ts";
 
-/** An archive that holds the records as they are. */
 export interface PreparedArchive {
-  /** Strong: of the bytes. */
+  /** A strong ETag of the bytes. */
   readonly etag: string;
   /** X-Goog-Hash. */
   readonly hash: string;
   readonly sizeBytes: number;
-  /** Since when this server has it with these bytes. */
+  /** When this server first had these bytes. */
   readonly modifiedMs: number;
-  /** Bytes from `start` to before `end`, the first of them read; the file stays until all are. Undefined if another archive has replaced it. */
+  /**
+   * Returns the bytes from `start` to before `end`, with the first piece read. The file stays open until the last. Undefined if
+   * the archive has been replaced.
+   */
   read(start: number, end: number): Promise<AsyncGenerator<Uint8Array> | undefined>;
 }
 
 export interface Archives {
   /**
-   * Returns the archive of an ecosystem ("" for all), prepared if it is not; undefined if that takes long, if the records
-   * change meanwhile, or if there is no space for it.
+   * Builds the archive ("" for all ecosystems) if needed. Returns undefined if that takes too long, the records change, or space
+   * is short.
    */
   find(ecosystem: string): Promise<PreparedArchive | undefined>;
-  /** Prepares again, one after the other, archives that were read lately and whose records have changed and then stayed the same since the last call. */
+  /** Rebuilds recently read archives, one at a time, if their records changed and were then stable since the last call. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ArchivesOptions {
-  /** Changes with everything that an archive holds. */
   readonly readState: () => Promise<string>;
   readonly pieces: (ecosystem: string) => AsyncIterable<Uint8Array>;
-  /** Where the files are; made if it is missing. */
   readonly folder: string;
   readonly clock: () => number;
   readonly log: Log;
@@ -80,7 +80,6 @@ async function* pieceAfterPiece(held: Held, stored: StoredFile, start: number, e
   }
 }
 
-/** Its disk space is free once it is closed. */
 const closeUnread = async (held: Held): Promise<void> => {
   if (held.isDropped && held.readers === 0) await held.file.close();
 };
@@ -106,7 +105,7 @@ export const openArchives = ({
   /** The last used at the end. */
   const archives = new Map<string, Held>();
   const making = new Map<string, Promise<Held | undefined>>();
-  /** By ecosystem: when it may be prepared again, after it was for nothing. */
+  /** When the next build may start after a slow failure. */
   const restUntil = new Map<string, number>();
   let isClosed = false;
   let last: Promise<unknown> = Promise.resolve();
@@ -120,7 +119,7 @@ export const openArchives = ({
     await closeUnread(held);
   };
 
-  /** Deletes the least recently used archives until this much fits beside the others. */
+  /** Evicts the least recently used archives. */
   const evictFor = async (bytes: number, files: number): Promise<void> => {
     for (const held of [...archives.values()]) {
       if (heldBytes() + bytes <= bytesMax && archives.size + files <= limits.archiveFilesMax) return;
@@ -144,7 +143,7 @@ export const openArchives = ({
         sum = crc32c(piece, sum);
         await file.append(piece);
       }
-      // Read by many statements: only of one state is it whole.
+      // Read in many statements, so valid only if the state is unchanged.
       if ((await readState()) !== state || isClosed) {
         await file.close();
         return undefined;
@@ -159,7 +158,7 @@ export const openArchives = ({
         etag,
         hash: googHashOf(sum),
         sizeBytes,
-        // Times of HTTP have whole seconds: other bytes have another one.
+        // HTTP times have whole seconds.
         modifiedMs: before === undefined ? now : before.etag === etag ? before.modifiedMs : Math.max(now, before.modifiedMs + 1000),
         usedMs: before?.usedMs ?? now,
         readers: 0,
@@ -181,7 +180,7 @@ export const openArchives = ({
     }
   };
 
-  /** One after the other. */
+  /** Builds one archive at a time. */
   const make = (ecosystem: string, state: string): Promise<Held | undefined> => {
     const known = making.get(ecosystem);
     if (known !== undefined) return known;
@@ -220,7 +219,7 @@ export const openArchives = ({
     }
   };
 
-  // A failure is the next request's to find.
+  // The next request reports a failure.
   const timer = setInterval(() => void refresh().catch(() => {}), lookMs).unref();
 
   const waited = async (made: Promise<Held | undefined>): Promise<Held | undefined> => {
@@ -242,7 +241,7 @@ export const openArchives = ({
       if (held?.state !== state) {
         if (isResting(ecosystem)) return undefined;
         held = await waited(make(ecosystem, state));
-        // One that was begun before this request may have ended before a change that this request must see.
+        // A build started earlier may lack a change that this request must see.
         if (!held || held.isDropped || held.state !== (await readState())) return undefined;
       }
       held.usedMs = clock();

@@ -1,8 +1,10 @@
+// Tests CRC-32C checksums.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32c, googHashOf } from "./crc32c.ts";
 
-test("sums are those of RFC 3720, in one piece or in several", () => {
+test("checksums match RFC 3720, for one piece or several", () => {
   const known: readonly (readonly [Buffer, number])[] = [
     [Buffer.from("123456789"), 0xe3069283],
     [Buffer.alloc(32), 0x8a9136aa],

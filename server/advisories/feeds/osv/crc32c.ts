@@ -1,6 +1,6 @@
-// CRC-32C (RFC 3720, appendix B.4), as X-Goog-Hash tells it of what a bucket holds; zlib has the other polynomial alone. Pure.
+// CRC-32C (RFC 3720, appendix B.4) for X-Goog-Hash; zlib has only the other polynomial. Pure.
 
-/** Of each byte, and of it with one to three bytes behind it: four are taken in one step. */
+/** For four bytes per step. */
 const tables = ((): readonly Uint32Array[] => {
   const first = Uint32Array.from({ length: 256 }, (_, byte) => {
     let value = byte;
@@ -14,7 +14,6 @@ const tables = ((): readonly Uint32Array[] => {
 
 const [one = new Uint32Array(), two = new Uint32Array(), three = new Uint32Array(), four = new Uint32Array()] = tables;
 
-/** Of the bytes behind those of which `before` is the sum. */
 export const crc32c = (bytes: Uint8Array, before = 0): number => {
   let sum = ~before;
   let at = 0;
@@ -26,7 +25,7 @@ export const crc32c = (bytes: Uint8Array, before = 0): number => {
   return ~sum >>> 0;
 };
 
-/** As the header has it: "crc32c=" and four bytes, the highest first, in base64. */
+/** "crc32c=" and four bytes, big-endian, in base64. */
 export const googHashOf = (sum: number): string => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(sum);

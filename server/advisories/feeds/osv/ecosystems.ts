@@ -1,11 +1,11 @@
-// OSV's ecosystems: which there are, what their package URLs are called, and how names are compared in them. Pure.
+// OSV's ecosystems: their names, package URL types and name normalization. Pure.
 
 import { isCommit } from "#base/versions/affected.ts";
 import { packageNameKey } from "#base/versions/package-name.ts";
 import { type Distribution, distributionOf } from "../formats/distribution.ts";
 import { originOf, type PurlParts } from "../formats/purl.ts";
 
-/** OSV schema 1.7, without suffixes. GIT is none of its table, and is asked for nevertheless. */
+/** OSV schema 1.7, without suffixes. GIT is missing there, but used in queries. */
 const names: ReadonlySet<string> = new Set(
   `AlmaLinux,Alpaquita,Alpine,Android,Azure Linux,BellSoft Hardened Containers,Bioconductor,Bitnami,Chainguard,CleanStart,ConanCenter,CRAN,crates.io,Debian,
 Docker Hardened Images,Echo,FreeBSD,GHC,GIT,GitHub Actions,Go,Hackage,Hex,Julia,Kubernetes,Linux,Mageia,Maven,MinimOS,npm,NuGet,opam,openEuler,openSUSE,
@@ -14,17 +14,17 @@ OSS-Fuzz,Packagist,Photon OS,Pub,PyPI,Red Hat,Rocky Linux,Root,RubyGems,SUSE,Swi
     .map((name) => name.trim()),
 );
 
-/** "Debian" of "Debian:12". */
+/** Returns "Debian" for "Debian:12". */
 export const withoutRelease = (ecosystem: string): string => ecosystem.split(":", 1)[0] ?? "";
 
 export const isEcosystem = (ecosystem: string): boolean => names.has(withoutRelease(ecosystem));
 
-/** Returns the name by which a package is found, for example PyPI's by PEP 503. */
+/** Returns the normalized name of a package, for example PyPI's by PEP 503. */
 export const nameKey = (ecosystem: string, name: string): string => packageNameKey(withoutRelease(ecosystem), name);
 
 const joined = ({ namespace, name }: PurlParts): string => (namespace === "" ? name : `${namespace}/${name}`);
 
-/** Ecosystems by the type of a package URL, where the name is namespace and name. */
+/** Types with names of namespace and name. */
 const ofTypes: ReadonlyMap<string, string> = new Map([
   ["npm", "npm"],
   ["pypi", "PyPI"],
@@ -45,13 +45,12 @@ const ofTypes: ReadonlyMap<string, string> = new Map([
   ["generic", "OSS-Fuzz"],
 ]);
 
-/** What a package URL asks for in terms of OSV. */
 export interface PurlPackage {
   readonly ecosystem: string;
   readonly name: string;
-  /** Only records about this release count; undefined for those about any. */
+  /** Undefined matches any release. */
   readonly distribution: Distribution | undefined;
-  /** The version in terms of the ecosystem; undefined for that of the package URL. */
+  /** Undefined for the package URL's version. */
   readonly version?: string;
 }
 
@@ -61,7 +60,7 @@ const hosts: ReadonlyMap<string, string> = new Map([
   ["bitbucket", "bitbucket.org"],
 ]);
 
-/** Commits and tags that a package URL names: `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
+/** Returns commits and tags: `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
 const sourcesOf = (purl: PurlParts): PurlPackage[] => {
   const found: PurlPackage[] = [];
   const add = (repository: string, revision: string): void => {
@@ -72,12 +71,11 @@ const sourcesOf = (purl: PurlParts): PurlPackage[] => {
   if (host !== undefined) add(nameKey("GIT", `${host}/${joined(purl)}`), purl.version);
   const [address = ""] = (purl.qualifiers.get("vcs_url") ?? "").split("#");
   const at = address.lastIndexOf("@");
-  // The last "@" may be that of "git@host/…", without a revision.
+  // The last "@" may be part of "git@host/…", without a revision.
   if (at > 0 && !address.includes("/", at)) add(nameKey("GIT", address.slice(0, at)), address.slice(at + 1));
   return found;
 };
 
-/** The package of the distribution, and the source package that it is built from, as `upstream` names it. */
 const distributionPackages = (purl: PurlParts, distribution: Distribution): PurlPackage[] => {
   const filter = distribution.release === "" ? undefined : distribution;
   return [...new Set([purl.name, originOf(purl)])]
@@ -85,12 +83,12 @@ const distributionPackages = (purl: PurlParts, distribution: Distribution): Purl
     .map((name) => ({ ecosystem: distribution.family, name, distribution: filter }));
 };
 
-/** Returns the packages that a package URL names; none if OSV has no packages of its type. */
+/** Returns none if OSV does not have the type. */
 export const packagesOfPurl = (purl: PurlParts): PurlPackage[] => {
   const { type, namespace, name, qualifiers, subpath } = purl;
   const of = (ecosystem: string, named: string): PurlPackage => ({ ecosystem, name: nameKey(ecosystem, named), distribution: undefined });
   const sources = sourcesOf(purl);
-  // The subpath is a part of the module's path, or a package in the module.
+  // The subpath belongs to the module's path, or is a package in it.
   if (type === "golang") return [of("Go", joined(purl)), ...(subpath === "" ? [] : [of("Go", `${joined(purl)}/${subpath}`)]), ...sources];
   if (type === "maven" || type === "gradle") return namespace === "" ? sources : [of("Maven", `${namespace}:${name}`), ...sources];
   const repository = qualifiers.get("repository_url") ?? "";

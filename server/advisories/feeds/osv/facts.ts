@@ -1,4 +1,4 @@
-// What is kept beside a document that OSV has: its ecosystems, and what it says of each package, to find it by. Pure.
+// Index data of a stored OSV document: its ecosystems, and ranges by package. Pure.
 
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,7 +10,6 @@ import { nameKey, withoutRelease } from "./ecosystems.ts";
 
 const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [], withdrawn: "" };
 
-/** A document's own ecosystems, as OSV names its archives. */
 const ecosystemsOf = (affected: readonly JsonObject[]): string[] => {
   const found = new Set<string>();
   for (const entry of affected) {
@@ -26,7 +25,7 @@ export const ecosystemsOfRecord = (record: JsonObject): string[] => ecosystemsOf
 const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
   const found = new Map<string, { ecosystem: string; name: string; entries: JsonObject[] }>();
   const add = (ecosystem: string, name: string, entry: JsonObject | undefined): void => {
-    // An index holds no longer ones, and nobody asks for them.
+    // The index has a maximum key length.
     if (name === "" || name.includes("\0") || Buffer.byteLength(ecosystem + name) > limits.packageKeyBytesMax) return;
     const key = JSON.stringify([ecosystem, name]);
     const known = found.get(key) ?? { ecosystem, name, entries: [] };
@@ -42,7 +41,7 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
       const said = { ...list, ...(ranges === undefined ? {} : { ranges }) };
       add(ecosystem, name, said);
       const base = withoutRelease(ecosystem);
-      // Each entry under the base names its own release, so that a query for one can pass over the others.
+      // With the release, so that queries for one can skip others.
       if (base !== ecosystem) add(base, name, { ecosystem, ...said });
     }
     for (const range of objectList(entry, "ranges").filter((each) => text(each, "type") === "GIT")) {
@@ -53,7 +52,7 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
   return [...found.values()].map(({ ecosystem, name, entries }) => ({ ecosystem, name, entries: JSON.stringify(entries) }));
 };
 
-/** @param leftOut Why OSV has no such document; "" where it has */
+/** @param leftOut why the document has no OSV form; "" if it has one */
 export const osvFactsOf = (form: string, document: JsonObject, leftOut: string): OsvFacts => {
   if (leftOut !== "" || !osvForms.includes(form)) return nothing;
   const record = osvValueOf(form, document);

@@ -1,6 +1,5 @@
-// Which published records a question is about: found by package in an index of the store, and judged by version as the schema
-// says. No document is opened for it. Our own advisories come with the first page: they are few, and made when they are asked
-// for.
+// Finds the records for a query: by package in a database index, then by version. No document is opened. Our advisories, few and
+// built on demand, are on the first page.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -24,21 +23,19 @@ import { coversRelease } from "../formats/distribution.ts";
 import { ownRecordsOf } from "../documents/own-records.ts";
 import { type Question, type QuestionPackage, writeToken } from "./question.ts";
 
-/** A published record that a question is about. */
 export interface FoundRecord {
   readonly id: string;
   readonly modified: string;
-  /** Others' as it is stored; undefined where it is our own. */
+  /** The stored document; undefined for our advisories. */
   readonly documentId: string | undefined;
 }
 
 export interface Answer {
   readonly found: readonly FoundRecord[];
-  /** "" where there is no more. */
+  /** "" on the last page. */
   readonly nextPageToken: string;
 }
 
-/** A package that is looked up for questions. */
 interface LookUp extends QuestionPackage {
   readonly question: number;
   readonly after: string;
@@ -49,7 +46,7 @@ const entriesOf = (json: string): JsonObject[] => {
   return Array.isArray(read) ? read.filter(isObject) : [];
 };
 
-/** Whether one of the entries about the release that is asked for affects the version; without a version each such entry counts. */
+/** Without a version, each entry of the release counts as affected. */
 const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, entries: readonly JsonObject[]): boolean =>
   entries.some((entry) => {
     const ecosystem = text(entry, "ecosystem") || asked;
@@ -59,7 +56,6 @@ const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, e
 
 const isToJudge = ({ version, distribution }: LookUp): boolean => version !== "" || distribution !== undefined;
 
-/** Look-ups of one package that have the same verdicts. */
 const verdictKey = ({ version, distribution }: LookUp): string => JSON.stringify([version, distribution?.family, distribution?.release]);
 
 const findNamed = async ({ read, privateRecords }: Reader, names: readonly string[]): Promise<{ readonly name: string; readonly ecosystem: string }[]> => {
@@ -69,7 +65,7 @@ const findNamed = async ({ read, privateRecords }: Reader, names: readonly strin
   return [...new Map(both.map((each) => [JSON.stringify([each.name, each.ecosystem]), each])).values()];
 };
 
-/** A question without an ecosystem is about all that have the name. */
+/** Without an ecosystem, the name matches in all. */
 const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promise<LookUp[]> => {
   const anywhere = questions.flatMap(({ packages }) => packages.flatMap(({ ecosystem, name }) => (ecosystem === "" ? packageNameForms(name) : [])));
   const named = anywhere.length === 0 ? [] : await findNamed(reader, [...new Set(anywhere)]);
@@ -87,7 +83,7 @@ const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promis
   );
 };
 
-/** Long entries are read a bounded number of bytes at a time, judged, and let go. */
+/** Evaluates large entries in batches. */
 const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp }[]) => {
   const affected = new Set<PackageDocument>();
   for (let from = 0; from < candidates.length; ) {
@@ -105,7 +101,7 @@ const judgeLong = async (reader: Reader, candidates: readonly { readonly row: Pa
   return affected;
 };
 
-/** Of documents that others share their number with, those that are published. */
+/** Returns the published ones among documents that share an ID. */
 const findPublished = async (reader: Reader, originIds: readonly string[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < originIds.length; from += limits.osvRecordsMax) {
@@ -119,14 +115,14 @@ const findPublished = async (reader: Reader, originIds: readonly string[]): Prom
   return published;
 };
 
-/** Of a page that is full the last number may have more: it comes with the next one. */
+/** Drops the last ID of a full page, which may continue. */
 const wholeNumbers = (rows: readonly PackageDocument[], isFull: boolean): readonly PackageDocument[] => {
   const last = rows.at(-1)?.originId;
   const whole = isFull ? rows.filter(({ originId }) => originId !== last) : rows;
   return whole.length > 0 ? whole : rows;
 };
 
-/** What was read for a look-up, and up to which number that is all; undefined where it is all there is. */
+/** Rows that are complete up to the ID `readTo`, or entirely if it is undefined. */
 interface LookedUp {
   readonly rows: readonly PackageDocument[];
   readonly readTo: string | undefined;
@@ -138,14 +134,14 @@ const lookUp = async ({ read }: Reader, lookUps: readonly LookUp[], perPackage: 
   return splitLookUps(lookUps, await findPackageDocuments(read, lookUps, perPackage, limit), perPackage, limit);
 };
 
-/** The same of what is not public. */
+/** Looks up private records. */
 const lookUpPrivately = async ({ read, privateRecords }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
   if (!privateRecords || privateRecords.feeds.length === 0 || lookUps.length === 0) return [];
   const limit = limits.osvCandidatesMax;
   return splitLookUps(lookUps, await findPrivatePackageDocuments(read, privateRecords.feeds, lookUps, limit), limit, limit);
 };
 
-/** What was found for each, of `perPackage` rows at most for one and `limit` in all. */
+/** Splits the rows of a joint read, of at most `perPackage` for one lookup and `limit` overall. */
 const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument[], perPackage: number, limit: number): LookedUp[] => {
   const isCut = rows.length >= limit;
   const lastRead = isCut ? (rows.at(-1)?.ordinal ?? 0) : lookUps.length + 1;
@@ -157,7 +153,7 @@ const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument
   }
   return lookUps.map(({ after }, index) => {
     const ordinal = index + 1;
-    // The answer was full before it came to this one.
+    // The overall limit was reached before.
     if (ordinal > lastRead) return { rows: [], readTo: after };
     const found = byOrdinal.get(ordinal) ?? [];
     const isFull = found.length >= perPackage || ordinal === lastRead;
@@ -195,11 +191,11 @@ const judgeOwn = (own: ReadonlyMap<string, JsonObject>, numbers: readonly string
     return [{ id: text(record, "id"), modified: text(record, "modified"), documentId: undefined }];
   });
 
-/** An answer for each question, in their order. `perPackage`: records that are judged of a package. */
+/** Answers queries in order. `perPackage` bounds the records evaluated for a package. */
 export const findAnswers = async (reader: Reader, questions: readonly Question[], perPackage: number): Promise<Answer[]> => {
   const { own, numbersOf } = await findOwn(reader, questions);
   const all = await lookUpsOf(reader, questions);
-  // The same package behind several numbers is read once: for the others their own number says where to go on.
+  // Each package is read once; queries at other positions continue from there.
   const first = new Map<string, LookUp>();
   for (const each of all) {
     const key = JSON.stringify([each.ecosystem, each.name]);
@@ -218,7 +214,6 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     read.flatMap(({ of, looked: { rows } }) => (isToJudge(of) ? rows.flatMap((row) => (row.entries === undefined && isShown(row) ? [{ row, of }] : [])) : [])),
   );
   const chosen: { row: PackageDocument; of: LookUp }[][] = [];
-  // One row may stand for several questions.
   const longAffected = new Map<string, Set<PackageDocument>>();
   for (const [key, candidates] of Map.groupBy(long, ({ of }) => verdictKey(of))) longAffected.set(key, await judgeLong(reader, candidates));
   for (const read of byQuestion) {
@@ -233,7 +228,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     );
     chosen.push(hits);
   }
-  // What somebody sees besides may have the number of what is public, in another package.
+  // A private record may share an ID with a public one on another package.
   const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
   const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
   const published = await findPublished(reader, [...contested]);
@@ -244,7 +239,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
       others.set(row.originId, { id: row.originId, modified: row.modified, documentId: row.documentId });
     }
     const readTo = (byQuestion[index] ?? []).map(({ looked: read }) => read.readTo).filter((each) => each !== undefined);
-    // Of several packages the one that was read least far: what lies behind comes with the next page.
+    // The page ends where the least advanced lookup ended.
     const end = readTo.length === 0 ? undefined : readTo.reduce((least, each) => (each < least ? each : least));
     const sorted = [...others.values()].filter(({ id }) => end === undefined || id <= end).sort((one, other) => (one.id < other.id ? -1 : 1));
     const page = sorted.slice(0, limits.osvRecordsMax);

@@ -1,4 +1,4 @@
-// From which version on Go's readers may skip a record without a look at it: never too early.
+// Tests the version from which Go clients skip a record, which must never be too early.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ const range = (events: readonly JsonObject[], type = "SEMVER"): JsonObject => ({
 const [begins, fixed1, fixed2, begins3]: readonly JsonObject[] = [{ introduced: "0" }, { fixed: "1.10.0" }, { fixed: "1.9.0" }, { introduced: "3.0.0" }];
 assert(begins && fixed1 && fixed2 && begins3);
 
-test("the last fixed version of a module, and none where anything is open, listed, or not to be put in order", () => {
+test("a module's last fixed version is undefined if a range is open, versions are listed, or the order is unknown", () => {
   const told: readonly (readonly [title: string, entries: readonly JsonObject[], expected: string | undefined])[] = [
     ["one range", [{ ranges: [range([begins, fixed1])] }], "1.10.0"],
     ["in any order", [{ ranges: [range([fixed1, begins])] }], "1.10.0"],

@@ -1,6 +1,5 @@
-// The layout of Go's vulnerability database, which govulncheck reads: three indexes and a file for each record of Go's own
-// numbers. Others' records of Go packages (GHSA) name no functions and tell the same once more: they are in OSV's archives.
-// https://go.dev/doc/security/vuln/database
+// Go's vulnerability database for govulncheck (https://go.dev/doc/security/vuln/database): three indexes, and a file for each GO-
+// record. GHSA duplicates without functions are only in OSV's archives.
 
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
@@ -9,25 +8,18 @@ import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 
-/**
- * A record as govulncheck reads it: its bytes, and without `database_specific` with this address in it, since govulncheck stops at
- * such a record before it has named the others.
- */
+/** Adds `database_specific` with this URL if missing: govulncheck stops at a record without it, before it reports the others. */
 export const withAddress = (content: string, address: string): string => {
   const record = JSON.parse(content) as Json;
   if (!isObject(record) || isObject(record.database_specific)) return content;
   return content.replace(/\}\s*$/, () => `,"database_specific":${JSON.stringify({ url: address })}}`);
 };
 
-/** The indexes by their names, as JSON. */
 export type GoIndexes = ReadonlyMap<string, string>;
 
 const kinds = ["introduced", "fixed"] as const;
 
-/**
- * The version from which on none is affected; undefined where there is none, or where it cannot be told: readers skip what
- * lies behind it without a look at the record.
- */
+/** Returns the version from which none is affected; undefined if unclear, because clients skip records beyond it. */
 export const lastFixed = (entries: readonly JsonObject[]): string | undefined => {
   let last: { kind: string; version: string } | undefined;
   for (const entry of entries) {
@@ -58,7 +50,6 @@ interface ModuleEntry {
   readonly fixed?: string;
 }
 
-/** When one of these records was last changed or withdrawn. */
 const findLastChange = async (reader: Reader): Promise<string | undefined> => {
   for await (const page of modifiedRecords(reader, "Go")) {
     const last = page.find(({ id }) => isGoNumber(id));
@@ -67,7 +58,7 @@ const findLastChange = async (reader: Reader): Promise<string | undefined> => {
   return undefined;
 };
 
-/** All of them are held at once: some hundred bytes for each record and module. */
+/** In memory: some hundred bytes for each record and module. */
 export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
   const modules = new Map<string, ModuleEntry[]>();
   const records: { id: string; modified: string; aliases?: string[] }[] = [];
@@ -93,7 +84,7 @@ export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
       }
     }
   }
-  // Also a withdrawal is a change: whoever compares the time reads the indexes again.
+  // A withdrawal must change the time that clients compare.
   const lastChange = await findLastChange(reader);
   if (lastChange !== undefined && Date.parse(lastChange) > Date.parse(latest)) latest = lastChange;
   const paths = [...modules.keys()].sort();

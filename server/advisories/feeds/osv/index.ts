@@ -1,9 +1,8 @@
-// What scanners read of OSV's form, below /osv. All of it is open, as the open documents are, and says what they say
-// (docs/decisions/0025).
+// Serves OSV data for scanners below /osv. It is open and consistent with the open documents (docs/decisions/0025).
 //
 //   /osv/v1/query, /osv/v1/querybatch, /osv/v1/vulns/<number>     the API of osv.dev
 //   /osv/<ecosystem>/all.zip, modified_id.csv, <number>.json      the layout of its bucket; /osv/all.zip, modified_id.csv and
-//                                                                 ecosystems.txt for all of them
+//                                                                 ecosystems.txt for all ecosystems
 //   /osv/go/index/db.json, modules.json, vulns.json, ID/<number>  Go's vulnerability database, also as .json.gz
 
 import { gzipSync } from "node:zlib";
@@ -37,7 +36,7 @@ import { type Question, readBatch, readQuery, writeToken } from "./question.ts";
 import { archivedFiles, fileNameOf, type ModifiedRecord, modifiedRecords } from "./records.ts";
 import { zipPieces } from "./zip.ts";
 
-/** An endpoint, and for how many requests it counts. */
+/** `requests` is the endpoint's weight in the rate limit. */
 export interface OsvEndpoint extends Endpoint {
   readonly requests: number;
 }
@@ -55,7 +54,7 @@ const findEcosystems = async (reader: Reader): Promise<string[]> => {
   return [...new Set([...(await readEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
 };
 
-/** The records as they go out, as many as an answer holds. */
+/** Returns records up to the maximum size of a response. */
 const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promise<string[]> => {
   const records: string[] = [];
   let bytes = 0;
@@ -70,13 +69,12 @@ const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promi
   return records;
 };
 
-/** The answer to a query, as JSON. */
 export const answerOsvQuestion = async (reader: Reader, question: Question): Promise<string> => {
   const [answer] = await findAnswers(reader, [question], limits.osvCandidatesMax);
   const found = answer?.found ?? [];
   const records = await readRecords(reader, found);
   const last = found[records.length - 1];
-  // What does not fit comes with the next page; our own come with the first one.
+  // The rest is on the next page; ours are on the first.
   const token = records.length < found.length && last?.documentId !== undefined ? writeToken(last.id) : (answer?.nextPageToken ?? "");
   const members = [...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []), ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`])];
   return `{${members.join(",")}}`;
@@ -91,7 +89,7 @@ export const answerOsvQuestions = async (reader: Reader, questions: readonly Que
   return { results };
 };
 
-/** A record of OSV as this reader sees it. Throws NOT_FOUND, whether there is none or it is none of the reader's. */
+/** Throws NOT_FOUND if it does not exist or is not visible. */
 export const requireOsvRecord = async (reader: Reader, id: string): Promise<DocumentContent> => {
   const document = await buildOsvRecord(reader, id);
   if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
@@ -135,7 +133,6 @@ const requireInEcosystem = (ecosystem: string, content: DocumentContent): Docume
   return content;
 };
 
-/** Prepares the archives of what is public. */
 export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder" | "clock" | "log" | "bytesMax">): Archives =>
   openPreparedArchives({
     ...options,
@@ -145,7 +142,7 @@ export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder"
 
 const zip = "application/zip";
 
-/** The part of a file that a request asks for; undefined for all of it. One range alone (RFC 9110, 14.2). */
+/** Returns undefined for the whole file. Supports single ranges only (RFC 9110, 14.2). */
 const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
   if (first === "" && last === "") return undefined;
@@ -158,14 +155,14 @@ const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedA
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** The answer from a file; undefined if it is gone by now. */
+/** Returns undefined if the file has been deleted meanwhile. */
 const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive): Promise<EndpointAnswer | undefined> => {
   const { etag, hash, sizeBytes, modifiedMs } = archive;
   const lastModified = new Date(modifiedMs).toUTCString();
   const validators = { etag, "last-modified": lastModified, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff" };
   if (isKnown(request, etag, lastModified)) return { status: 304, headers: validators, body: "" };
   const headers = { "content-type": zip, "accept-ranges": "bytes", "x-goog-hash": hash, ...validators };
-  // HEAD has no ranges.
+  // HEAD ignores ranges.
   const range = request.isHead ? undefined : requestedRange(request, archive);
   if (range && range.start >= range.end) return { status: 416, headers: { ...headers, "content-range": `bytes */${sizeBytes}` }, body: "" };
   const { start, end } = range ?? { start: 0, end: sizeBytes };
@@ -179,7 +176,7 @@ const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive
   );
 };
 
-/** An archive: of what is public the file that is prepared; made as it is sent if there is none, and for a reader who sees more. */
+/** Sends a prepared file, or a stream if there is none or the reader sees private records. */
 const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, archives: Archives | undefined): Promise<EndpointAnswer> => {
   const archive = await archives?.find(ecosystem);
   const prepared = archive && (await answerPrepared(request, archive));
@@ -215,7 +212,7 @@ const bucketEndpoint = (feed: Feed, archives: Archives | undefined, steps: reado
   });
 };
 
-/** Sent as it is, or packed: govulncheck asks for nothing else. */
+/** govulncheck requests only compressed files. */
 async function* packed(text: string): AsyncGenerator<Uint8Array> {
   yield gzipSync(text);
 }
@@ -234,7 +231,7 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (built?.state !== state) {
       const indexes = buildGoIndexes(feed.reader);
       built = { state, indexes };
-      // What failed is tried again by the next who asks.
+      // The next request retries after a failure.
       indexes.catch(() => {
         if (built?.indexes === indexes) built = undefined;
       });
@@ -264,7 +261,7 @@ const stepsOf = (path: string): string[] | undefined => {
   }
 };
 
-/** The endpoints by path; undefined for paths of something else. `archives`: the prepared ones, if the feed's reader sees what is public alone. */
+/** Returns undefined for other paths. `archives` requires a reader of public records only. */
 export const openOsv = (feed: Feed, archives?: Archives): ((path: string) => OsvEndpoint | undefined) => {
   const goEndpoint = goDatabase(feed);
   return (path) => {

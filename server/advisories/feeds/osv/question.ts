@@ -1,5 +1,4 @@
-// What somebody asks OSV's API: which package in which version, or which commit. Refuses what the service of OSV refuses, in
-// its words. Pure.
+// Parses queries of OSV's API, with the refusals and messages of osv.dev. Pure.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -8,9 +7,9 @@ import { readPurlParts, versionOf } from "../formats/purl.ts";
 import { isEcosystem, nameKey, packagesOfPurl, type PurlPackage } from "./ecosystems.ts";
 
 export interface Question {
-  /** A package URL may name several: its own and its source package. None if OSV has no packages of this kind. */
+  /** Itself and its source package. Empty if OSV does not have its type. */
   readonly packages: readonly QuestionPackage[];
-  /** Numbers behind this one. */
+  /** Only IDs after this one. */
   readonly after: string;
 }
 
@@ -34,7 +33,7 @@ const textAt = (value: JsonObject, ...names: readonly string[]): string => {
   return "";
 };
 
-// A number behind which it goes on is nothing secret: it is not sealed, and whoever makes one up is told what follows.
+// Not signed: a forged token does no harm.
 export const writeToken = (after: string): string => Buffer.from(`1 ${after}`).toString("base64url");
 
 const readToken = (token: string): string => {
@@ -86,10 +85,9 @@ const readBodyObject = (body: string): JsonObject => {
 
 export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));
 
-/** Throws INVALID_ARGUMENT, which names the query that is wrong. */
+/** Throws INVALID_ARGUMENT with the index of the query. */
 export const readBatch = (body: string): Question[] => readQuestions(readBodyObject(body));
 
-/** The same of a body that has been read. */
 export const readQuestions = ({ queries }: JsonObject): Question[] => {
   if (!Array.isArray(queries)) return refuse("Invalid batch: queries must be a list.");
   if (queries.length > limits.osvQueriesMax) return refuse("Too many queries.");

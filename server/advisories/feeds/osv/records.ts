@@ -1,5 +1,5 @@
-// All published records of OSV, or those of an ecosystem, read a bounded number at a time: what archives and lists are made of.
-// A withdrawn record is in no archive; lists of changes have it with the time of its withdrawal (docs/decisions/0073).
+// Published OSV records of all or one ecosystem in batches, for archives and lists. Archives omit withdrawn records; lists of
+// changes have the time of withdrawal (docs/decisions/0073).
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
@@ -20,20 +20,19 @@ import {
   readWithdrawnDocuments,
 } from "../documents/reader.ts";
 
-/** A name without what a file system or a list would take for something else: "../" and line breaks. */
+/** Safe in file names and lists: no "../", no line breaks. */
 export const fileNameOf = (id: string): string => encodeURIComponent(id);
 
-/** A record of our own. */
 interface OwnRecord {
   readonly id: string;
   readonly modified: string;
-  /** One for each distribution whose packages it is about. */
+  /** One for each affected distribution. */
   readonly ecosystems: readonly string[];
   readonly content: string;
   readonly isWithdrawn: boolean;
 }
 
-/** Our own records, each once. */
+/** Yields each record once. */
 async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
   if (ecosystem !== "" && !isOwnEcosystem(ecosystem)) return;
   const seen = new Set<string>();
@@ -51,7 +50,7 @@ async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<Ow
   }
 }
 
-/** The numbers of our own advisories, some more than once. */
+/** Yields IDs, possibly with duplicates. */
 async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   const size = limits.osvRecordsMax;
   for (let from = { since: "", after: "" }; ; ) {
@@ -65,7 +64,7 @@ async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
   yield* ownPrivateNumbers(reader);
 }
 
-/** Others' documents that are published, a page at a time. */
+/** Yields documents by page. */
 async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -80,7 +79,7 @@ async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** As much as is held at once. */
+/** Yields batches that fit in memory. */
 function* inChunks(documents: readonly ArchivedDocument[]): Generator<ArchivedDocument[]> {
   let chunk: ArchivedDocument[] = [];
   let bytes = 0;
@@ -95,16 +94,15 @@ function* inChunks(documents: readonly ArchivedDocument[]): Generator<ArchivedDo
   if (chunk.length > 0) yield chunk;
 }
 
-/** A record's id and its text. */
 export interface RecordText {
   readonly id: string;
   readonly modifiedMs: number;
   readonly content: string;
-  /** Deflated, where it is stored so. */
+  /** If stored in that form. */
   readonly deflated: Uint8Array | undefined;
 }
 
-/** The records themselves. */
+/** Yields records that are not withdrawn. */
 export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGenerator<RecordText[]> {
   for await (const page of ownRecords(reader, ecosystem))
     yield page
@@ -130,7 +128,7 @@ export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGene
   }
 }
 
-/** The same as files of an archive. */
+/** Yields the records as files of an archive. */
 export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGenerator<ZipEntry[]> {
   for await (const page of recordTexts(reader, ecosystem))
     yield page.map(({ id, modifiedMs, content, deflated }) => {
@@ -139,14 +137,13 @@ export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGe
     });
 }
 
-/** A record in a list of changes. */
 export interface ModifiedRecord {
   readonly id: string;
   readonly modified: string;
   readonly ecosystems: readonly string[];
 }
 
-/** Others' documents that their source still has, the last modified first. */
+/** Yields documents with the last modified first. */
 async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
@@ -160,7 +157,7 @@ async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerato
   }
 }
 
-/** Those that their source no longer has, the last withdrawn first: changed when they were withdrawn. */
+/** Yields documents with the last withdrawn first, and that time as change time. */
 async function* withdrawals(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: WithdrawnDocument | undefined; ; ) {
@@ -178,7 +175,7 @@ async function* ownChanges(reader: Reader, ecosystem: string): AsyncGenerator<Mo
   yield own.sort((one, other) => (one.modified < other.modified ? 1 : one.modified > other.modified ? -1 : 0));
 }
 
-/** A sequence of pages of which the first item is known. */
+/** Pages with a cursor to the next item. */
 interface Sequence {
   readonly pages: AsyncGenerator<ModifiedRecord[]>;
   page: readonly ModifiedRecord[];
@@ -194,7 +191,7 @@ const headOf = async (sequence: Sequence): Promise<ModifiedRecord | undefined> =
   return sequence.page[sequence.at];
 };
 
-/** All of them, the last changed first. Of equal times our own come first. */
+/** Yields records with the last changed first; at equal times, ours come first. */
 export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const sequences = [ownChanges, withdrawals, presentChanges].map((read): Sequence => ({ pages: read(reader, ecosystem), page: [], at: 0 }));
   for (let page: ModifiedRecord[] = []; ; ) {

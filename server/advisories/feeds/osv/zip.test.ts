@@ -1,4 +1,4 @@
-// An archive is read by others as it was written, however many entries it has.
+// Tests that a common zip reader can read the archives, whatever their number of entries.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ const entryOf = (name: string, content: string): ZipEntry => {
 const readArchive = async (bytes: Buffer): Promise<(readonly [name: string, content: string])[]> =>
   Promise.all((await readZip(bytes)).map(async (entry) => [entry.name, (await entry.read()).bytes.toString("utf8")] as const));
 
-test("each file comes out with its name, content, checksum and time", async () => {
+test("each file is read with its name, content, checksum and time", async () => {
   const given = [entryOf("one.json", "{}"), entryOf("über.json", "ü".repeat(100_000)), entryOf("empty.json", "")];
   const archive = await archiveOf(given);
   assert.deepEqual(
@@ -36,7 +36,7 @@ test("each file comes out with its name, content, checksum and time", async () =
   assert.equal(first?.getLastModDate({ timezone: "UTC" }).toISOString(), "2025-12-31T23:59:58.000Z");
 });
 
-test("without entries it is an archive, and beyond 65,535 its directory counts in 64 bits", async () => {
+test("an archive may be empty, and beyond 65,535 entries its directory uses 64-bit counts", async () => {
   assert.deepEqual(await readArchive(await archiveOf([])), []);
   const many = Array.from({ length: 70_000 }, (_, index) => entryOf(`${index}.json`, String(index)));
   const zip = await fromBufferPromise(await archiveOf(many));

@@ -1,5 +1,5 @@
-// A zip archive in pieces, as long as it may be: of what was sent only its directory is kept, some hundred bytes an entry. The
-// contents come deflated, as the store has them, so that nothing is compressed for it (docs/decisions/0025). Pure.
+// Writes a zip archive of any length as a stream, with only its directory in memory (some hundred bytes per entry). Contents are
+// deflated, as stored, so nothing is compressed on request (docs/decisions/0025). Pure.
 
 import { crc32 } from "node:zlib";
 
@@ -7,7 +7,6 @@ export interface ZipEntry {
   readonly name: string;
   /** Deflated (RFC 1951). */
   readonly deflated: Uint8Array;
-  /** What was deflated. */
   readonly content: Uint8Array;
   readonly modifiedMs: number;
 }
@@ -15,14 +14,14 @@ export interface ZipEntry {
 const max16 = 0xffff;
 const max32 = 0xffff_ffff;
 
-/** MS-DOS's, of UTC: it begins in 1980, and has even seconds. */
+/** MS-DOS time in UTC: from 1980, in steps of two seconds. */
 const dosTime = (modifiedMs: number): number => {
   const time = new Date(Math.max(modifiedMs, Date.UTC(1980, 0, 1)));
   const date = ((time.getUTCFullYear() - 1980) << 9) | ((time.getUTCMonth() + 1) << 5) | time.getUTCDate();
   return ((date << 16) | (time.getUTCHours() << 11) | (time.getUTCMinutes() << 5) | (time.getUTCSeconds() >> 1)) >>> 0;
 };
 
-/** What a local header and the directory have in common, from the version that is needed on: names are UTF-8, contents deflated. */
+/** Common to local header and directory entry. UTF-8 names, deflated contents. */
 const commonHeader = ({ deflated, content, modifiedMs }: ZipEntry, nameBytes: number, extraBytes: number): Buffer => {
   const header = Buffer.alloc(26);
   header.writeUInt16LE(extraBytes > 0 ? 45 : 20, 0);
@@ -51,10 +50,10 @@ const directoryEntry = (entry: ZipEntry, name: Buffer, offset: number): Buffer =
     extra.writeBigUInt64LE(BigInt(offset), 4);
   }
   const rest = Buffer.alloc(14);
-  // A file that everybody may read, as Unix says it.
+  // Unix mode of a regular file, rw-r--r--.
   rest.writeUInt32LE(0o100644 * 0x10000, 6);
   rest.writeUInt32LE(Math.min(offset, max32), 10);
-  // 4.5, on Unix.
+  // Version 4.5, Unix.
   return Buffer.concat([signature(0x02014b50), Buffer.from([45, 3]), commonHeader(entry, name.length, extra.length), rest, name, extra]);
 };
 

@@ -1,4 +1,4 @@
-// YAML at the head of Markdown, between two lines of dashes. What follows is prose, and is not read.
+// Parses YAML front matter of Markdown, between lines of dashes.
 
 import type { Json } from "#base/json.ts";
 import { DocumentError, type Path } from "../invalid.ts";
@@ -6,7 +6,7 @@ import { readYaml, yamlLineOf } from "./yaml.ts";
 
 const dashes = /^---[ \t]*\r?$/;
 
-/** The head, and how many lines are in front of it. A head without an end is all of the text, as YAML takes it. */
+/** Without an end line, all of the text is front matter. */
 const headOf = (text: string): { readonly head: string; readonly above: number } => {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
   const first = lines.findIndex((line) => dashes.test(line));
@@ -14,7 +14,7 @@ const headOf = (text: string): { readonly head: string; readonly above: number }
   return { head: lines.slice(first + 1, end < 0 ? undefined : end).join("\n"), above: first + 1 };
 };
 
-/** Reads the text. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readFrontMatter = async (text: string): Promise<Json> => {
   const { head, above } = headOf(text);
   try {

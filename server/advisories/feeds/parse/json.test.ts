@@ -1,4 +1,4 @@
-// A refused JSON text names its line, whatever its layout, and however hostile it is.
+// Tests that refused JSON is reported with its line, however hostile.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,6 @@ import { jsonLineOf, readJson } from "./json.ts";
 
 type Path = readonly (string | number)[];
 
-/** Writes the value with blanks of every kind and notes on which line each part of it begins. */
 const printed = (value: Json, blank: () => string): { text: string; lines: [Path, number][] } => {
   let text = "";
   const lines: [Path, number][] = [];
@@ -44,12 +43,12 @@ const { value } = fc.letrec<{ value: Json }>((tie) => ({
     { maxDepth: 4 },
     fc.oneof(fc.string(), fc.constantFrom('"', "\\", '\\"', "{", "}", "[", ",", ":", "\n", "é😀"), fc.integer(), fc.boolean(), fc.constant(null)),
     fc.array(tie("value"), { maxLength: 4 }),
-    // Not "\\" beside '"': V8 13.6 takes the second for the first where it has just seen objects of the same shape.
+    // Not "\\" next to '"': V8 13.6 confuses the two keys after objects of the same shape.
     fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('"', "a:b", "{", "\n")), tie("value"), { maxKeys: 4, noNullPrototype: true }),
   ) as fc.Arbitrary<Json>,
 }));
 
-test("every value of a text is found on the line where it begins, however the text is laid out", async () => {
+test("every value is found on the line where it starts, in any layout", async () => {
   await fc.assert(
     fc.asyncProperty(value, fc.array(fc.constantFrom("", "", " ", "\n", "\r\n", "\t", "\n\n  "), { minLength: 1 }), async (json, blanks) => {
       let next = 0;
@@ -60,7 +59,7 @@ test("every value of a text is found on the line where it begins, however the te
   );
 });
 
-test("a path that leads nowhere gives the line of the nearest value around it", async () => {
+test("a path that does not exist gets the line of the nearest enclosing value", async () => {
   const text = '{\n  "a": [\n    1,\n    {"b": 2}\n  ]\n}';
   assert.equal(await jsonLineOf(text, ["nothing"]), 1);
   assert.equal(await jsonLineOf(text, ["a", 7]), 2);
@@ -69,7 +68,7 @@ test("a path that leads nowhere gives the line of the nearest value around it", 
   assert.equal(await jsonLineOf(text, []), 1);
 });
 
-test("of a key that stands several times, the last counts, as it does in what was read", async () => {
+test("for a duplicate key, the last value counts, as in the parsed document", async () => {
   assert.equal(await jsonLineOf('{\n"a": {"b": 1},\n"a": {\n"b": 2}\n}', ["a", "b"]), 4);
 });
 
@@ -108,7 +107,7 @@ for (const [title, text, line] of mistakes)
     assert.equal(await refusedLine(text), line);
   });
 
-// Each would take minutes, or the stack, where something is tried again from every character on.
+// Quadratic time or recursion would take minutes or exhaust the stack.
 const endless: readonly (readonly [string, string, number])[] = [
   ["a text without an end", `{\n"a": "${"x".repeat(4_000_000)}`, 2],
   ["a text of escapes without an end", `{\n"a": "${"\\n".repeat(2_000_000)}`, 2],
@@ -123,13 +122,13 @@ const endless: readonly (readonly [string, string, number])[] = [
 ];
 
 for (const [title, text, line] of endless)
-  test(`${title}: refused on its line, in a time that grows with the text alone`, async () => {
+  test(`${title}: refused on its line, in time linear in the text`, async () => {
     const started = process.cpuUsage();
     assert.equal(await refusedLine(text), line);
     assert.ok(process.cpuUsage(started).user < 10_000_000);
   });
 
-test("the last of many values is found in a time that grows with the text alone", async () => {
+test("the last of many values is found in time linear in the text", async () => {
   const entries = 200_000;
   const text = JSON.stringify({ first: Array.from({ length: entries }, (_, index) => ({ id: `X-${index}`, deep: [[{ a: index }]] })), last: [1, 2] }, null, 1);
   const lines = text.split("\n");
@@ -139,6 +138,6 @@ test("the last of many values is found in a time that grows with the text alone"
     [["first", entries - 1, "deep", 0, 0, "a"], lines.findLastIndex((each) => each.includes('"a"')) + 1],
   ] as const)
     assert.equal(await jsonLineOf(text, path), line);
-  // Of this process's own CPU: the wall clock also counts what other programs take.
+  // Wall time depends on other processes.
   assert.ok(process.cpuUsage(started).user < 10_000_000);
 });

@@ -1,19 +1,17 @@
-// JSON, as hostile as it may be: its depth is bounded before anything else walks through it. The parser that knows
-// positions runs when a document is refused and a line must be named, never before: it takes several times as long as
-// JSON.parse, which all others go through.
+// Parses untrusted JSON: the depth is checked before anything recurses into it. The parser with positions is several times slower
+// than JSON.parse, so it runs only for the line of an error.
 
 import type { Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError, type Path } from "../invalid.ts";
 
-/** The line (from 1) on which the character at `offset` stands. */
 const lineAt = (text: string, offset: number): number => {
   let line = 1;
   for (let end = text.indexOf("\n"); end >= 0 && end < offset; end = text.indexOf("\n", end + 1)) line++;
   return line;
 };
 
-/** Returns where the string that begins at `start` ends, or -1 if it does not end. */
+/** Returns -1 if the string is not closed. */
 const closingQuote = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -23,13 +21,13 @@ const closingQuote = (text: string, start: number): number => {
   return -1;
 };
 
-/** Where brackets are nested too deeply; undefined where they are not. */
+/** Returns undefined if the depth is within the limit. */
 const tooDeepOffset = (text: string): number | undefined => {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      // From quote to quote: most of a document is prose.
+      // Skips strings: most of a document is prose.
       at = closingQuote(text, at);
       if (at < 0) return undefined;
     } else if (code === 0x7b || code === 0x5b) {
@@ -39,14 +37,13 @@ const tooDeepOffset = (text: string): number | undefined => {
   return undefined;
 };
 
-/** Where the blanks at the end begin. */
 const contentEnd = (text: string): number => {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text[end - 1] ?? "")) end--;
   return end;
 };
 
-/** The line at which a text stops being JSON; its last line where it only ends too early. */
+/** Returns the last line if the text is truncated. */
 const mistakeLine = async (text: string): Promise<number> => {
   const { visit } = await import("jsonc-parser");
   let offset = text.length;
@@ -57,24 +54,24 @@ const mistakeLine = async (text: string): Promise<number> => {
   return lineAt(text, Math.min(offset, contentEnd(text)));
 };
 
-/** Reads the text. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readJson = async (text: string): Promise<Json> => {
   const deep = tooDeepOffset(text);
   if (deep !== undefined) throw new DocumentError(lineAt(text, deep), `is nested deeper than ${limits.feedDepthMax} levels`);
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    // Node quotes what stands around the mistake, line ends, control characters and all.
+    // Node's message quotes the text, including control characters.
     const message = (error instanceof Error ? error.message : String(error)).replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").replace(/,? \.*".*/, "");
     throw new DocumentError(await mistakeLine(text), `not valid JSON: ${message}`);
   }
 };
 
-/** The line (from 1) of the value at `path` in a text that readJson has read; of the nearest enclosing value where there is none. */
+/** Returns the line (from 1) of the value at `path`, or of the nearest enclosing one. */
 export const jsonLineOf = async (text: string, path: Path): Promise<number> => {
   const { visit } = await import("jsonc-parser");
   let offset = 0;
-  /** Whether the value is on the way to the path's end: what is not is passed over with all that it holds. */
+  /** Other values are skipped with their content. */
   const isOnPath = (at: number, pathOfValue: () => Path): boolean => {
     const here = pathOfValue();
     if (here.length > path.length || here.some((step, index) => step !== path[index])) return false;
@@ -85,7 +82,7 @@ export const jsonLineOf = async (text: string, path: Path): Promise<number> => {
     onObjectBegin: (at, _length, _line, _character, pathOfValue) => isOnPath(at, pathOfValue),
     onArrayBegin: (at, _length, _line, _character, pathOfValue) => isOnPath(at, pathOfValue),
     onLiteralValue: (_value, at, _length, _line, _character, pathOfValue) => void isOnPath(at, pathOfValue),
-    // Without these the library never looks again into anything behind what was passed over.
+    // Otherwise the library ignores everything after the first skipped value.
     onObjectEnd: () => {},
     onArrayEnd: () => {},
   });

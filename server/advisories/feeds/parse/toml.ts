@@ -1,4 +1,4 @@
-// TOML at the head of Markdown, between fences, or a file of TOML alone: its tables, and the Markdown as `body`.
+// Parses TOML, or fenced TOML front matter of Markdown with the Markdown as `body`.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -7,7 +7,7 @@ import { DocumentError, type Path } from "../invalid.ts";
 interface FencedText {
   readonly head: string;
   readonly body: string;
-  /** Lines in front of the head. */
+  /** Lines before the front matter. */
   readonly above: number;
 }
 
@@ -26,12 +26,12 @@ const splitFences = (text: string): FencedText => {
   throw new DocumentError(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
 };
 
-/** Reads the text. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readToml = async (text: string): Promise<JsonObject> => {
   const { head, body, above } = splitFences(text.replace(/^\uFEFF/, ""));
   const { parse, TomlError } = await import("smol-toml");
   try {
-    // Dates are texts from here on, as TOML writes them.
+    // Dates become texts.
     return { ...(JSON.parse(JSON.stringify(parse(head, { maxDepth: limits.feedDepthMax }))) as JsonObject), body };
   } catch (thrown) {
     if (thrown instanceof TomlError)
@@ -41,7 +41,7 @@ export const readToml = async (text: string): Promise<JsonObject> => {
   }
 };
 
-/** The line of a key. Heads are short and say each key once, so that it is looked for by its name. */
+/** Finds the line of a key by name: front matter is short and keys rarely repeat. */
 export const tomlLineOf = (text: string, path: Path): number => {
   const key = path.findLast((step) => typeof step === "string");
   if (key === "body") return text.split("\n").findIndex((line, index) => index > 0 && line.startsWith("```")) + 2;

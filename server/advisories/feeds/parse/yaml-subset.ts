@@ -1,7 +1,6 @@
-// A reader of the subset of YAML that generated files keep to: block maps with simple keys, block lists, scalars on one
-// line and literal blocks. Sixteen times as fast as a parser of all of YAML. Whatever else a text holds (flow collections,
-// anchors, tags, escapes, folding, comments behind values, …), the answer is undefined, and that parser reads it: this
-// reader may know less than YAML, but must never read anything differently.
+// Reads the YAML subset of generated files: block maps with simple keys, block lists, one-line scalars and literal blocks. 16
+// times as fast as a full parser. For anything else (flow collections, anchors, tags, escapes, folding, comments after values, …)
+// it returns undefined, and the full parser takes over. It must never read a text differently.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,11 +8,9 @@ import { withoutTrailing } from "#base/trailing.ts";
 
 interface Lines {
   readonly lines: readonly string[];
-  /** Of the line that comes next. */
   at: number;
 }
 
-/** The text holds something that is not in the subset. */
 class OutsideSubset extends Error {}
 
 const leaveSubset = (): never => {
@@ -22,7 +19,7 @@ const leaveSubset = (): never => {
 
 const keyForm = /^([A-Za-z_][A-Za-z0-9_-]*):(?: +([^ ].*)?)?$/;
 const nullForm = /^(?:~|null|Null|NULL)$/;
-// Indicators that begin something else than a plain scalar.
+// Do not start a plain scalar.
 const startsOtherwise = /^[[\]{},#&*!|>'"%@`]|^[-?:](?:\s|$)/;
 
 const indentOf = (line: string): number => {
@@ -31,7 +28,7 @@ const indentOf = (line: string): number => {
   return count;
 };
 
-/** Passes over blank lines and comments; the indent of the line that stands next, -1 at the end. */
+/** Returns the indent of the next line, or -1 at the end. */
 const skipToContent = (from: Lines): number => {
   for (; from.at < from.lines.length; from.at++) {
     const line = from.lines[from.at] ?? "";
@@ -42,7 +39,6 @@ const skipToContent = (from: Lines): number => {
   return -1;
 };
 
-/** A scalar that ends on the line where it begins. */
 const readScalar = (source: string): Json => {
   const first = source[0];
   if (first === '"') return /^"[^"\\]*"$/.test(source) ? source.slice(1, -1) : leaveSubset();
@@ -51,7 +47,7 @@ const readScalar = (source: string): Json => {
   return nullForm.test(source) ? null : source;
 };
 
-/** The lines of a literal block below something of this indent; `strip` leaves the last line end out. */
+/** `strip` drops the last line end. */
 const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string => {
   let indent = -1;
   const kept: string[] = [];
@@ -59,7 +55,7 @@ const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string =>
     const line = from.lines[from.at] ?? "";
     const own = indentOf(line);
     if (own === line.length) {
-      // Blanks deeper than the block are text inside of it, and a mistake in front of it.
+      // Inside the block such blanks are text, before it an error.
       if (indent < 0 && own > 0) leaveSubset();
       kept.push(indent < 0 ? "" : line.slice(indent));
       continue;
@@ -75,17 +71,17 @@ const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string =>
     kept.push(line.slice(indent));
   }
   if (indent < 0) return leaveSubset();
-  // A line of nothing but blanks beyond the block's own counts as text, or not, by rules too rare to be known here.
+  // The rules for longer blank lines are not worth implementing.
   if (kept.some((line) => line !== "" && /^[ \t]*$/.test(line))) leaveSubset();
   const text = withoutTrailing(kept.join("\n"), "\n");
   return strip ? text : `${text}\n`;
 };
 
-/** What stands behind "key:" or "-": a scalar, or what is indented below. */
+/** A scalar, or a literal block. */
 const readInlineValue = (from: Lines, source: string, outer: number): Json => {
   if (source === "|" || source === "|-") return readLiteralBlock(from, outer, source === "|-");
   const value = readScalar(source);
-  // A line that is indented deeper goes on with the scalar.
+  // A deeper line would continue the scalar.
   if (skipToContent(from) > outer) leaveSubset();
   return value;
 };
@@ -101,7 +97,7 @@ const readBlockMap = (from: Lines, indent: number, depth: number): JsonObject =>
     if (rest !== "") found[key] = readInlineValue(from, rest, indent);
     else {
       const below = skipToContent(from);
-      // A list may stand as deep as its key.
+      // A list may have the same indent as its key.
       const listed = below === indent && /^-(?:\s|$)/.test((from.lines[from.at] ?? "").slice(indent));
       found[key] = below > indent || listed ? readBlock(from, below, depth + 1) : null;
     }
@@ -124,7 +120,7 @@ const readBlockList = (from: Lines, indent: number, depth: number): Json[] => {
       found.push(below > indent ? readBlock(from, below, depth + 1) : null);
     } else if (blanks === 0) leaveSubset();
     else if (keyForm.test(rest.slice(blanks)) || /^-(?:\s|$)/.test(rest.slice(blanks))) {
-      // What stands behind the dash is the first line of a block of its own.
+      // The text after the dash is the first line of a nested block.
       (from.lines as string[])[from.at] = `${" ".repeat(indent + 1)}${rest}`;
       found.push(readBlock(from, indent + 1 + blanks, depth + 1));
     } else {
@@ -142,7 +138,7 @@ const readBlock = (from: Lines, indent: number, depth: number): Json => {
   return /^-(?:\s|$)/.test(line) ? readBlockList(from, indent, depth) : readBlockMap(from, indent, depth);
 };
 
-/** The value of a text in the subset: every scalar is its text, or null. Undefined for what is not in it. */
+/** Returns undefined if the text is outside the subset. Scalars are texts or null. */
 export const readYamlSubset = (text: string): Json | undefined => {
   if (/[\r\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(text)) return undefined;
   const from: Lines = { lines: text.split("\n"), at: 0 };

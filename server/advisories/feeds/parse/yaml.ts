@@ -1,5 +1,5 @@
-// YAML, as hostile as it may be: aliases, depth and size are bounded (attack: bombs). Every scalar is its own text, or
-// null: a version 1.10 must not become 1.1, and no schema here asks for numbers.
+// Parses untrusted YAML: aliases, depth and size are bounded (attack: bombs). Scalars stay texts or null: the version 1.10 must
+// not become 1.1, and no format needs numbers.
 
 import type { Alias, Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -13,7 +13,7 @@ interface Conversion {
   readonly yaml: Yaml;
   readonly document: Document;
   readonly lineAt: (node: Node | null | undefined) => number;
-  /** Plain scalars are what YAML 1.2 says that they are (10.3.2), not texts. */
+  /** Types plain scalars by YAML 1.2 (10.3.2). */
   readonly isTyped: boolean;
   aliases: number;
   values: number;
@@ -63,12 +63,12 @@ const nodeValue = (conversion: Conversion, node: Node | Pair | null | undefined,
   return merged.length === 0 ? found : mergeMaps(found, merged);
 };
 
-/** A key that would touch the prototype is data like any other (decisions: JSON). */
+/** A key such as __proto__ is ordinary data (decisions: JSON). */
 const setKey = (into: JsonObject, name: string, value: Json): void => {
   Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
 };
 
-/** What a merge key names (YAML 1.1, "<<"): a map, or a list of maps. Each copy counted among the values that a text may hold. */
+/** Returns the maps of a merge key (YAML 1.1, "<<"). Each copy counts towards the limit of values. */
 const mergedMaps = (held: Json, line: number): JsonObject[] => {
   const maps = Array.isArray(held) ? held : [held];
   return maps.map((map) => {
@@ -77,7 +77,7 @@ const mergedMaps = (held: Json, line: number): JsonObject[] => {
   });
 };
 
-/** A map's own keys come before merged ones, and an earlier map's before a later one's. */
+/** The map's own keys take precedence, then earlier maps. */
 const mergeMaps = (own: JsonObject, merged: readonly JsonObject[]): JsonObject => {
   const found: JsonObject = {};
   for (const map of [...merged].reverse()) for (const key of Object.keys(map)) setKey(found, key, map[key] ?? null);
@@ -91,7 +91,7 @@ const parseYaml = (yaml: Yaml, text: string): { document: Document; lines: LineC
   return { document, lines, lineAt: (node) => (node?.range ? lines.linePos(node.range[0]).line : 1) };
 };
 
-/** Whatever the library throws at a hostile text is the text's fault. */
+/** Hostile input can overflow the library's stack. */
 const withoutStackOverflow = <T>(work: () => T): T => {
   try {
     return work();
@@ -112,16 +112,16 @@ const readAllOfYaml = (yaml: Yaml, text: string, isTyped = false): Json =>
     return nodeValue({ yaml, document, lineAt, isTyped, aliases: 0, values: 0 }, document.contents as Node | null, 0, document.contents as Node | null);
   });
 
-/** Reads a text of YAML. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readYaml = async (text: string): Promise<Json> => {
   if (text.length > limits.feedYamlLengthMax) throw new DocumentError(1, `is YAML of more than ${limits.feedYamlLengthMax} characters`);
   return readYamlSubset(text) ?? readAllOfYaml(await import("yaml"), text);
 };
 
-/** The same with numbers and truth values where YAML has them, for what is passed on as it came in. */
+/** Reads numbers and booleans as such, for documents that are served unchanged. */
 export const readTypedYaml = async (text: string): Promise<Json> => readAllOfYaml(await import("yaml"), text, true);
 
-/** The line (from 1) of the value at `path`; of the nearest enclosing one where there is none. */
+/** Returns the line (from 1) of the value at `path`, or of the nearest enclosing one. */
 export const yamlLineOf = async (text: string, path: Path): Promise<number> => {
   const { document, lineAt } = parseYaml(await import("yaml"), text);
   for (let length = path.length; length > 0; length--) {

@@ -1,4 +1,4 @@
-// Zip archives for tests: as programs write them, and with whatever must be refused.
+// Builds zip archives for tests, both valid and invalid.
 
 import { crc32, deflateRawSync } from "node:zlib";
 import { openZip, type ZipEntry } from "./zip.ts";
@@ -6,16 +6,16 @@ import { openZip, type ZipEntry } from "./zip.ts";
 export interface ZipFixtureEntry {
   readonly name: string;
   readonly content: string | Uint8Array;
-  /** 0 is stored, 8 deflated (which it is without one). */
+  /** 0 is stored, 8 deflated (default). */
   readonly method?: number;
   /** Bit 0 is encryption. */
   readonly flags?: number;
-  /** What the directory says instead of the truth. */
+  /** Wrong values for the directory. */
   readonly unpackedBytes?: number;
   readonly checksum?: number;
-  /** Leads to the data of the entry before. */
+  /** Refers to the previous entry's data. */
   readonly isOverlapping?: boolean;
-  /** Bytes that count as compressed and follow the end of the compressed data. */
+  /** Appended to the compressed data and counted as part of it. */
   readonly behind?: Uint8Array;
 }
 
@@ -43,7 +43,7 @@ const u64 = (...values: readonly number[]): Buffer => {
   return bytes;
 };
 
-/** The archive, or one that says that it has so many entries; its directory has 64-bit numbers where there are too many for 16 bits. */
+/** Optionally with a wrong entry count. 64-bit counts if needed. */
 export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entries.length): Buffer => {
   const data: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -79,7 +79,6 @@ export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entrie
   return Buffer.concat([...data, listed, ...(isLarge ? end64 : []), ...end]);
 };
 
-/** The entries of an archive in memory, as imports read them. */
 export const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
   const entries: ZipEntry[] = [];
   const stored = { sizeBytes: bytes.length, read: async (position: number, length: number) => bytes.subarray(position, position + length) };

@@ -1,4 +1,4 @@
-// Archives of strangers: what they may hold, and that nothing else comes out of a damaged or hostile one than a refusal.
+// Tests that untrusted archives are read correctly or refused.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const refusedWith =
   (thrown: unknown): boolean =>
     thrown instanceof DocumentError && thrown.line === 1 && reason.test(thrown.message) && !thrown.message.includes("\n");
 
-test("the files of an archive come in its directory's order, packed or not, without folders and names that lead out of it", async () => {
+test("files of an archive are read in the directory's order, stored or deflated, without directories and paths outside of it", async () => {
   const archive = zipArchive([
     { name: "b/", content: "" },
     { name: "b/two.json", content: "{}" },
@@ -38,7 +38,7 @@ test("the files of an archive come in its directory's order, packed or not, with
   ]);
 });
 
-test("an archive of more entries than 16 bits can count is read to its end", async () => {
+test("an archive of more than 65,535 entries is read to its end", async () => {
   const entries = Array.from({ length: 70_000 }, (_, index) => ({ name: String(index), content: "", method: 0 }));
   assert.equal((await readZip(zipArchive(entries))).length, 70_000);
 });
@@ -55,14 +55,14 @@ const wrong: readonly (readonly [string, readonly ZipFixtureEntry[], RegExp])[] 
 ];
 
 for (const [title, entries, reason] of wrong)
-  test(`attack 61: ${title} is refused, and holds no more memory than an entry may`, async () => {
+  test(`attack 61: ${title} is refused with no more memory than one entry may take`, async () => {
     const archive = zipArchive(entries);
     const before = process.memoryUsage.rss();
     await assert.rejects(unpackAll(archive), refusedWith(reason));
     assert.ok(process.memoryUsage.rss() - before < 2 * limits.feedDocumentBytesMax);
   });
 
-test("attack 61: an archive whose entries are too long together is refused before one is unpacked, also where they share their bytes", async () => {
+test("attack 61: an archive with entries that are too large in total is refused before unpacking, even if they share their bytes", async () => {
   const part = "x".repeat(limits.feedDocumentBytesMax);
   const more = Array.from({ length: 40 }, (_, index) => ({ name: `${index}`, content: "", unpackedBytes: part.length, isOverlapping: true }));
   const started = performance.now();
@@ -70,12 +70,12 @@ test("attack 61: an archive whose entries are too long together is refused befor
   assert.ok(performance.now() - started < 5_000);
 });
 
-test("attack 61: an archive of too many entries is refused before one is looked at", async () => {
+test("attack 61: an archive of too many entries is refused before any is read", async () => {
   const archive = zipArchive([{ name: "a", content: "" }], limits.feedArchiveEntriesMax + 1);
   await assert.rejects(readZip(archive), refusedWith(/^is not a complete zip archive: it has more than 5000000 entries$/));
 });
 
-test("attack 61: while an archive of thousands of empty entries is read and unpacked, other work has a turn after every hundred of them at least", async () => {
+test("attack 61: reading thousands of empty entries yields to other work at least every hundred entries", async () => {
   const entries = Array.from({ length: 5_000 }, (_, index) => ({ name: String(index), content: "", method: 0 }));
   const archive = zipArchive(entries);
   let [turns, entriesSince, entriesMost] = [0, 0, 0];
@@ -96,7 +96,7 @@ test("attack 61: while an archive of thousands of empty entries is read and unpa
   assert.ok(entriesMost <= 100, `${entriesMost} entries in one turn`);
 });
 
-test("the compressed bytes of an entry are handed on only if they are exactly its content, and well compressed", async () => {
+test("compressed bytes are reused only if they are exactly the entry's content and compressed well", async () => {
   const content = "it goes out, ".repeat(20);
   const noise = Buffer.from(Array.from({ length: 1_000 }, (_, index) => ((index * index * 7 + index) % 256) ^ (((index * 31) >> 3) % 256)));
   const found = await readZip(
@@ -128,12 +128,12 @@ const small = zipArchive([
   { name: "two.yaml", content: "b: 2\n".repeat(100) },
 ]);
 
-test("an archive that ends too early anywhere is refused, and so is one of nothing", async () => {
+test("a truncated or empty archive is refused", async () => {
   for (let length = 0; length < small.length; length++)
     await assert.rejects(unpackAll(small.subarray(0, length)), refusedWith(/^is not a complete zip archive: /));
 });
 
-test("an archive that is changed anywhere gives what it held, less of it, or a refusal", async () => {
+test("a corrupted archive yields original content, less of it, or a refusal", async () => {
   const contents = new Set(["", '{"a": 1}', "b: 2\n".repeat(100)]);
   await fc.assert(
     fc.asyncProperty(fc.nat(small.length - 1), fc.integer({ min: 1, max: 255 }), async (at, change) => {

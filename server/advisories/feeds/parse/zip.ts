@@ -1,7 +1,6 @@
-// Zip archives, as OSV and GitHub give whole folders away: read where they lie, of any size. The directory at an archive's
-// end is read and bounded before anything is unpacked; each entry is unpacked when it is read, and never to more than its
-// directory says. Of all entries only the one that is read is held in memory. Nothing is written to a disk: a name in an
-// archive is a label.
+// Reads zip archives of any size in place, as published by OSV and GitHub. The directory is checked before anything is unpacked;
+// an entry is unpacked on demand, never beyond its declared size, so at most one is in memory. Names are labels: nothing is
+// written to disk.
 
 import { Readable } from "node:stream";
 import { crc32, inflateRawSync } from "node:zlib";
@@ -9,23 +8,21 @@ import type { Entry, RandomAccessReader, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 
-/** Bytes that lie somewhere. */
 export interface StoredBytes {
   readonly sizeBytes: number;
-  /** Fewer than `length` at the end alone. */
+  /** Returns fewer than `length` bytes only at the end. */
   read(position: number, length: number): Promise<Buffer>;
 }
 
-/** The content of an entry. */
 export interface UnpackedEntry {
   readonly bytes: Buffer;
-  /** The same deflated (RFC 1951), as the archive has it; undefined if it is stored, long, or badly compressed. Valid until the next read. */
+  /** Deflated (RFC 1951), as in the archive; undefined if stored, large or badly compressed. Valid until the next read. */
   readonly deflated?: Buffer | undefined;
 }
 
 export interface ZipEntry {
   readonly name: string;
-  /** Changes with its content: checksum, sizes and time of the directory. */
+  /** Checksum, sizes and time: changes with the content. */
   readonly fingerprint: string;
   /** Throws DocumentError. */
   read(): Promise<UnpackedEntry>;
@@ -33,7 +30,7 @@ export interface ZipEntry {
 
 export interface ZipArchive {
   readonly entryCount: number;
-  /** In the directory's order, without those whose names lead out of the archive. Throws DocumentError. */
+  /** In the directory's order, without paths outside the archive. Throws DocumentError. */
   entries(): AsyncGenerator<ZipEntry>;
 }
 
@@ -47,10 +44,10 @@ const archiveError = (reason: string): DocumentError => new DocumentError(1, `is
 
 const entryError = (reason: string): DocumentError => new DocumentError(1, `cannot be unpacked: ${reason}`);
 
-/** So much is read at once; of the directory and of the data each the last piece is kept. */
+/** One window each is cached for directory and data. */
 const windowBytes = 256 * 1024;
 
-/** An archive's directory is read in steps of some bytes, its entries one behind the other: both go through windows. */
+/** The library reads in small steps, and entries are contiguous. */
 const openWindows = (stored: StoredBytes): ReadAt => {
   let windows: { readonly start: number; readonly bytes: Buffer }[] = [];
   return async (position, length) => {
@@ -65,7 +62,6 @@ const openWindows = (stored: StoredBytes): ReadAt => {
 
 type ReadAt = (position: number, length: number) => Promise<Buffer>;
 
-/** What the library reads through. */
 const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessReader => {
   let reads = 0;
   class WindowReader extends RandomAccessReader {
@@ -81,7 +77,7 @@ const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessRead
       read(position, length).then(
         (bytes) => {
           bytes.copy(buffer, offset);
-          // Most come out of memory at once: other work must have its turn all the same.
+          // Most reads are from memory, so yield regularly.
           if (++reads % 64 === 0) setImmediate(callback, null);
           else callback(null);
         },
@@ -97,10 +93,10 @@ interface OpenArchive {
   readonly read: ReadAt;
 }
 
-/** What compresses worse is compressed again, so that an archive cannot fill the database. */
+/** Worse entries are compressed again, so that an archive cannot fill the database. */
 const reusableShare = 0.75;
 
-/** What node:zlib returns with `info`, which its types leave out. */
+/** Missing in the types of node:zlib. */
 interface Inflated {
   readonly buffer: Buffer;
   readonly engine: { readonly bytesWritten: number };
@@ -108,27 +104,27 @@ interface Inflated {
 
 const isInflated = (value: unknown): value is Inflated => typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
 
-/** Inflates to at most `length` bytes; says how many of the packed ones it took. */
+/** Returns the bytes, and how many compressed bytes were consumed. */
 const inflateAtOnce = (packed: Buffer, length: number): { readonly bytes: Buffer; readonly packedBytes: number } => {
-  // One buffer of the expected size: in pieces of node's own size each entry would hold 16 KiB more.
+  // With Node's default chunks each entry would hold 16 KiB more.
   const inflated: unknown = inflateRawSync(packed, { maxOutputLength: Math.max(1, length), chunkSize: Math.max(64, length + 1), info: true });
   if (!isInflated(inflated)) throw new Error("cannot be inflated");
   return { bytes: inflated.buffer, packedBytes: inflated.engine.bytesWritten };
 };
 
-/** A small entry in one step: a stream for each of a million takes four times as long (measured over a whole import). */
+/** Streams for a million entries take four times as long (measured for a whole import). */
 const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
   const packed = await read(fileDataStart, entry.compressedSize);
   const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflateAtOnce(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
     throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for the size in the directory`);
-  // Bytes behind the end of the compressed data are no part of the content.
+  // Bytes after the compressed data are not content.
   const isReusable = packedBytes === packed.length && packed.length <= bytes.length * reusableShare;
   return { bytes, deflated: isReusable ? packed : undefined };
 };
 
-/** The library holds the unpacked bytes against the directory's size, and fails at the first one too many. */
+/** The library fails at the first byte beyond the declared size. */
 const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const chunks: Buffer[] = [];
   for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
@@ -155,7 +151,7 @@ const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> =
 const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchive> => {
   const read = openWindows(stored);
   const options = { decodeStrings: false, validateEntrySizes: true, autoClose: false };
-  // Names are decoded here: the library would refuse the archive for one that leads out of it.
+  // Otherwise the library refuses an archive for one path outside it.
   return { read, archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
 };
 
@@ -165,13 +161,10 @@ const asArchiveError = (thrown: unknown): DocumentError => {
   return archiveError(message.startsWith("End of central directory record signature not found") ? "it has no directory" : message);
 };
 
-/** An archive may unpack to a gigabyte, or, where it is large itself, to as much as texts do. */
+/** One gigabyte, or more for a large archive. */
 const unpackedBytesMaxOf = ({ sizeBytes }: StoredBytes): number => Math.max(limits.feedArchiveUnpackedBytesMax, sizeBytes * limits.feedArchiveGrowthMax);
 
-/**
- * Opens an archive. Throws DocumentError where its directory is damaged, has too many entries, or promises more than all of
- * them may hold together.
- */
+/** Throws DocumentError if the directory is damaged, has too many entries, or declares too large a total. */
 export const openZip = async (stored: StoredBytes): Promise<ZipArchive> => {
   const yauzl = await import("yauzl");
   const unpackedBytesMax = unpackedBytesMaxOf(stored);

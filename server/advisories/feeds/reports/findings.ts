@@ -1,4 +1,4 @@
-// What a scanner's report says, whichever scanner wrote it: who found what in which package, how bad it is and what fixes it.
+// The common model of scanner reports.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -7,16 +7,14 @@ import type { Field } from "../field.ts";
 export type ReportSeverity = "UNKNOWN" | "NEGLIGIBLE" | "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
 export type FixState = "UNKNOWN" | "FIXED" | "NOT_FIXED" | "WONT_FIX";
 
-/** A package of the image, as the scanner names it. */
 export interface FoundPackage {
   readonly name: string;
-  /** "" where the report does not say. */
+  /** "" if the report has none. */
   readonly version: string;
   readonly purl: string;
   readonly license: string;
 }
 
-/** A vulnerability of a package. */
 export interface Finding {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -29,34 +27,33 @@ export interface Finding {
   readonly urls: readonly string[];
   readonly locations: readonly string[];
   readonly cpes: readonly string[];
-  /** Where the scanner has it from: a namespace or a source of data. */
+  /** A namespace or database. */
   readonly source: string;
   readonly related: readonly { readonly id: string; readonly source: string }[];
-  /** Links of the distributor's advisories, by their numbers. */
+  /** URLs by ID. */
   readonly advisories: Readonly<Record<string, string>>;
 }
 
-/** A report as it was read. */
 export interface ReadReport {
-  /** "GRYPE", "TRIVY", or "UNKNOWN" for all other tools. */
+  /** "GRYPE", "TRIVY" or "UNKNOWN". */
   readonly scanner: string;
-  /** "grype", "trivy", or what the tool calls itself. */
+  /** "grype", "trivy", or the tool's name. */
   readonly tool: string;
   readonly version: string;
-  /** Milliseconds since 1970; undefined where it is not said. */
+  /** Milliseconds since 1970; undefined if missing. */
   readonly databaseTimeMs: number | undefined;
   readonly createTimeMs: number | undefined;
-  /** Of the image, by all names that the report gives it: of what was pulled first, then of the platform's manifest. */
+  /** First the pulled image's, then the platform manifest's. */
   readonly digests: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** It is a report, and cannot be taken, for a reason that is told. */
+/** The message says why the report is refused. */
 export class UnreadableReportError extends Error {}
 
 const digestForm = /sha256:[0-9a-f]{64}$/;
 
-/** "alpine@sha256:…", "sha256:…": the digest; undefined where there is none. */
+/** Returns the digest in "alpine@sha256:…" or "sha256:…"; undefined if there is none. */
 export const digestWithin = (name: string): string | undefined => digestForm.exec(name)?.[0];
 
 const severities: Readonly<Record<string, ReportSeverity>> = {
@@ -74,24 +71,24 @@ export const severityNamed = (word: string): ReportSeverity => {
   return Object.hasOwn(severities, name) ? (severities[name] ?? "UNKNOWN") : "UNKNOWN";
 };
 
-/** The bands of CVSS 3 and 4: 0 says nothing. */
+/** Returns the band of CVSS 3 and 4; 0 is unknown. */
 export const severityOfScore = (score: number): ReportSeverity =>
   score >= 9 ? "CRITICAL" : score >= 7 ? "HIGH" : score >= 4 ? "MEDIUM" : score > 0 ? "LOW" : "UNKNOWN";
 
-/** The tools that have a name of their own in the contract, whatever form they write. */
+/** Returns the contract's value for a tool. */
 export const scannerOf = (tool: string): string => {
   const name = tool.toLowerCase();
   return name === "grype" ? "GRYPE" : name === "trivy" ? "TRIVY" : "UNKNOWN";
 };
 
-/** A number as it stands in the report; "" where there is none. */
+/** Returns a number as text; "" if missing. */
 export const scoreText = (field: Field): string =>
   typeof field.value === "number" && Number.isFinite(field.value) ? String(field.value) : field.missing ? "" : field.name(32);
 
-/** "CVSS:3.1/AV:N/…": 3.1; of a vector without it the number that its place says. */
+/** Returns "3.1" for "CVSS:3.1/AV:N/…". */
 export const vectorVersion = (vector: string, otherwise: string): string => /^CVSS:(\d\.\d)\//.exec(vector)?.[1] ?? otherwise;
 
-/** A package URL of what has none in the report. */
+/** Builds a package URL for findings without one. */
 export const makePurl = (type: string, name: string, version: string): string => {
   const path = name
     .split("/")
@@ -106,7 +103,7 @@ const findingKey = ({ id, package: found, severity, fix }: Finding): string =>
 
 const unite = (one: readonly string[], other: readonly string[]): string[] => [...new Set([...one, ...other])];
 
-/** What is found twice of the same package in the same version is one finding, in both places. */
+/** Merges findings on the same package version. */
 export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
   const found = new Map<string, Finding>();
   for (const finding of findings) {
@@ -131,13 +128,12 @@ export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
 
 const ranks: readonly ReportSeverity[] = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"];
 
-/** The worse of two. */
 export const worseOf = (one: ReportSeverity, other: ReportSeverity): ReportSeverity => (ranks.indexOf(one) >= ranks.indexOf(other) ? one : other);
 
-/** The severity of each vulnerability that a report names; of several packages the worst. */
+/** Returns the worst severity for each vulnerability. */
 export const severityById = (findings: readonly Finding[]): JsonObject => {
   const found = new Map<string, ReportSeverity>();
   for (const { id, severity } of findings) found.set(id, worseOf(found.get(id) ?? "UNKNOWN", severity));
-  // A name such as __proto__ is a key like any other here.
+  // fromEntries accepts __proto__ as an ordinary key.
   return Object.fromEntries([...found].sort(([one], [other]) => (one < other ? -1 : 1)));
 };

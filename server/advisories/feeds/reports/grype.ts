@@ -1,10 +1,10 @@
-// Reports of Grype in its own JSON, from 0.7 to today's: matches of vulnerabilities with packages.
+// Reads Grype's JSON reports, since 0.7.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { Field } from "../field.ts";
 import { digestWithin, type Finding, type FixState, makePurl, type ReadReport, scoreText, severityNamed, uniteFindings, vectorVersion } from "./findings.ts";
 
-/** One match names both, in every version; a report without matches names its tool. */
+/** A report without matches names its tool. */
 export const isGrype = (document: JsonObject): boolean => {
   const { matches, descriptor } = document;
   if (!Array.isArray(matches)) return false;
@@ -17,7 +17,7 @@ const states: Readonly<Record<string, FixState>> = { fixed: "FIXED", "not-fixed"
 
 const fixOf = (vulnerability: Field): Finding["fix"] => {
   const fix = vulnerability.at("fix");
-  // Before 0.12 a version stood for all of it.
+  // Before 0.12 there was only a version.
   const earlier = vulnerability.at("fixedInVersion").name();
   if (fix.missing) return earlier === "" ? { state: "UNKNOWN", versions: [] } : { state: "FIXED", versions: [earlier] };
   const state = fix.at("state").name();
@@ -51,7 +51,7 @@ const scoresOf = (vulnerability: Field): Finding["scores"] => {
 
 const cpeParts = ["Part", "Vendor", "Product", "Version", "Update", "Edition", "Language", "SWEdition", "TargetSW", "TargetHW", "Other"];
 
-/** A text, or its parts as versions before 0.12 wrote them. */
+/** Versions before 0.12 wrote parts. */
 const cpeOf = (cpe: Field): string => {
   if (typeof cpe.value === "string") return cpe.name();
   if (!isObject(cpe.value)) return "";

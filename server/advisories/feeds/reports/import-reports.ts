@@ -1,5 +1,5 @@
-// Reports of scanners from files: each counts for an image of one repo, by the digest that it names or that the command says.
-// A report goes in whole or not at all; a second run writes nothing.
+// Imports scanner reports from files. Each belongs to an image in a repository, by the digest in the report or command. A second
+// run writes nothing.
 
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
@@ -15,13 +15,12 @@ import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader
 import { type ReportFacts, reportDraft, type ReportReading } from "./read-report.ts";
 
 export interface ReportImport {
-  /** The group in which the repos of the images lie. */
   readonly group: string;
-  /** Files, and folders with all below them. */
+  /** Files and directories, recursively. */
   readonly sources: readonly string[];
-  /** The repo: its name, its path of names, or its uid. Undefined: those that have the image. */
+  /** Name, path or uid; undefined for all with the image. */
   readonly repo?: string | undefined;
-  /** The image; undefined: as the report names it. */
+  /** Undefined for that in the report. */
   readonly digest?: string | undefined;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
@@ -36,7 +35,7 @@ export interface ReportImportSummary {
 
 const wantedForm = /\.(?:json|sarif)(?:\.gz)?$/i;
 
-/** Names of files are written by strangers, and this is read on terminals (attack 28). */
+/** Untrusted, and shown in terminals (attack 28). */
 const printable = (name: string): string => name.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 
 interface ReportFile {
@@ -56,7 +55,7 @@ const listReports = async (source: string): Promise<ReportFile[]> => {
     .map((path) => ({ path, name: printable(relative(source, path)) }));
 };
 
-/** The repo that the command names; throws where that is none, or several. */
+/** Returns the repository; throws if there is none or several. */
 const findNamed = async ({ store }: Services, group: string, repo: string): Promise<string> => {
   const uids = async (): Promise<string[]> => {
     if (isUid(repo)) return (await findRow(store.read, { name: "repos", columns: ["uid"] }, repo)) ? [repo] : [];
@@ -71,7 +70,6 @@ const findNamed = async ({ store }: Services, group: string, repo: string): Prom
   return found;
 };
 
-/** A report on one image of one repo. */
 interface Place {
   readonly repoUid: string;
   readonly digest: string;
@@ -81,7 +79,7 @@ const refuse = (reason: string): never => {
   throw new Fault("INVALID_ARGUMENT", reason);
 };
 
-/** Where the report counts: of several names of the image the first that a repo has. */
+/** Finds the images by the first of the report's digests that a repository has. */
 const placesOf = async ({ store }: Services, { group, digest }: ReportImport, repo: string | undefined, report: ReportFacts): Promise<Place[]> => {
   const digests = digest === undefined ? report.digests : [digest];
   if (digests.length === 0) return refuse("names no image digest. Give it with --digest");
@@ -100,7 +98,7 @@ interface ImportRun {
   readonly read: ReadDocumentStream<ReportReading>;
 }
 
-/** True where the report is new anywhere. */
+/** Returns true if the report is new in a repository. */
 const importFile = async ({ services, options, repo, requestId, read }: ImportRun, { path, name }: ReportFile): Promise<boolean> => {
   const reading = await read(createReadStream(path), []).catch((error: unknown) =>
     refuse(`cannot be read: ${error instanceof Error ? error.message.replace(/,.*/, "") : String(error)}`),
@@ -129,7 +127,7 @@ const importFile = async ({ services, options, repo, requestId, read }: ImportRu
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
 
-/** Imports every file, one after the other; one that is refused leaves nothing behind, and the rest goes on. */
+/** One at a time. A refused file is skipped, and the import continues. */
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> => {
   const { group, sources, digest, progress } = options;
   if (digest !== undefined && !digestForm.test(digest)) throw new Fault("INVALID_ARGUMENT", "--digest must be sha256: and 64 hex characters");

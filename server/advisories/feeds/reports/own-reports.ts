@@ -1,5 +1,5 @@
-// This server's own reports: what matching says of an image (server/advisories/feeds/match-images.ts), as a report beside those of scanners. One
-// is written where an image has none yet, and where the latest says otherwise; an image that nothing affects has one without findings.
+// Writes the result of matching (server/advisories/feeds/match-images.ts) as Gantry's report on an image, if it has none and after each
+// change. An unaffected image has a report without findings.
 
 import { hash } from "node:crypto";
 import { cvssBaseScore } from "#base/cvss.ts";
@@ -42,7 +42,7 @@ const findingOf = (affected: AffectedPackageOfImage, known: KnownSeverities, roo
   const others = numbers.filter((number) => number !== id);
   const said = severitiesOf(known, root, numbers).map((each) => text(each, "score"));
   const scores = said.flatMap((score) => cvssBaseScore(score) ?? []);
-  // Of version 2 a score counts where nothing newer is known.
+  // CVSS 2 counts only without a newer score.
   const counted = scores.some(({ version }) => version !== "2.0") ? scores.filter(({ version }) => version !== "2.0") : scores;
   const severity = [...counted.map(({ score }) => severityOfScore(score)), ...said.map(severityNamed)].reduce(worseOf, "UNKNOWN");
   return {
@@ -75,7 +75,7 @@ const reportOf = (version: string, image: KnownImage, findings: readonly Finding
 
 const imageKey = ({ repoUid, digest }: KnownImage): string => `${repoUid} ${digest}`;
 
-/** Of the images of these repos. Part of the transaction that has matched them. */
+/** Writes the reports in the transaction that matched the images. */
 export const writeOwnReports = async (rows: Write, { version }: Services, root: string, repos: readonly ImageRepo[], nowMs: number): Promise<void> => {
   for (let from = 0; from < repos.length; from += limits.ownReportRepos) {
     const images = await findKnownImages(rows, repos.slice(from, from + limits.ownReportRepos));
@@ -89,7 +89,7 @@ export const writeOwnReports = async (rows: Write, { version }: Services, root: 
     for (const image of images) {
       const findings = uniteFindings(byImage.get(imageKey(image)) ?? []);
       const content = { tool: { name: ownTool, version }, digest: image.digest, findings };
-      // The same again is another report only where something else was said in between: by what is said, not by when.
+      // By content, not time: an unchanged result adds no report, a result that returns after a change does.
       const said = `sha256:${hash("sha256", JSON.stringify(content), "hex")}`;
       if (latest.get(imageKey(image))?.startsWith(`${said}@`)) continue;
       const facts = factsOf(reportOf(version, image, findings, nowMs), JSON.stringify({ ...content, createdAt: timestamp(nowMs) }, undefined, 2));

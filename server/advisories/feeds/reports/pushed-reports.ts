@@ -1,4 +1,4 @@
-// Reports of scanners that pushes have left to be read (store/pushed-reports.ts): each becomes one of its image, in its repo alone.
+// The queue of pushed scanner reports (store/pushed-reports.ts).
 
 import { claimPushedReport, deletePushedReport, insertVulnReports, isPushedReportDue, postponePushedReport, type WaitingReport } from "#advisories/store";
 import type { Write } from "#db";
@@ -8,7 +8,7 @@ import { openDocumentReader } from "../sbom/open-reader.ts";
 import { reportDraft, type ReportReading } from "./read-report.ts";
 
 const completeReport = async (rows: Write, waiting: WaitingReport, reading: ReportReading, nowMs: number): Promise<void> => {
-  // With its row goes the right to say something of the image: whoever deletes the manifest or the repo takes it first.
+  // The row is the claim: deleting the manifest or repository removes it first.
   if (!(await deletePushedReport(rows, waiting)) || !("report" in reading)) return;
   await insertVulnReports(rows, [reportDraft(reading.report, waiting, waiting.manifestDigest, waiting.createTimeMs)], nowMs);
 };

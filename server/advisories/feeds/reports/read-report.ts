@@ -1,5 +1,5 @@
-// One report of a vulnerability scanner, from its bytes to what is kept of it. It may stand alone, or as the predicate of an in-toto
-// statement, in a DSSE envelope or a bundle around that, as SBOMs do (server/advisories/feeds/sbom/read-sbom.ts).
+// Reads one scanner report: plain, or the predicate of an in-toto statement in a DSSE envelope or bundle, as for SBOMs
+// (server/advisories/feeds/sbom/read-sbom.ts).
 
 import { hash } from "node:crypto";
 import { isObject, type Json } from "#base/json.ts";
@@ -14,24 +14,22 @@ import { isSarif, readSarif } from "./sarif.ts";
 import { packReport } from "./stored-report.ts";
 import { isTrivy, isTrivyOfCluster, readTrivy } from "./trivy.ts";
 
-/** What is kept of a report. */
 export interface ReportFacts extends Omit<ReadReport, "findings"> {
   readonly count: number;
-  /** JSON: the severity of each vulnerability, by its number. */
+  /** JSON by vulnerability ID. */
   readonly severities: string;
   /** JSON (findings.ts), deflated (RFC 1951), in base64. */
   readonly findings: string;
-  /** As the scanner wrote it, deflated, in base64; its bytes before that, and their digest. */
+  /** The original, deflated, in base64; then its size and digest. */
   readonly raw: string;
   readonly rawBytes: number;
   readonly documentDigest: string;
 }
 
-/** What was read of a report; or why nothing was. */
 export type ReportReading =
   | { readonly report: ReportFacts }
   | { readonly problem: string }
-  /** Nothing that a scanner writes: another statement about the image. */
+  /** Another statement about the image. */
   | { readonly isOther: true };
 
 const parse = async (text: string): Promise<Json> => {
@@ -42,8 +40,8 @@ const parse = async (text: string): Promise<Json> => {
 const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 /**
- * Scanners copy what they find: a version of a real report holds a NUL. Logs and terminals read such characters as orders (attack 28),
- * so they become U+FFFD.
+ * Scanners copy what they find (a version in a real report contains a NUL), and control characters act as commands in logs and
+ * terminals (attack 28).
  */
 const withoutControls = (value: Json): Json => {
   if (typeof value === "string") return value.replace(controls, "\uFFFD").toWellFormed();
@@ -66,13 +64,13 @@ export const factsOf = ({ findings, ...facts }: ReadReport, raw: Uint8Array | st
   documentDigest: `sha256:${hash("sha256", raw, "hex")}`,
 });
 
-/** @param about the image's digests: a statement must be about one of them, where it says what it is about */
+/** @param about digests of the image: a statement that names subjects must be about one of these */
 export const readReport = async (bytes: Uint8Array, about: readonly string[]): Promise<ReportReading> => {
   try {
     if (bytes.length > limits.reportBytesMax) throw new UnreadableReportError(`has more than ${limits.reportBytesMax} bytes`);
     const value = await parse(decode(bytes));
     const inner = await unwrapStatement(value, about, /vuln|sarif|grype|trivy/i, parse);
-    // cosign's predicate: what was scanned, by whom, and the scanner's own report within.
+    // cosign's predicate wraps the scanner's report.
     const scanned = isObject(inner) && isObject(inner.scanner) ? inner.scanner.result : undefined;
     const document = scanned ?? inner;
     return { report: factsOf(reportOf(withoutControls(document)), document === value ? bytes : JSON.stringify(document)) };
@@ -85,7 +83,7 @@ export const readReport = async (bytes: Uint8Array, about: readonly string[]): P
   }
 };
 
-/** A report as the store takes it. None was made after it came, whatever it says: it would stand before all later ones. */
+/** Returns the row, with a time no later than arrival: a future time would hide later reports. */
 export const reportDraft = (
   { digests: _digests, count, ...facts }: ReportFacts,
   { repoUid, digest }: { readonly repoUid: string; readonly digest: string },

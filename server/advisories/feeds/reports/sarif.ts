@@ -1,5 +1,5 @@
-// Reports in SARIF 2.1.0, of any tool, as far as they say which vulnerability was found. The form has no words for packages, versions
-// and fixes: Grype and Trivy write them as lines of a text ("Package: openssl"), and where they do not stand nothing is said of them.
+// Reads vulnerabilities from SARIF 2.1.0 reports of any tool. SARIF has no fields for packages, versions and fixes; Grype and
+// Trivy write lines of text ("Package: openssl").
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -21,7 +21,7 @@ import {
 
 export const isSarif = (document: JsonObject): boolean => Array.isArray(document.runs) && typeof document.version === "string";
 
-// Numbers of vulnerabilities and of distributors' advisories; what a rule of another kind is called does not look like one.
+// Rule IDs of other kinds do not resemble these.
 const idForms = [
   /^CVE-\d{4}-\d{4,19}(?![0-9A-Za-z])/,
   /^GHSA(?:-[0-9a-z]{4}){3}(?![0-9A-Za-z])/,
@@ -34,7 +34,7 @@ const idForms = [
 
 const idWithin = (name: string): string | undefined => idForms.map((form) => form.exec(name)?.[0]).find((found) => found !== undefined);
 
-/** "Package: openssl" of a text of lines. */
+/** Lines such as "Package: openssl". */
 const labelled = (...texts: readonly string[]): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   for (const line of texts.flatMap((text) => text.split("\n"))) {
@@ -48,7 +48,6 @@ const labelled = (...texts: readonly string[]): ReadonlyMap<string, string> => {
 const first = (found: ReadonlyMap<string, string>, ...labels: readonly string[]): string =>
   labels.map((label) => found.get(label) ?? "").find((value) => value !== "") ?? "";
 
-/** A text of a message or a rule. */
 const textOf = (field: Field): string => (isObject(field.value) ? field.at("text").prose() : "");
 
 const severityOf = (said: string, properties: readonly Field[]): ReportSeverity => {
@@ -62,7 +61,7 @@ const severityOf = (said: string, properties: readonly Field[]): ReportSeverity 
       if (word !== "UNKNOWN") return word;
     }
   }
-  // `level` says how much a tool minds, not how bad it is.
+  // `level` depends on the tool's settings, not on severity.
   return "UNKNOWN";
 };
 
@@ -88,7 +87,7 @@ const locationsOf = (result: Field): string[] => [
 
 const propertiesOf = (field: Field): Field[] => (isObject(field.at("properties").value) ? [field.at("properties")] : []);
 
-/** Undefined where the result is of no vulnerability. */
+/** Undefined if it is not about a vulnerability. */
 const findingOf = (result: Field, rule: Field): Finding | undefined => {
   const ruleId = result.at("ruleId").name() || rule.at("id").name();
   const message = textOf(result.at("message"));
@@ -161,7 +160,7 @@ export const readSarif = (document: JsonObject): ReadReport => {
   const tool = driver.at("name").name(64);
   const findings = uniteFindings(runs.flatMap(runFindings));
   const scanner = scannerOf(tool);
-  // A scanner that finds nothing says something; a linter does not.
+  // An empty report counts only from a known scanner.
   if (findings.length === 0 && (scanner === "UNKNOWN" || runs.some((each) => each.at("results").list().length > 0)))
     throw new UnreadableReportError("names no vulnerability by its number");
   const properties = propertiesOf(driver)[0];

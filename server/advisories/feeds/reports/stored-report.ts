@@ -1,9 +1,9 @@
-// A report as the store keeps it: what was read of it, and its own text, deflated.
+// Packs reports for the database.
 
 import { deflateRawSync, inflateRaw } from "node:zlib";
 import type { Finding } from "./findings.ts";
 
-/** Beside the event loop: a report has some MiB. */
+/** A report can have several MiB. */
 const inflate = (packed: Uint8Array): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     inflateRaw(packed, (error, unpacked) => (error ? reject(error) : resolve(unpacked)));
@@ -24,5 +24,4 @@ const unpackText = async (packed: string): Promise<string> => (await inflate(Buf
 
 export const unpackFindings = async (packed: string): Promise<Finding[]> => JSON.parse(await unpackText(packed)) as Finding[];
 
-/** The text of a report as it came. */
 export const unpackRawReport = unpackText;

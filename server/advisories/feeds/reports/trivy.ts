@@ -1,5 +1,4 @@
-// Reports of Trivy in its own JSON: schema 2, and the list that versions before 0.20 wrote. What it says of configurations, secrets
-// and licences is no vulnerability of a package.
+// Reads Trivy's JSON reports: schema 2, and the list of versions before 0.20. Ignores misconfigurations, secrets and licenses.
 
 import { isObject, type Json } from "#base/json.ts";
 import { Field } from "../field.ts";
@@ -18,7 +17,7 @@ import {
 
 const isResult = (value: Json | undefined): boolean => isObject(value) && typeof value.Target === "string";
 
-/** A report on an artifact. */
+/** Returns true for a report on one artifact. */
 export const isTrivy = (document: Json): boolean => {
   if (Array.isArray(document)) return document.length > 0 && document.every(isResult);
   if (!isObject(document)) return false;
@@ -26,7 +25,7 @@ export const isTrivy = (document: Json): boolean => {
   return Array.isArray(document.Results) && document.Results.length > 0 && document.Results.every(isResult);
 };
 
-/** On all that runs in a cluster: of many images, and of none by its digest. */
+/** Returns true for a report on a cluster, which has many images without digests. */
 export const isTrivyOfCluster = (document: Json): boolean => isObject(document) && document.ClusterName !== undefined;
 
 const states: Readonly<Record<string, FixState>> = {
@@ -45,7 +44,7 @@ const fixOf = (vulnerability: Field): Finding["fix"] => {
     .map((version) => version.trim())
     .filter((version) => version !== "");
   const status = vulnerability.at("Status").name();
-  // Before 0.44 nothing said more than the version.
+  // Before 0.44 there was only the version.
   if (status === "") return { state: versions.length > 0 ? "FIXED" : "NOT_FIXED", versions };
   return { state: Object.hasOwn(states, status) ? (states[status] ?? "UNKNOWN") : "UNKNOWN", versions };
 };
@@ -68,7 +67,6 @@ const scoresOf = (vulnerability: Field): Finding["scores"] => {
   return [...scores.values()];
 };
 
-/** The types that results have, as those of package URLs. */
 const purlTypes: Readonly<Record<string, string>> = {
   alpine: "apk/alpine",
   wolfi: "apk/wolfi",
@@ -148,7 +146,7 @@ export const readTrivy = (document: Json): ReadReport => {
   const findings = function* (): Generator<Finding> {
     for (const result of root.at("Results").list()) {
       const [target, type] = [result.at("Target").name(), result.at("Type").name()];
-      // What names no vulnerability says only that a package is there.
+      // Without an ID it only lists a package.
       for (const each of result.at("Vulnerabilities").list()) if (!each.at("VulnerabilityID").missing) yield findingOf(each, target, type);
     }
   };

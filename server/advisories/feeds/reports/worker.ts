@@ -1,4 +1,4 @@
-// The thread that reads one report of a scanner.
+// Worker thread that reads one scanner report.
 
 import { answerDocument } from "../sbom/answer-document.ts";
 import { readReport } from "./read-report.ts";

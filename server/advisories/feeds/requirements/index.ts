@@ -1,5 +1,4 @@
-// Lists of libraries that somebody wants to have: requirements.txt, poetry.lock, uv.lock, Maven's. They come with a request, so
-// nothing that they name is opened or fetched.
+// Reads requirement lists: requirements.txt, poetry.lock, uv.lock, Maven. They come with a request, so nothing in them is opened.
 
 import { invalid } from "#base/fault.ts";
 import { DocumentError } from "../invalid.ts";
@@ -10,7 +9,6 @@ import { readRequirementsTxt } from "./requirements-txt.ts";
 
 export type { Requirement } from "./requirement.ts";
 
-/** The formats by their names in the contract. */
 const readers = {
   INPUT_FORMAT_REQUIREMENTS_TXT: (content: string) => Promise.resolve(readRequirementsTxt(content)),
   INPUT_FORMAT_POETRY_LOCK: readPoetryLock,
@@ -32,7 +30,7 @@ const endings: readonly (readonly [string, RequirementFormat])[] = [
   [".dependencies", "INPUT_FORMAT_MAVEN_GAV_LIST"],
 ];
 
-/** The format that a file's name says; undefined where it says none. */
+/** Returns the format by file name; undefined if unknown. */
 export const formatOfFile = (filename: string): RequirementFormat | undefined => {
   const [base = "", folder = ""] = filename.split(/[/\\]/).reverse();
   const known = endings.find(([ending]) => base.endsWith(ending));
@@ -41,13 +39,12 @@ export const formatOfFile = (filename: string): RequirementFormat | undefined =>
   return isText && (base.includes("requirements") || folder === "requirements") ? "INPUT_FORMAT_REQUIREMENTS_TXT" : undefined;
 };
 
-/** The ecosystem of a format's libraries. */
 export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON" =>
   format === "INPUT_FORMAT_MAVEN_GAV_LIST" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON";
 
 /**
- * Reads a list. Throws INVALID_ARGUMENT on `field`, with the line and the reason, where it is not of its format or is too much.
- * @param lineName how a line is called: of a list of items each is one
+ * Throws INVALID_ARGUMENT on `field`, with line and reason, if the format is wrong or a limit is exceeded.
+ * @param lineName the word for a line in messages
  */
 export const readRequirements = async (format: RequirementFormat, content: string, field: string, lineName = "line"): Promise<readonly Requirement[]> => {
   try {

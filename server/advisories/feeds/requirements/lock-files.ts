@@ -1,5 +1,5 @@
-// poetry.lock and uv.lock: TOML with a table for each package. What is not from an index (git, an address, a folder) keeps its
-// name and version and cannot be asked for; uv's own project and its members are no requirements of it.
+// Reads poetry.lock and uv.lock. A package from outside an index (git, URL, directory) cannot be requested. In uv.lock the
+// project and its members are not requirements.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
@@ -9,7 +9,6 @@ import { FoundRequirements, type Requirement, unpinned } from "./requirement.ts"
 
 const nameForm = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 
-/** The lines on which the tables of packages begin, from 1. */
 const packageLines = (content: string): number[] => content.split("\n").flatMap((line, index) => (/^\s*\[\[\s*package\s*\]\]/.test(line) ? [index + 1] : []));
 
 interface LockedPackage {
@@ -54,11 +53,11 @@ const collect = (packages: readonly LockedPackage[], isFromIndex: (one: LockedPa
   return found.list;
 };
 
-/** Reads poetry.lock. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readPoetryLock = async (content: string): Promise<readonly Requirement[]> =>
   collect(await readPackages(content, true), ({ source }) => source.type === undefined || source.type === "legacy");
 
-/** Reads uv.lock. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readUvLock = async (content: string): Promise<readonly Requirement[]> => {
   const packages = await readPackages(content, false);
   return collect(

@@ -1,5 +1,4 @@
-// Environment markers of requirements (PEP 508): whether a text is one. Nothing is evaluated: a requirement counts wherever
-// it is installed. Pure.
+// Validates environment markers (PEP 508). They are not evaluated: a requirement counts everywhere. Pure.
 
 const tokenForm = /\s*(?:([()])|(<=|>=|!=|===|==|~=|<|>)|("[^"]*"|'[^']*')|(not\s+in(?![\w.]))|([A-Za-z_][\w.]*))/y;
 
@@ -22,7 +21,7 @@ const tokensOf = (text: string): Token[] | undefined => {
   return tokens;
 };
 
-/** Comparisons of two values, with `and` and `or` between them, and brackets around any of it. */
+/** Comparisons with `and`, `or` and brackets. */
 export const isMarker = (text: string): boolean => {
   const tokens = tokensOf(text);
   if (!tokens || tokens.length === 0) return false;

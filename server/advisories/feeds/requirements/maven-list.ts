@@ -1,8 +1,8 @@
-// Maven artifacts: lines of "group:artifact:version" as people and tools write them, or a POM with its direct dependencies.
+// Reads Maven artifacts: lines, or the direct dependencies of a POM.
 //
-//   org.example:lib:1.0                       also with packaging, classifier and scope, as mvn dependency:list prints them
+//   org.example:lib:1.0                       also with packaging, classifier and scope, as printed by mvn dependency:list
 //   org.example:lib:1.0=compileClasspath      gradle.lockfile
-//   lib/1.0//lib-1.0.jar                      lists of jars without groups: such an entry cannot be asked for
+//   lib/1.0//lib-1.0.jar                      lists of jars without groups, which cannot be requested
 
 import { isObject, type Json, type JsonObject, part, text as textOf } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -15,7 +15,7 @@ const versionForm = /^[^\s:\\/[\](),<>"|?*$]+$/;
 const scopes: ReadonlySet<string> = new Set(["compile", "runtime", "provided", "test", "system", "import"]);
 const jarForm = /^([A-Za-z0-9_.-]+)\/([^\s/]+)\/([^\s/]*)\/\S+$/;
 
-/** "[1.0]" is exactly that version; any other range is several. */
+/** "[1.0]" is exact; other ranges are not. */
 const exactVersionOf = (version: string): string => {
   const [, single] = /^\[([^\s,[\]()]+)\]$/.exec(version) ?? [];
   const exact = single ?? version;
@@ -28,7 +28,6 @@ const artifactOf = (text: string, group: string, artifact: string, version: stri
   return { text, name: `${group}:${artifact}`, version: exact, problem: exact === "" ? unpinned : "" };
 };
 
-/** One line of a list. */
 export const readMavenArtifact = (text: string): Requirement => {
   const [, jar = "", jarVersion = ""] = jarForm.exec(text) ?? [];
   if (jar !== "") return { text, name: jar, version: jarVersion, problem: "names no group: write group:artifact:version" };
@@ -48,7 +47,7 @@ const readLines = (content: string): readonly Requirement[] => {
     if (plain === "") continue;
     if (plain.length > limits.requirementLengthMax * 4) throw new DocumentError(index + 1, `must have at most ${limits.requirementLengthMax * 4} characters`);
     const equals = plain.indexOf("=");
-    // gradle.lockfile: what has no dependencies.
+    // gradle.lockfile: configurations without dependencies.
     if (/^empty=/.test(plain)) continue;
     found.add(index + 1, readMavenArtifact(equals < 0 ? plain : plain.slice(0, equals).trim()));
   }
@@ -57,13 +56,12 @@ const readLines = (content: string): readonly Requirement[] => {
 
 // ---- POM --------------------------------------------------------------------------------------------------------
 
-/** The elements of this name, one or many. */
 const elementsOf = (value: Json | undefined, name: string): JsonObject[] => {
   const held: Json | undefined = isObject(value) ? value[name] : undefined;
   return (Array.isArray(held) ? held : [held]).filter((each) => isObject(each));
 };
 
-/** A text with its properties filled in, as far as this file says them. A property may name others, so there are bounds. */
+/** Properties may be nested, so depth and length are bounded. */
 const interpolated = (text: string, properties: ReadonlyMap<string, string>, depth = 0): string => {
   if (!text.includes("${") || depth >= limits.propertyDepthMax || text.length > limits.propertyLengthMax) return text;
   const filled = text.replace(/\$\{([^{}$]+)\}/g, (whole, name: string) => properties.get(name) ?? whole);
@@ -74,7 +72,7 @@ const propertiesOf = (project: JsonObject): ReadonlyMap<string, string> => {
   const parent = part(project, "parent");
   const properties = new Map<string, string>();
   for (const [name, value] of Object.entries(part(project, "properties"))) {
-    // What is longer is no part of a coordinate, and would make much of little.
+    // Longer values would amplify the input.
     if (typeof value === "string" && value.length <= limits.propertyLengthMax) properties.set(name, value);
   }
   for (const name of ["groupId", "artifactId", "version"] as const) {
@@ -90,7 +88,7 @@ interface Dependency {
   readonly group: string;
   readonly artifact: string;
   readonly version: string;
-  /** Dependencies are managed by these, too. */
+  /** Also identifies the entry in dependencyManagement. */
   readonly key: string;
 }
 
@@ -120,5 +118,5 @@ const readPom = async (content: string): Promise<readonly Requirement[]> => {
   return found.list;
 };
 
-/** Reads a list of Maven artifacts, or a POM. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readMavenList = async (content: string): Promise<readonly Requirement[]> => (/^\s*</.test(content) ? readPom(content) : readLines(content));

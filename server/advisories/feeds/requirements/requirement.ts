@@ -1,25 +1,25 @@
-// What every list of requirements is read to: one entry for each library, and why an entry asks for no exact version of one.
+// The common model of requirement lists.
 
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 
 export interface Requirement {
-  /** As it was given, without options and without what logs in somewhere. */
+  /** Without options and credentials. */
   readonly text: string;
-  /** As the ecosystem compares names; "" where it names none. */
+  /** Normalized for its ecosystem; "" if missing. */
   readonly name: string;
-  /** The exact version; "" where it asks for none. */
+  /** "" if there is none. */
   readonly version: string;
-  /** Why it cannot be asked for; "" where it can. */
+  /** "" if it can be requested. */
   readonly problem: string;
 }
 
 export const unpinned = "names no exact version";
 
-// Neither belongs into a text that is kept and shown; PostgreSQL takes no NUL.
+// Not to be stored or shown; PostgreSQL cannot store NUL.
 const controlForm = /[\p{Cc}\p{Cs}]/u;
 
-/** Entries as they are read: each library and version once, and no more than a request may have. Throws DocumentError. */
+/** Distinct entries up to the maximum of a request. Throws DocumentError. */
 export class FoundRequirements {
   readonly #found = new Map<string, Requirement>();
 
@@ -27,7 +27,7 @@ export class FoundRequirements {
     return [...this.#found.values()];
   }
 
-  /** @param line where it stands, from 1 */
+  /** @param line from 1 */
   add(line: number, requirement: Requirement): void {
     const { text, name, version, problem } = requirement;
     for (const value of [text, name, version]) {
@@ -41,10 +41,10 @@ export class FoundRequirements {
   }
 }
 
-/** The text of an address without user, password and query: what logs in somewhere is not kept. */
+/** Removes user, password and query from URLs. */
 export const withoutCredentials = (text: string): string => text.replace(/:\/\/[^\s/@]*@/g, "://").replace(/\?[^\s#]*/g, "");
 
-/** Without the comment: "#" at the beginning or behind a blank, and all that follows. */
+/** "#" at the start or after a blank, and the rest. */
 export const withoutComment = (text: string): string => {
   for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) if (at === 0 || /\s/.test(text[at - 1] ?? "")) return text.slice(0, at).trim();
   return text.trim();

@@ -1,6 +1,5 @@
-// requirements.txt as pip reads it, without what it would fetch: lines that a backslash continues, comments behind blanks,
-// options, and requirements (PEP 508). What names another file or an address is kept as an entry that asks for nothing:
-// nothing is ever opened or fetched.
+// Reads requirements.txt (PEP 508) like pip, but fetches nothing: a reference to a file or URL becomes an entry that cannot be
+// requested.
 
 import { limits } from "#base/limits.ts";
 import { isPep440 } from "#base/versions/pep440.ts";
@@ -10,12 +9,12 @@ import { isMarker } from "./marker.ts";
 import { FoundRequirements, type Requirement, unpinned, withoutComment, withoutCredentials } from "./requirement.ts";
 
 interface JoinedLine {
-  /** The first of them, from 1. */
+  /** The first joined line, from 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** A comment is a line that begins with "#"; it ends a line that was to be continued. */
+/** A comment line ends a continued line. */
 const joinLines = (content: string): JoinedLine[] => {
   const joined: JoinedLine[] = [];
   let parts: string[] = [];
@@ -29,7 +28,7 @@ const joinLines = (content: string): JoinedLine[] => {
     const isComment = /^\s*#/.test(text);
     if (text.endsWith("\\") && !isComment) parts.push(text.slice(0, -1));
     else {
-      // So that the comment behind it is seen as one.
+      // Keeps the comment recognizable.
       parts.push(isComment ? ` ${text}` : text);
       close();
     }
@@ -38,7 +37,6 @@ const joinLines = (content: string): JoinedLine[] => {
   return joined;
 };
 
-/** The requirement of a line: the words in front of the first option. */
 const withoutOptions = (text: string): string => {
   const words = text.split(" ");
   const at = words.findIndex((word) => word.startsWith("-"));
@@ -47,7 +45,7 @@ const withoutOptions = (text: string): string => {
 
 const includeForm = /^(?:-r|-c|--requirement|--constraint)(?![A-Za-z-])/;
 const editableForm = /^(?:-e|--editable)(?![A-Za-z-])[\s=]*/;
-/** pip's options of a whole file: they say where and how, not what. */
+/** Options that do not change requirements. */
 const fileOptions: ReadonlySet<string> = new Set([
   "-i",
   "-f",
@@ -82,19 +80,19 @@ const clauseOf = (text: string): Clause | undefined => {
   const isPrefix = version.endsWith(".*");
   if (isPrefix && operator !== "==" && operator !== "!=") return undefined;
   if (!isPep440(isPrefix ? version.slice(0, -2) : version)) return undefined;
-  // A local version is one build, which has no order; a compatible release has at least two numbers.
+  // A local version has no order; a compatible release needs two numbers.
   if (version.includes("+") && operator !== "==" && operator !== "!=") return undefined;
   if (operator === "~=" && !/^v?(?:\d+!)?\d+\.\d/i.test(version)) return undefined;
   return { operator, version };
 };
 
-/** The clauses of a specifier, which may stand in brackets; undefined where one of them is none. */
+/** Returns undefined if one clause is invalid. */
 const clausesOf = (text: string): Clause[] | undefined => {
   const plain = text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1).trim() : text;
   if (plain === "") return [];
   const clauses: Clause[] = [];
   const parts = plain.split(",").map((part) => part.trim());
-  // One comma may stand at the end.
+  // A trailing comma is allowed.
   if (parts.at(-1) === "" && parts.length > 1) parts.pop();
   for (const part of parts) {
     const clause = clauseOf(part);
@@ -123,11 +121,10 @@ const malformed = (text: string, problem: string): Requirement => ({ text: witho
 
 interface NamedText {
   readonly name: string;
-  /** Behind the name and its extras. */
   readonly rest: string;
 }
 
-/** The name at the beginning, and what stands behind its extras ("[a, b]"); undefined where there is none. */
+/** Returns the name, and the text after its extras ("[a, b]"). */
 const splitName = (text: string): NamedText | undefined => {
   const name = /^[A-Za-z0-9._-]+/.exec(text)?.[0] ?? "";
   if (!nameForm.test(name)) return undefined;
@@ -139,7 +136,7 @@ const splitName = (text: string): NamedText | undefined => {
   return end > 0 && areNames ? { name, rest: rest.slice(end + 1).trimStart() } : undefined;
 };
 
-/** One requirement (PEP 508), or an address or file that pip takes in its place. */
+/** Reads one requirement (PEP 508), or a URL or file in its place. */
 export const readRequirement = (text: string): Requirement => {
   const named = splitName(text);
   if (named) {
@@ -166,11 +163,11 @@ const readLine = (text: string): Requirement | undefined => {
   return fileOptions.has(text.split(/[\s=]/, 1)[0] ?? "") ? undefined : malformed(text, "is an option that pip does not know");
 };
 
-/** Reads requirements.txt. Throws DocumentError. */
+/** Throws DocumentError. */
 export const readRequirementsTxt = (content: string): readonly Requirement[] => {
   const found = new FoundRequirements();
   for (const { line, text } of joinLines(content)) {
-    // With its hashes a requirement may be long, without them it may not.
+    // The length limit excludes hashes.
     const plain = withoutComment(text);
     if (plain === "") continue;
     if (!plain.startsWith("-") && withoutOptions(plain).length > limits.requirementLengthMax)

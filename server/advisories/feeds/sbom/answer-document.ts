@@ -1,11 +1,10 @@
-// What a thread does that reads one document and ends with it (open-reader.ts): it takes the pieces, unpacks them together, and
-// answers what was read, or what is wrong.
+// The worker thread's side of open-reader.ts: receives one document in pieces, unpacks it, and responds.
 
 import { parentPort, workerData } from "node:worker_threads";
 import { isObject, type Json, texts } from "#base/json.ts";
 import { unpack } from "./unpack.ts";
 
-/** @param read of the unpacked bytes, with the digests that the document may be about */
+/** @param read receives the bytes, and the digests that the document may be about */
 export const answerDocument = (read: (bytes: Uint8Array, about: readonly string[]) => Promise<object>): void => {
   const chunks: Uint8Array[] = [];
   parentPort?.on("message", (chunk: Uint8Array | "end") => {

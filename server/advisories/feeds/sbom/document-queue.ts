@@ -1,5 +1,5 @@
-// Documents that pushes have left to be read, of one kind: one is taken, fetched, read in a thread of its own, and what came of it is
-// written by whoever still holds it.
+// A queue of pushed documents. A document is claimed, fetched and read in a worker thread; only the lease's holder writes the
+// result.
 
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
@@ -7,20 +7,18 @@ import type { Services } from "#kernel";
 import type { Read, Write } from "#db";
 import type { ReadDocumentStream } from "./open-reader.ts";
 
-/** The content of a blob of a repo; undefined where the repo has none of that digest any longer. */
+/** Undefined if the repository no longer has the blob. */
 export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** A document that waits to be read. */
 interface WaitingDocument {
   readonly repoUid: string;
-  /** The image that it is about. */
   readonly digest: string;
   readonly documentDigest: string;
   readonly tries: number;
 }
 
 interface DocumentKind<Waiting extends WaitingDocument, Reading> {
-  /** "sbom": the first word of its lines in the log. */
+  /** In log event names. */
   readonly name: "sbom" | "report";
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
@@ -30,11 +28,10 @@ interface DocumentKind<Waiting extends WaitingDocument, Reading> {
 }
 
 export interface DocumentQueue {
-  /** Reads one that is due; the organization that it is of, undefined where there is none. `served`: see `claim`. */
+  /** Returns the document's organization; undefined if none is due. `served`: see `claim`. */
   readNext(served: readonly string[]): Promise<string | undefined>;
 }
 
-/** Later each time. */
 const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Math.min(tries - 1, 20), limits.sbomRetryMaxMs);
 
 export const openDocumentQueue = <Waiting extends WaitingDocument, Reading extends object>(
@@ -64,7 +61,7 @@ export const openDocumentQueue = <Waiting extends WaitingDocument, Reading exten
     readNext: async (served) => {
       if (!(await isDue(store.read, clock()))) return undefined;
       const waiting = await store.write((rows) => claim(rows, served, clock(), clock() + limits.sbomHoldMs));
-      // Another server has taken it.
+      // Another server has claimed it.
       if (waiting === undefined) return undefined;
       await readOne(waiting);
       return rootOf(waiting.repoUid);

@@ -1,4 +1,4 @@
-// The thread that reads one SBOM to show it.
+// Worker thread that reads one SBOM for display.
 
 import { limits } from "#base/limits.ts";
 import { answerDocument } from "./answer-document.ts";

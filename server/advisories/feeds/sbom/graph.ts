@@ -1,5 +1,5 @@
-// What an SBOM says, whichever its format: its packages and how they belong together, who wrote it, and when. Values are read, never
-// refused: what is no text is left out, since the document was read for its packages before (read-sbom.ts) and is shown as it is.
+// Converts an SBOM to a graph of packages. Invalid values are omitted, not refused: the document was validated before
+// (read-sbom.ts).
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,7 +8,7 @@ import { readTimestamp, timestamp } from "#base/time.ts";
 type EdgeType = "DESCRIBES" | "CONTAINS" | "DEPENDS_ON" | "GENERATED_FROM";
 
 export interface SbomPackage {
-  /** As the document names it. */
+  /** The ID in the document. */
   readonly id: string;
   readonly name: string;
   readonly version: string;
@@ -27,15 +27,15 @@ export interface SbomGraph {
   /** "SPDX", "CycloneDX". */
   readonly format: string;
   readonly name: string;
-  /** Several with a comma between them. */
+  /** Separated by commas. */
   readonly tool: string;
   readonly authors: string;
-  /** RFC 3339; "" where the document does not say. */
+  /** RFC 3339; "" if missing. */
   readonly generateTime: string;
   readonly packages: readonly SbomPackage[];
-  /** Between packages, and from the document to what it describes. */
+  /** From the document to described packages, too. */
   readonly edges: readonly SbomEdge[];
-  /** There are more packages or edges than are shown: nothing is to be shown. */
+  /** Both lists are then empty. */
   readonly isTooLarge: boolean;
 }
 
@@ -50,7 +50,6 @@ const objectsOf = (value: Json | undefined): JsonObject[] => listOf(value).filte
 
 const saidLicense = (license: string): string => (license === "NOASSERTION" || license === "NONE" ? "" : license);
 
-/** Which of a relation's two sides is the subject of the edge. */
 interface EdgeKind {
   readonly type: EdgeType;
   readonly reversed?: boolean;
@@ -202,12 +201,12 @@ const cyclonedxParts = (document: JsonObject): Parts => {
   };
 };
 
-/** Of a document that is one of the three. */
+/** For valid SPDX or CycloneDX only. */
 export const graphOf = (document: JsonObject): SbomGraph => {
   const parts = document.bomFormat === "CycloneDX" ? cyclonedxParts(document) : document.spdxVersion === undefined ? spdx3Parts(document) : spdxParts(document);
   const isTooLarge = parts.packages.length > limits.shownSbomNodesMax || parts.edges.length > limits.shownSbomEdgesMax;
   if (isTooLarge) return { ...parts, packages: [], edges: [], isTooLarge };
-  // Files, snippets and what lies in other documents are no packages.
+  // Drops edges to files, snippets and other documents.
   const known = new Set(parts.packages.map(({ id }) => id));
   const edges = parts.edges.filter(({ type, subjectId, predicateId }) => known.has(predicateId) && (type === "DESCRIBES" || known.has(subjectId)));
   return { ...parts, edges, isTooLarge };

@@ -1,32 +1,28 @@
-// Reads documents about images (SBOMs, reports of scanners) in threads of their own, one after the other: no parser promises a time or
-// a memory for every text, so a thread that takes too long or too much is ended, with what it reads and nothing else.
+// Reads documents about images (SBOMs, scanner reports), each in a worker thread. Parsers do not bound time and memory, so a
+// thread beyond its limits is terminated.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
 import type { SbomReading } from "./read-sbom.ts";
 import type { Unreadable } from "./statement.ts";
 
-/**
- * Reads the document of a stream of bytes about the image with these digests.
- * @throws what the stream throws
- */
+/** @throws the errors of the stream */
 export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
 export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
 export interface DocumentReaderOptions {
-  /** What the thread runs. */
   readonly script: URL;
   readonly longestMs?: number;
   readonly memoryMb?: number;
 }
 
-/** Sends all bytes to the thread; false where they are too many. */
+/** Returns false if there are too many. */
 const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
     if (size > limits.sbomBytesMax) return false;
-    // Its bytes alone: a view would be sent with all that it looks into.
+    // Transferring a view would transfer its whole buffer.
     const copy = new Uint8Array(chunk);
     worker.postMessage(copy, [copy.buffer]);
   }
@@ -42,7 +38,7 @@ export const openDocumentReader = <Reading>({
   const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
-    // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
+    // Registered before sending, so that no event is missed.
     const answered = new Promise<Reading | Unreadable>((resolve) => {
       worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>

@@ -1,23 +1,22 @@
-// The packages that an SBOM tells, collected as image_packages has them: under the package URL without its version, with the
-// release of the distribution and the package that it is built from, which advisories of distributions name.
+// Collects packages in the form of image_packages: package URL without version, with release and source package, which advisories
+// name.
 
 import { limits } from "#base/limits.ts";
 import { packageLabel, readPurlParts, versionOf } from "../formats/purl.ts";
 import type { Field } from "../field.ts";
 
-/** What a document says of one package. */
 export interface ToldPackage {
   readonly purl: Field;
-  /** Beside the package URL; "" where nothing. */
+  /** "" if only the package URL has one. */
   readonly version: string;
-  /** The package that it is built from; "" where the package URL says it, or nobody does. */
+  /** The source package; "" if unknown or in the package URL. */
   readonly origin: string;
 }
 
 export interface Packages {
   /** Versions by name. */
   readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Components without a package URL that can be read, or without a version: nothing can be matched with them. */
+  /** Components that cannot be matched: without package URL or version. */
   readonly unnamed: number;
 }
 
@@ -25,7 +24,7 @@ export interface PackageCollection extends Packages {
   add(told: ToldPackage): void;
 }
 
-// Images and their layers: what packages are in, and no packages.
+// Not packages.
 const containers = new Set(["oci", "docker"]);
 
 export const collectPackages = (): PackageCollection => {
@@ -55,7 +54,7 @@ export const collectPackages = (): PackageCollection => {
   };
 };
 
-/** As the column has them: {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
+/** Returns text such as {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
 export const packagesText = ({ versions }: Packages): string =>
   JSON.stringify(
     Object.fromEntries(

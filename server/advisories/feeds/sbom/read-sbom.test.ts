@@ -1,5 +1,5 @@
-// What is read of pushed SBOMs: by small documents of each form, wrapped as tools wrap them; and of real ones the packages that an
-// independent reader comes to, which walks through all of the document and knows package URLs by somebody else's parser.
+// Tests small SBOMs of each format in the wrappers of common tools, and real ones against an independent reader with another
+// package URL parser.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -40,7 +40,7 @@ const statement = (predicate: Json | object, of: string = digest): object => ({
 });
 const envelope = (payload: object, payloadType = "application/vnd.in-toto+json"): object => ({ payloadType, payload: base64(payload), signatures: [] });
 
-test("components are packages under their package URL, with the distribution's release and what they are built from, each version once", async () => {
+test("components become packages by package URL, with distribution release and source package, each version once", async () => {
   const document = cyclonedx(
     [
       library("pkg:deb/debian/libssl3@3.0.9-1?arch=amd64&upstream=openssl%403.0.9-1&distro=debian-12"),
@@ -73,7 +73,7 @@ test("components are packages under their package URL, with the distribution's r
   assert.deepEqual("packages" in reading && [reading.format, reading.count, reading.unnamed], ["CycloneDX 1.6", 9, 3]);
 });
 
-test("packages of SPDX are those in the image: neither what it was built and tested with, nor sources; containing and depending count first", async () => {
+test("SPDX packages exclude build and test tools and sources, unless the image contains or depends on them", async () => {
   const relate = (one: string, type: string, other: string): object => ({ spdxElementId: one, relationshipType: type, relatedSpdxElement: other });
   const document = spdx(
     [
@@ -109,7 +109,7 @@ test("packages of SPDX are those in the image: neither what it was built and tes
   assert.deepEqual(packagesOf(await readText(JSON.stringify(third))), { "pkg:npm/a": "1.0.0", "pkg:npm/b": "1.0.0" });
 });
 
-test("a document is found in statements, envelopes and bundles; one about another image says nothing of this one", async () => {
+test("a document is found in statements, envelopes and bundles, and refused if it is about another image", async () => {
   const document = cyclonedx([library("pkg:npm/a@1.0.0")]);
   for (const wrapped of [
     statement(document),
@@ -124,7 +124,7 @@ test("a document is found in statements, envelopes and bundles; one about anothe
   assert.equal(problemOf(await readText(JSON.stringify(envelope(provenance)))), "is something else");
 });
 
-test("what cannot be read is refused with a reason, and never by a fault of ours", async () => {
+test("an unreadable document is refused with a reason, never with an internal error", async () => {
   const deep = `${'{"a":'.repeat(200)}0${"}".repeat(200)}`;
   const many = (count: number): string => JSON.stringify(cyclonedx(Array.from({ length: count }, (_, index) => ({ purl: `pkg:npm/p@${index}` }))));
   const cases: readonly (readonly [document: string, says: RegExp])[] = [
@@ -156,7 +156,7 @@ async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 const read = openSbomReader();
 
-test("in a thread of its own a document is unpacked up to its bytes, and what takes too long is ended while others are read", async () => {
+test("a worker thread unpacks a document within its limits, and a slow one is terminated while others are read", async () => {
   const document = Buffer.from(JSON.stringify(cyclonedx([library("pkg:npm/a@1.0.0")])));
   for (const bytes of [document, gzipSync(document), zstdCompressSync(document)])
     assert.deepEqual(packagesOf(await read(chunksOf(bytes), [])), { "pkg:npm/a": "1.0.0" });
@@ -187,7 +187,7 @@ test("in a thread of its own a document is unpacked up to its bytes, and what ta
 const data = join(import.meta.dirname, "../../../../../shared/data");
 const missing = !existsSync(join(data, "sboms")) && "the real documents are not beside the project";
 
-/** Every package URL that stands anywhere in a document, with the version beside it. What a component was made from is passed over. */
+/** Every package URL with its version, except in pedigrees. */
 const toldAnywhere = (value: Json | undefined, found: [purl: string, version: string][] = []): [string, string][] => {
   if (Array.isArray(value)) for (const each of value) toldAnywhere(each, found);
   if (!isObject(value)) return found;
@@ -208,7 +208,7 @@ const normal = (purl: string, version: string): string | undefined => {
   return JSON.stringify([ofAlpine ? "apk" : type, (ofAlpine ? "alpine" : namespace) ?? "", name, `${epoch}${own || version}`, qualifiers?.distro ?? ""]);
 };
 
-/** Not in the image, by their document's own words: recipes that packages were built by, and what they were tested with. */
+/** Excluded by their documents: build recipes and test tools. */
 const apart = new Set([
   "apko-logstash-8-8.15.3-r4.spdx.json github",
   "apko-package-deduplicating.spdx.json github",
@@ -220,7 +220,7 @@ const apart = new Set([
   "spdx-examples-example9-appbomination.spdx3.json junit",
 ]);
 
-test("of every real document the packages are those that an independent reader finds", { skip: missing }, async () => {
+test("the packages of every real document match those of an independent reader", { skip: missing }, async () => {
   let total = 0;
   for (const folder of ["spdx", "cyclonedx"]) {
     for (const file of readdirSync(join(data, "sboms", folder))) {
@@ -242,7 +242,7 @@ test("of every real document the packages are those that an independent reader f
   assert.ok(total > 2_000, `only ${total} packages were compared`);
 });
 
-test("nothing of a real image is taken for an SBOM", { skip: missing }, async () => {
+test("no blob of a real image is mistaken for an SBOM", { skip: missing }, async () => {
   const layouts = join(data, "registry/oci-layouts");
   let seen = 0;
   for (const layout of readdirSync(layouts)) {

@@ -1,9 +1,7 @@
-// One pushed document, from its bytes to the packages that it says an image to have. It may stand alone, in an in-toto statement,
-// in a DSSE envelope around that (what cosign and BuildKit push), or in a bundle of Sigstore's around that. Signatures are not
-// verified: whoever may push to the repo says what its images are made of.
+// Reads the packages of one pushed document: plain, in an in-toto statement, in a DSSE envelope (cosign, BuildKit), or in a
+// Sigstore bundle. Signatures are not verified: push permission on the repository is sufficient.
 //
-// @cyclonedx/cyclonedx-library (10.3) writes documents and validates them, and reads none; so this reads what is asked for, and
-// nothing else of a document.
+// @cyclonedx/cyclonedx-library (10.3) writes and validates documents, but does not read them.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { Field } from "../field.ts";
@@ -14,19 +12,18 @@ import { type Packages, packagesText } from "./packages.ts";
 import { spdx3Packages, spdxPackages } from "./spdx-document.ts";
 import { decode, hasTooManyValues, OtherStatementError, tooManyValues, type Unreadable, UnreadableError, unwrapStatement } from "./statement.ts";
 
-/** What was read of a document; or why nothing was. */
 export type SbomReading =
   | {
       /** "SPDX 2.3", "CycloneDX 1.6". */
       readonly format: string;
-      /** JSON: versions by the name of each package. */
+      /** JSON: versions by package name. */
       readonly packages: string;
       readonly count: number;
-      /** Components that nothing can be matched with. */
+      /** Components that cannot be matched. */
       readonly unnamed: number;
     }
   | Unreadable
-  /** A statement of another kind: where an image comes from, what a scanner found. */
+  /** Provenance or a scanner report. */
   | { readonly isOther: true };
 
 const parse = async (text: string): Promise<Json> => {
@@ -50,7 +47,7 @@ const packagesOf = (document: JsonObject): { readonly format: string; readonly p
   throw new UnreadableError("is neither SPDX nor CycloneDX in JSON");
 };
 
-/** @param about the image's digests: a statement must be about one of them, where it says what it is about */
+/** @param about digests of the image: a statement that names subjects must be about one of these */
 export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<SbomReading> =>
   withProblems(async () => {
     const { format, packages } = packagesOf(await documentWithin(await parse(decode(bytes)), about));
@@ -58,7 +55,7 @@ export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<S
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
   });
 
-/** The document itself: as it came, or where it was wrapped, as it is inside. */
+/** Reads the document itself: the original text, or the content of its wrapper. */
 export const readSbomDocument = <Shown>(
   bytes: Uint8Array,
   about: readonly string[],
@@ -71,7 +68,7 @@ export const readSbomDocument = <Shown>(
     return show(document, document === outer ? text : JSON.stringify(document));
   });
 
-/** What the work refuses is told, and not thrown. */
+/** Returns refusals as problems. */
 const withProblems = async <Reading>(work: () => Promise<Reading>): Promise<Reading | Exclude<SbomReading, { format: string }>> => {
   try {
     return await work();

@@ -1,6 +1,5 @@
-// Reads the SBOMs and the reports of scanners that pushes have left to be read (store/image-sboms.ts, pushed-reports.ts), behind their
-// answers, and then matches the images of their organizations with advisories. Every server does so; a row is held by one at a time.
-// What is killed meanwhile is taken up again, by this server or another, since row and result are in the database.
+// Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
+// Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
@@ -13,7 +12,7 @@ import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
 import type { SbomReading } from "./read-sbom.ts";
 
 export interface SbomReaders {
-  /** Reads what is due now, one after the other, and matches. */
+  /** Reads all due documents, one at a time, and matches. */
   turn(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -21,14 +20,14 @@ export interface SbomReaders {
 export interface SbomReadersOptions {
   readonly services: Services;
   readonly openDocument: OpenDocument;
-  /** A turn begins when somebody says so, not by itself. */
+  /** Turns start on request only. */
   readonly byHand: boolean;
   readonly read?: ReadSbomStream;
 }
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log } = services;
-  /** Organizations, the one that was served last behind all others. */
+  /** The most recently served last. */
   const served = new Set<string>();
   let stopped = false;
 
@@ -53,22 +52,22 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     openReportQueue(services, openDocument),
   ];
 
-  /** The images of tags that were made, moved or deleted, and of SBOMs that were read. */
+  /** Matches images of changed tags and of newly read SBOMs. */
   const match = async (): Promise<void> => {
     await matchImages(services, { operation: "push", requestId: crypto.randomUUID() }, { ofTags: true });
     for (const root of await findUnmatchedRoots(store.read)) {
       if (stopped) return;
       const telling = { operation: "push", requestId: crypto.randomUUID() };
-      // Tried again with the next turn.
+      // The next turn retries.
       await matchImagesOf(services, root, telling).catch((cause: unknown) => log("images.unmatched", { organization: root, cause }));
     }
   };
 
-  /** Where one fails for a reason of its own, the others are read all the same. */
+  /** A failed document does not stop the others. */
   const runTurn = async (): Promise<void> => {
     for (let isAnyRead = true; isAnyRead; ) {
       isAnyRead = false;
-      // In turns, so that no kind waits for all of the other.
+      // No kind waits for the whole queue of another.
       for (const queue of queues) {
         const root = stopped ? undefined : await queue.readNext([...served]);
         if (root === undefined) continue;
@@ -81,7 +80,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
 
   let running: Promise<void> | undefined;
   let again = false;
-  /** One turn at a time; what is asked for meanwhile is one more behind it. */
+  /** A request during a turn causes another one. */
   const turn = (): Promise<void> => {
     if (running !== undefined) {
       again = true;
@@ -97,7 +96,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     });
     return running;
   };
-  // What is due again by time alone is found by the looks at rest.
+  // Polling finds retries that become due by time.
   const looks = openLooks(store.changes, { betweenMs: limits.sbomLookMs, restMs: limits.restLookMs });
   const looking = async (): Promise<void> => {
     while (!stopped) {

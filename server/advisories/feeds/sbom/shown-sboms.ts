@@ -1,5 +1,4 @@
-// Pushed SBOMs as version 1 shows them: the document, and what it says as a graph of packages. Read when somebody asks, one at a time
-// on a server, the organizations in turns.
+// Pushed SBOMs for version 1, read on request: one at a time for each server, with fair queueing across organizations.
 
 import { openFairQueue, type Party } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
@@ -7,11 +6,10 @@ import type { SbomGraph } from "./graph.ts";
 import { openDocumentReader } from "./open-reader.ts";
 import type { Unreadable } from "./statement.ts";
 
-/** A document and what it says; or how large it is, where that is too much to be shown; or why it cannot be read. */
 export type ShownSbom = { readonly text: string; readonly sbom: SbomGraph } | { readonly sizeBytes: number } | Unreadable | { readonly isOther: true };
 
 export interface ShownSboms {
-  /** Reads a document about the image with this digest. Throws RESOURCE_EXHAUSTED with RetryInfo where too many wait, and what `open` throws. */
+  /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
   show(party: Party, digest: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ShownSbom>;
 }
 

@@ -1,13 +1,12 @@
-// What an SPDX document (JSON, 2.2, 2.3 and 3.0) says to be in an image: its packages, without those that its relationships say to
-// be for building or testing alone, or to be the source of others.
+// The packages of an SPDX document (JSON, 2.2, 2.3 and 3.0), without those only for building or testing, or sources.
 
 import type { Field } from "../field.ts";
 import { collectPackages, type Packages } from "./packages.ts";
 
-/** Which side of "A relation B" the relation speaks about. */
+/** The classified side of "A relation B". */
 type Side = "left" | "right";
 
-// Not in what is shipped, as far as this relation says.
+// Not shipped, according to this relation.
 const apart: ReadonlyMap<string, Side> = new Map([
   ["BUILD_DEPENDENCY_OF", "left"],
   ["DEV_DEPENDENCY_OF", "left"],
@@ -22,11 +21,11 @@ const apart: ReadonlyMap<string, Side> = new Map([
   ["EXAMPLE_OF", "left"],
   ["GENERATES", "left"],
   ["GENERATED_FROM", "right"],
-  // apko: a package and the recipe that it was built by.
+  // apko: a package and its build recipe.
   ["DESCRIBED_BY", "right"],
 ]);
 
-// In it, whatever else is said.
+// Shipped; this takes precedence.
 const within: ReadonlyMap<string, Side> = new Map([
   ["DESCRIBES", "right"],
   ["CONTAINS", "right"],
@@ -38,7 +37,6 @@ const within: ReadonlyMap<string, Side> = new Map([
   ["RUNTIME_DEPENDENCY_OF", "left"],
 ]);
 
-/** Elements that relations place. */
 interface Placed {
   readonly apart: Set<string>;
   readonly within: Set<string>;
@@ -68,7 +66,7 @@ const isShipped = (placed: Placed, id: string): boolean => !placed.apart.has(id)
 
 const isPurlType = (type: string): boolean => type === "purl" || type === "packageUrl";
 
-/** A package may have several package URLs; each is a name of it. One without any is counted. */
+/** A package without a package URL is counted. */
 const purlsOf = (references: readonly Field[], typeKey: string, valueKey: string, missing: Field): Field[] => {
   const found = references.filter((reference) => isPurlType(reference.object().at(typeKey).name())).map((reference) => reference.at(valueKey));
   return found.length > 0 ? found : [missing];
@@ -91,10 +89,9 @@ export const spdxPackages = (document: Field): Packages => {
 const buildScopes = new Set(["build", "development", "design", "test"]);
 const withinRelations = new Set(["contains", "dependsOn", "describes", "hasDynamicLink", "hasStaticLink"]);
 
-/** A list, or one entry without a list: JSON-LD lets both stand for the same. */
+/** JSON-LD allows one entry instead of a list. */
 const several = (field: Field): Field[] => (Array.isArray(field.value) || field.missing ? field.list() : [field]);
 
-/** The elements of a document of SPDX 3, by their class. */
 export const spdx3Packages = (document: Field): Packages => {
   const packages = collectPackages();
   const placed: Placed = { apart: new Set(), within: new Set() };

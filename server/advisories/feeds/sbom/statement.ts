@@ -1,25 +1,23 @@
-// What is wrapped around a document that was pushed about an image: an in-toto statement, a DSSE envelope around that (what cosign and
-// BuildKit push), or a bundle of Sigstore's around that. Signatures are not verified: whoever may push to the repo says what is known
-// of its images.
+// Unwraps pushed documents: an in-toto statement, a DSSE envelope (cosign, BuildKit), or a Sigstore bundle. Signatures are not
+// verified: push permission on the repository is sufficient.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { Field } from "../field.ts";
 
-/** Why nothing was read. */
 export interface Unreadable {
   readonly problem: string;
 }
 
-/** Not to be read, for a reason that is told. */
+/** The message says why the document is refused. */
 export class UnreadableError extends Error {}
 
-/** Something else than what is looked for, and nothing wrong with it. */
+/** A valid statement of another kind. */
 export class OtherStatementError extends Error {}
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Values of a text of JSON, or rather the marks that divide them: what it takes as objects is many times what it takes as text. */
+/** By separators: objects take many times the memory of their text. */
 export const hasTooManyValues = (text: string): boolean => {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
@@ -41,7 +39,7 @@ export const decode = (bytes: Uint8Array): string => {
   }
 };
 
-/** A statement is about the digests that it names: one about another image says nothing of this one. */
+/** Refuses a statement about another image. */
 const checkSubject = (statement: Field, about: readonly string[]): void => {
   const named = statement
     .at("subject")
@@ -55,10 +53,7 @@ const checkSubject = (statement: Field, about: readonly string[]): void => {
 
 const payloadTypes = new Set(["application/vnd.in-toto+json", "application/json"]);
 
-/**
- * The document within what is wrapped around it.
- * @param wanted matches the types of predicates that are looked for
- */
+/** @param wanted matches accepted predicate types */
 export const unwrapStatement = async (value: Json, about: readonly string[], wanted: RegExp, parse: (text: string) => Promise<Json>): Promise<Json> => {
   if (!isObject(value)) return value;
   const field = new Field(value);
@@ -73,7 +68,7 @@ export const unwrapStatement = async (value: Json, about: readonly string[], wan
     if (type !== "" && !wanted.test(type)) throw new OtherStatementError();
     checkSubject(field, about);
     const { predicate } = value;
-    // Some tools put the document into the statement as a text.
+    // Some tools embed a text.
     const document = typeof predicate === "string" ? await parse(predicate) : predicate;
     if (!isObject(document)) throw new UnreadableError("is a statement without a document");
     return document;

@@ -1,4 +1,4 @@
-// The bytes of a pushed document, unpacked where they are gzip or zstd: some push them as layers are pushed.
+// Decompresses documents in gzip or zstd: some tools push them like layers.
 
 import { Readable } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
@@ -8,7 +8,7 @@ type Unpacked = { readonly bytes: Uint8Array } | { readonly problem: string };
 
 const startsWith = (first: Uint8Array, ...magic: number[]): boolean => magic.every((byte, index) => first[index] === byte);
 
-/** At most limits.sbomBytesMax of them: what unpacks to more is left at that point. */
+/** Stops at limits.sbomBytesMax. */
 export const unpack = async (chunks: readonly Uint8Array[]): Promise<Unpacked> => {
   const packed = Buffer.concat(chunks);
   const unpacker = startsWith(packed, 0x1f, 0x8b) ? createGunzip() : startsWith(packed, 0x28, 0xb5, 0x2f, 0xfd) ? createZstdDecompress() : undefined;

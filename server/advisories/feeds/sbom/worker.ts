@@ -1,4 +1,4 @@
-// The thread that reads one SBOM.
+// Worker thread that reads one SBOM.
 
 import { answerDocument } from "./answer-document.ts";
 import { readSbom } from "./read-sbom.ts";

@@ -1,11 +1,9 @@
-// What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. It is open
-// (docs/decisions/0027), and tells whoever shows a token what else it sees (docs/decisions/0043). What a secdb cannot say is
-// named in /advisory/v2/secdb/all.json.
+// Serves fixes in Alpine's secdb format for builders of scanner databases. Open (docs/decisions/0027); a token adds what its
+// caller may read (docs/decisions/0043). Omitted advisories are listed in /advisory/v2/secdb/all.json.
 //
-//   /secdb/<distribution>/security.json     our own advisories, one file for each distribution; "os" is Wolfi's, as its repository
-//                                           is called, by which readers ask for it
-//   /secdb/alpine/                          a listing of the releases that came in as secdb
-//   /secdb/alpine/<release>/                a listing of the files of one
+//   /secdb/<distribution>/security.json     ours, one file for each distribution; "os" is Wolfi, by its repository name
+//   /secdb/alpine/                          a listing of the imported releases
+//   /secdb/alpine/<release>/                a listing of a release's files
 //   /secdb/alpine/<release>/<repository>.json, .yaml
 
 import { Fault } from "#base/fault.ts";
@@ -21,10 +19,9 @@ import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { yamlOf } from "./yaml.ts";
 import { type Reader, readDocumentsOf, readDocumentsOfForm, readOwnArtifacts } from "../documents/reader.ts";
 
-/** Releases and repositories as Alpine names them; what is called otherwise is at /advisory/v2/secdb alone. */
+/** Others are served only at /advisory/v2/secdb. */
 const releaseForm = /^(v[0-9][A-Za-z0-9._-]*|edge)\/([A-Za-z][A-Za-z0-9._-]*)$/;
 
-/** Repositories by release. */
 const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   const releases = new Map<string, string[]>();
   const size = limits.documentPageRows;
@@ -42,10 +39,7 @@ const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   }
 };
 
-/**
- * Readers follow either the texts of the links or their addresses, wherever they stand, and take each for a release: there
- * are no others in it. Names need no escaping (releaseForm).
- */
+/** Clients take any link on the page for a release, so there are no others. Names need no escaping (releaseForm). */
 const listing = (title: string, names: readonly string[]): string =>
   `<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>${title}</title></head>\n<body>\n<h1>${title}</h1>\n<pre>\n${names
     .map((name) => `<a href="${name}">${name}</a>\n`)
@@ -78,7 +72,6 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
   );
 };
 
-/** A release's file as it came in, or the same as YAML. */
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
   const documents = await readDocumentsOf(feed.reader, number);
   const [document, { leftOut }] = [choosePresent("secdb", documents), choosePublished("secdb", documents)];
@@ -87,7 +80,7 @@ const readRelease = async (feed: Feed, number: string, isYaml: boolean, request:
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));
 };
 
-/** Where packages are fetched from is for the distribution to say; readers ask for the members alone. */
+/** Required members; package URLs are up to the distribution. */
 const head = (distribution: string): string =>
   JSON.stringify({
     apkurl: "{{urlprefix}}/{{reponame}}/{{arch}}/{{pkg.name}}-{{pkg.ver}}.apk",
@@ -114,7 +107,7 @@ const readSecurity = async (feed: Feed, distribution: string, request: DocumentR
   return respondInPieces(feed, request, "application/json", securityPieces(feed.reader, distribution));
 };
 
-/** Distributions whose repository has another name. */
+/** Distributions with another repository name. */
 const repositories: ReadonlyMap<string, string> = new Map([["os", "wolfi"]]);
 
 const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
@@ -123,7 +116,7 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** The endpoints by path; undefined for paths of something else. */
+/** Returns the endpoint for a path; undefined for other paths. */
 export const openSecdb =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {
@@ -132,7 +125,7 @@ export const openSecdb =
     if (file === "security.json" && last === undefined)
       return endpoint(limits.osvArchiveRequests, (request) => readSecurity(feed, repositories.get(distribution) ?? distribution, request));
     if (distribution !== "alpine") return undefined;
-    // Readers ask for a listing with the last slash and without.
+    // With or without the trailing slash.
     if (file === undefined || file === "") return last === undefined ? endpoint(1, (request) => listReleases(feed, request)) : undefined;
     if (last === undefined || last === "") return endpoint(1, (request) => listFiles(feed, file, request));
     const [, repository, form] = /^(.+)\.(json|yaml)$/.exec(last) ?? [];

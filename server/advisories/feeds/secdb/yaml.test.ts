@@ -1,4 +1,4 @@
-// JSON as YAML: another library reads what was written, under either version of YAML.
+// Tests written YAML with another library, under YAML 1.1 and 1.2.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,11 +18,11 @@ const cases: readonly (readonly [string, Json])[] = [
 ];
 
 for (const [title, value] of cases)
-  test(`${title}: read as it was`, () => {
+  test(`${title}: parses to the original value`, () => {
     for (const version of ["1.1", "1.2"] as const) assert.deepEqual(parse(yamlOf(value), { version }), value);
   });
 
-test("any texts are read as they were, and nothing but ASCII is written", () => {
+test("any texts parse to the original, and the output is ASCII only", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.array(fc.string({ unit: "binary" }))), (drawn) => {
       const value: Json = JSON.parse(JSON.stringify(drawn)) as Json;

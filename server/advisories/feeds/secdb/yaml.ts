@@ -1,11 +1,11 @@
-// A value of JSON as YAML, for readers of secdb that read nothing else: blocks, with every text in double quotes, which no
-// reader takes for a number, a date or a truth value. Pure.
+// Writes JSON values as block YAML for secdb clients, with all texts in double quotes, so that none is read as a number, date or
+// boolean. Pure.
 
 import { isObject, type Json } from "#base/json.ts";
 
 const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0");
 
-/** JSON's escapes are YAML's, pairs of surrogates aside; what some readers refuse in plain sight is escaped. */
+/** JSON's escapes except surrogate pairs. Some readers refuse unescaped characters. */
 const quoted = (text: string): string =>
   JSON.stringify(text).replace(/[^\x20-\x7e]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -14,7 +14,6 @@ const quoted = (text: string): string =>
 
 const hasNoEntries = (value: Json): boolean => (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0);
 
-/** What stands behind "key:" or "-". */
 const behind = (value: Json, indent: string): string => {
   if (typeof value === "string") return ` ${quoted(value)}\n`;
   if (typeof value !== "object" || value === null || hasNoEntries(value)) return ` ${JSON.stringify(value)}\n`;
@@ -31,5 +30,5 @@ const block = (value: Json, indent: string): string => {
     : "";
 };
 
-/** @param value An object or a list */
+/** @param value an object or a list */
 export const yamlOf = (value: Json): string => (hasNoEntries(value) ? `${JSON.stringify(value)}\n` : block(value, ""));

@@ -1,4 +1,4 @@
-// The archive of a repository, unpacked by another program; what packages and files are called in it.
+// Tests the archive with another unpacker, and its names.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -21,7 +21,7 @@ const collect = async (pages: readonly (readonly TarFile[])[]): Promise<Buffer> 
   return Buffer.concat(pieces);
 };
 
-test("another program unpacks every file as it was, of any length, with its time", async () => {
+test("another program unpacks every file unchanged, of any length, with its time", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-tar-"));
   try {
     const lengths = [0, 1, 511, 512, 513, 100_000];
@@ -39,7 +39,7 @@ test("another program unpacks every file as it was, of any length, with its time
   }
 });
 
-test("the same files are the same archive, and one that fails on the way is no archive", async () => {
+test("the same files yield the same archive, and an error midway fails the archive", async () => {
   const file: TarFile = { name: "index.json", modifiedMs: 0, content: Buffer.from("{}") };
   assert.deepEqual(await collect([[file]]), await collect([[file]]));
   await assert.rejects(async () => {
@@ -52,7 +52,7 @@ test("the same files are the same archive, and one that fails on the way is no a
   }, /the store is gone/);
 });
 
-test("a package is called by its package URL without version, qualifiers and subpath, as readers write it", () => {
+test("a package is identified by its package URL without version, qualifiers and subpath", () => {
   for (const [purl, ids] of [
     ["pkg:apk/wolfi/gtk%2B3.0@3.0-r1?arch=x86_64#a", ["pkg:apk/wolfi/gtk%2B3.0"]],
     ["pkg:apk/wolfi/gtk+3.0", ["pkg:apk/wolfi/gtk%2B3.0"]],
@@ -68,7 +68,7 @@ test("a package is called by its package URL without version, qualifiers and sub
     assert.deepEqual(packageIds(purl), ids, purl);
 });
 
-test("a file's place has the letters that an index may have, stays in its folder, is short, and is no other name's", () => {
+test("a file's location is short, unique, within its directory, and uses only characters allowed in an index", () => {
   const form = /^own\/[a-z0-9_.-]+\.json$/;
   const known = new Map<string, string>();
   const check = (name: string): void => {

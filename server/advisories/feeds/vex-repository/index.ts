@@ -1,10 +1,10 @@
-// A repository of VEX documents (vex-repo-spec 0.1), which Trivy reads: a manifest that leads to an archive with an index.
-// The archive's address never changes, for readers keep the manifest; whether it has changed, its tag says. A reader looks up
-// one document for each package (docs/decisions/0027).
+// A repository of VEX documents (vex-repo-spec 0.1) for Trivy: a manifest, and an archive with an index. Clients cache the
+// manifest, so the archive's URL is stable and its ETag shows changes. They read one document for each package
+// (docs/decisions/0027).
 //
 //   /.well-known/vex-repository.json     the manifest
 //   /vex/vex-repository.tar.gz           index.json, own/<package>.json, others/<number>.json
-//   /vex/all.json                        the packages, and which documents are left out and why
+//   /vex/all.json                        the packages, and omitted documents with reasons
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -20,10 +20,9 @@ import { textOfStored } from "../stored-document.ts";
 import { fileLocation, packageIds } from "./location.ts";
 import { type TarFile, tarGzPieces } from "./tar.ts";
 
-/** What the index says of a package. */
 interface IndexEntry {
   readonly location: string;
-  /** The document's name at /advisory/v2/openvex. */
+  /** At /advisory/v2/openvex. */
   readonly name: string;
   readonly modifiedMs: number;
   readonly isOwn: boolean;
@@ -35,7 +34,7 @@ interface LeftOut {
   readonly leftOut: string;
 }
 
-/** Filled while the documents are read: an entry for each package has some hundred bytes. */
+/** Some hundred bytes for each package. */
 interface RepositoryIndex {
   readonly packages: Map<string, IndexEntry>;
   readonly leftOut: LeftOut[];
@@ -43,7 +42,7 @@ interface RepositoryIndex {
 
 const secondDocument = "of several documents on one package a reader takes one: our own, or else the one that was modified last";
 
-/** Ours before others', the later modified before the earlier. */
+/** Prefers our documents, then the latest. */
 const isBetter = (one: IndexEntry, other: IndexEntry): boolean => (one.isOwn === other.isOwn ? one.modifiedMs > other.modifiedMs : one.isOwn);
 
 const addDocument = (index: RepositoryIndex, ids: readonly string[], entry: IndexEntry): void => {
@@ -79,7 +78,7 @@ async function* ownFiles(feed: Feed, index: RepositoryIndex): AsyncGenerator<Tar
 
 const isList = (value: Json | undefined): value is Json[] => Array.isArray(value);
 
-/** Why readers of OpenVEX 0.2.0 drop a document that came in; undefined where they read it. */
+/** Returns undefined if clients of OpenVEX 0.2.0 read the document. */
 const whyNotRead = (document: JsonObject): string | undefined => {
   if ("predicate" in document) return "it is signed in an attestation, which readers do not open";
   const { statements, version } = document;
@@ -95,7 +94,6 @@ const whyNotRead = (document: JsonObject): string | undefined => {
   return isRead ? undefined : "it is not in the form of OpenVEX 0.2.0, which is all that readers take";
 };
 
-/** A document as it came in, where readers take it. */
 const otherFile = (document: PublicDocument, content: string, index: RepositoryIndex): TarFile[] => {
   const { originId, modifiedMs = 0 } = document;
   const value = JSON.parse(content) as Json;
@@ -118,7 +116,7 @@ async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGener
     for (const documents of numbers) {
       const document = choosePresent("openvex", documents);
       const [stored] = document ? await findSourceDocuments(reader.read, [document.id]) : [];
-      // One at a time: they may be large.
+      // They may be large.
       if (document && stored) yield otherFile(document, textOfStored(stored.body), index);
     }
     const last = numbers.at(-1);
@@ -134,7 +132,7 @@ async function* documentFiles(feed: Feed, index: RepositoryIndex): AsyncGenerato
   yield* otherFiles(feed, index);
 }
 
-/** The documents, and behind them the index. A repository of none has an empty one, so that a reader drops what it had. */
+/** Yields documents, then the index. An empty index makes clients drop old documents. */
 async function* archivedFiles(feed: Feed): AsyncGenerator<TarFile[]> {
   const index: RepositoryIndex = { packages: new Map(), leftOut: [] };
   yield* documentFiles(feed, index);
@@ -143,7 +141,6 @@ async function* archivedFiles(feed: Feed): AsyncGenerator<TarFile[]> {
   yield [{ name: "index.json", modifiedMs, content: Buffer.from(JSON.stringify({ updated_at: timeOf(modifiedMs), packages })) }];
 }
 
-/** An entry of the list: of a package, or of a document that is left out. */
 interface RepositoryEntry {
   readonly id: string;
   readonly modified: string;
@@ -162,11 +159,11 @@ const manifest = ({ publicUrl }: Feed): string =>
   JSON.stringify({
     name: new URL(publicUrl).host,
     description: `OpenVEX documents that are published at ${publicUrl}`,
-    // To ask whether the archive has changed costs next to nothing, and what was taken back is gone within the hour.
+    // A check is cheap, and withdrawals take effect within the hour.
     versions: [{ spec_version: "0.1", locations: [{ url: `${publicUrl.replace(/\/$/, "")}/vex/vex-repository.tar.gz` }], update_interval: "1h" }],
   });
 
-/** Who keeps an archive asks for it by its tag alone: another form of the documents, or another address, is another archive. */
+/** Part of the ETag; change it with the archive's format. */
 const archiveForm = "1";
 
 const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
@@ -175,13 +172,13 @@ const endpoint = (requests: number, handle: (request: DocumentRequest) => Promis
   yieldsToToken: true,
 });
 
-/** The endpoints by path; undefined for paths of something else. */
+/** Returns the endpoint for a path; undefined for other paths. */
 export const openVexRepository =
   (feed: Feed) =>
   (path: string): OsvEndpoint | undefined => {
     switch (path) {
       case "/.well-known/vex-repository.json":
-        // The same for everybody, whoever asks.
+        // The same for all callers.
         return { ...endpoint(1, async (request) => respond(request, "application/json", manifest(feed))), yieldsToToken: false };
       case "/vex/vex-repository.tar.gz":
         return endpoint(limits.osvArchiveRequests, (request) =>

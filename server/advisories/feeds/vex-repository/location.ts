@@ -1,14 +1,14 @@
-// What a repository of VEX documents calls packages and files. Pure.
+// Names of packages and files in a VEX repository. Pure.
 
 import { createHash } from "node:crypto";
 import { readPurlParts } from "../formats/purl.ts";
 
-/** As the reader's library writes a part of a package URL: all but letters, digits and "-._~" is encoded. */
+/** Encodes like the client's library: all but letters, digits and "-._~". */
 const encoded = (part: string): string => encodeURIComponent(part).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * What a package is looked up by: its package URL without version, qualifiers and subpath. Of an image the repository belongs
- * to it, which libraries write in two ways. None where the text is no package URL.
+ * Returns the lookup keys of a package: its package URL without version, qualifiers and subpath. Images include the repository,
+ * which libraries encode in two ways. None if it is not a package URL.
  */
 export const packageIds = (purl: string): string[] => {
   const parts = readPurlParts(purl);
@@ -24,7 +24,7 @@ export const packageIds = (purl: string): string[] => {
 
 const plainBytesMax = 60;
 
-/** A file's place in the archive, of few letters: other ones become "_" and their bytes, capitals too, which some systems take for small ones. */
+/** Returns a file's path. Other bytes become "_" and hex, including capitals: some file systems ignore case. */
 export const fileLocation = (folder: string, name: string): string => {
   const plain = [...Buffer.from(name)]
     .map((byte) => (/[a-z0-9.-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `_${byte.toString(16).padStart(2, "0")}`))

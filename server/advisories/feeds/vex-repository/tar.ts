@@ -1,5 +1,4 @@
-// An archive in the format of tar (POSIX ustar), written as its files come; packed, one file after the other. Readers of it
-// are programs that unpack a repository: names are short and plain (location.ts), and files are small.
+// Streams a tar archive (POSIX ustar) in gzip. Names are short (location.ts), files small.
 
 import { pipeline, Readable } from "node:stream";
 import { createGzip } from "node:zlib";
@@ -24,7 +23,7 @@ const header = ({ name, modifiedMs, content }: TarFile): Buffer => {
   bytes.write(octal(0, 7), 116);
   bytes.write(octal(content.length, 11), 124);
   bytes.write(octal(Math.max(0, Math.floor(modifiedMs / 1000)), 11), 136);
-  // The sum is made with blanks in its own place.
+  // Calculated with blanks in its field.
   bytes.write(" ".repeat(8), 148);
   bytes.write("0", 156);
   bytes.write("ustar\x0000", 257);
@@ -41,9 +40,9 @@ async function* tarPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenera
   yield Buffer.alloc(blockBytes * 2);
 }
 
-/** The archive of these files, packed by gzip. What fails on the way fails it. */
+/** Streams the archive; an error in `pages` fails it. */
 export async function* tarGzPieces(pages: AsyncIterable<readonly TarFile[]>): AsyncGenerator<Uint8Array> {
-  // Its own errors come out where it is read.
+  // Errors surface where the stream is read.
   const packed = pipeline(Readable.from(tarPieces(pages)), createGzip(), () => {});
   for await (const piece of packed) if (piece instanceof Uint8Array) yield piece;
 }
