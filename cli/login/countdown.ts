@@ -1,8 +1,7 @@
-// One line that says what is awaited and for how long still. On a terminal it counts down; elsewhere it is written
-// once.
+// A line with what is awaited and the remaining time. A terminal counts down; otherwise it is written once.
 
 export interface Countdown {
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void;
 }
 
