@@ -1,12 +1,12 @@
 // npm run bench -- --against FOLDER: compares this checkout with another one in one run.
 //
 // - Each serves its own data directory and embedded PostgreSQL through its own bin/gantry.js. A folder without node_modules is
-// copied and uses those of this checkout.
+//   copied and uses those of this checkout.
 // - The other checkout may be any earlier state, so only its command line (serve, token), settings and API are used. All rows are
-// created through the API, with the same calls on both sides.
+//   created through the API, with the same calls on both sides.
 // - A figure is the speed ratio of this checkout to the other: the ratio of the medians of interleaved rounds, with the range of
-// the rounds' ratios.
-//  - A write that records more than before (a deletion with the events of its dependents) has no bound; its cost is shown.
+//   the rounds' ratios.
+// - A write that records more than before (a deletion with the events of its dependents) has no bound; its cost is shown.
 
 import { access, cp, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";

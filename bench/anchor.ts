@@ -1,13 +1,13 @@
 // npm run bench -- --anchor: compares the CPU time of this checkout with that of an old commit, the anchor.
 //
-//  - The anchor never moves, so costs of a few percent at a time add up. All bounds are in anchor-bounds.ts.
+// - The anchor never moves, so costs of a few percent at a time add up. All bounds are in anchor-bounds.ts.
 // - A figure is the CPU time per request of the server and its database with all processes (cpu.ts), as a multiple of the
-// anchor's: the median of interleaved rounds. CPU time is comparable on a shared machine.
-//  - This process creates the load: 16 connections, each with one request at a time. Its own cost is not counted.
+//   anchor's: the median of interleaved rounds. CPU time is comparable on a shared machine.
+// - This process creates the load: 16 connections, each with one request at a time. Its own cost is not counted.
 // - Operations younger than the anchor, and the command line, are multiples of `node -e 0`; an idle server is a percent of a
-// core.
+//   core.
 // - A round during which other processes used much of the machine is repeated. If a figure stays disturbed after three tries, it
-// is a warning, not a failure.
+//   is a warning, not a failure.
 
 import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";

@@ -3,8 +3,8 @@
 // One organization has the rows: a third in a large group, 10,000 in 2,000 groups of five, the rest directly in the organization.
 // --organizations adds others with a thousand repositories each. Callers are the owner and a viewer with grants on a thousand
 // groups. For each scope and order it measures
-//  - the first page with its total, and the second page: CPU time of server and database;
-//  - pages that skip a quarter and nine tenths: the database's CPU time per skipped row.
+// - the first page with its total, and the second page: CPU time of server and database;
+// - pages that skip a quarter and nine tenths: the database's CPU time per skipped row.
 // Lists are called in this process, without a network. Each value is the minimum of several interleaved runs. Bounds: a first
 // page takes at most five times its second page, a skipped row at most 300 ns. Exit status: 0 if all bounds hold, otherwise 1.
 

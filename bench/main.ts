@@ -8,23 +8,23 @@
 //
 // Method:
 // - One server process (`gantry serve`) with embedded PostgreSQL, on a temporary data directory. Rows are created by SQL,
-// vacuumed and analyzed.
+//   vacuumed and analyzed.
 // - 16 clients. The load comes from wrk (HTTP), h2load (gRPC) and pgbench (PostgreSQL), the same for both variants. One failed
-// request invalidates a run.
+//   request invalidates a run.
 // - The caller is an identity with one role binding, to view its organization. Every request is authorized as usual; the server
-// does not know that it is measured.
+//   does not know that it is measured.
 // - pgbench runs the server's own statements with parameters and permission checks, captured between kernel and store
-// (replay.ts), prepared (-M prepared), on the same database, 16 connections, while the server is idle. Its sessions use
-// PostgreSQL's defaults; for the list also the server's settings, which show what the server could reach.
+//   (replay.ts), prepared (-M prepared), on the same database, 16 connections, while the server is idle. Its sessions use
+//   PostgreSQL's defaults; for the list also the server's settings, which show what the server could reach.
 // - Variants are measured in turn (A B, B A, A B, …) after a warm-up; a figure is the median of the rounds' ratios. Absolute
-// speeds depend on the machine.
+//   speeds depend on the machine.
 // - Pages of a million advisories are loaded for a number of runs that fits the time, by 16 clients, counts of more than 20,000
-// rows by 2. The figure of a filter is its worst query (filters.ts).
-//  - An import is timed from process start to end; COPY reads files next to the database.
+//   rows by 2. The figure of a filter is its worst query (filters.ts).
+// - An import is timed from process start to end; COPY reads files next to the database.
 // - Events go to a separate process that responds 204 (baselines/sink.ts). The bench itself makes the changes at predefined
-// times, because the tools cannot vary requests. Both variants write the same; a repository with a hundred subscriptions changes
-// once a second at random times, to measure the write and not its deliveries.
-//  - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at 16 clients, which is the same on a busy machine.
+//   times, because the tools cannot vary requests. Both variants write the same; a repository with a hundred subscriptions
+//   changes once a second at random times, to measure the write and not its deliveries.
+// - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at 16 clients, which is the same on a busy machine.
 //
 // Figures and bounds: figures.ts. Baselines: baselines/. Plans at a million rows: plans.ts. Exit status: 0 if all bounds hold; 1
 // if one is missed (named) or the bench fails.

@@ -3,12 +3,12 @@
 // Callers of every kind (operator; owner of an organization, of a small, a large and several branches; a user in two
 // organizations) make every kind of list, first and second page. Statements are captured before the store and explained as the
 // server runs them: prepared, with generic plans. Faults:
-//  - a sequential scan of a table that grows;
-//  - a sort of more rows than limits.sortRowsMax;
-//  - a page that reads many more rows than it shows (totals read their branch and are exempt);
-//  - for texts without an index: more buffers than twice the organization's pages (count and page);
+// - a sequential scan of a table that grows;
+// - a sort of more rows than limits.sortRowsMax;
+// - a page that reads many more rows than it shows (totals read their branch and are exempt);
+// - for texts without an index: more buffers than twice the organization's pages (count and page);
 // - for permissions on a thousand groups: more buffers than a few index descents each, whether a neighbour's rows are below 10,
-// 1,000 or 30,000 parents.
+//   1,000 or 30,000 parents.
 // The last column is the time of one run, without a bound.
 
 import { parseArgs } from "node:util";
