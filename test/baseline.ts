@@ -1,9 +1,9 @@
-// Makes test/fixtures/baseline.sql: a database of the baseline (server/store/migrations/0001_baseline.sql) with rows in
-// every table, written by a server of that time. test/story/upgrade.test.ts brings it to the present.
+// Generates test/fixtures/baseline.sql: a database of the baseline (server/store/migrations/0001_baseline.sql) with rows in every
+// table, written by a server of that version. test/story/upgrade.test.ts migrates it.
 //
-//   node bin/node.js test/baseline.ts    for as long as the baseline has not landed; after that neither changes
+//   node bin/node.js test/baseline.ts    only until the baseline is released; afterwards neither changes
 //
-// What the API makes is made through it; sign-ins, which need a browser and a provider, are plain rows.
+// Rows come from the API where possible; sign-ins, which need a browser and a provider, are plain rows.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,15 +20,15 @@ import { openWorld } from "./world.ts";
 /** The secret key of the fixture's server, in base64. */
 export const baselineSecretKey = Buffer.alloc(32, 7).toString("base64");
 
-/** When its rows were written. */
+/** The time of its rows. */
 export const baselineTimeMs = Date.UTC(2026, 10, 20, 12);
 
-/** Where it is kept. */
+/** Its path. */
 export const baselinePath = join(import.meta.dirname, "fixtures", "baseline.sql");
 
 const person = "5".repeat(40);
 
-/** The rows of sign-ins, in a browser and at a terminal. */
+/** Rows of sign-ins, in a browser and at a terminal. */
 export const plainRows = (provider: string, organization: string): string => `
   insert into identities (uid, name, email, issuer, subject, create_time, update_time)
     values ('${person}', 'Ada', 'ada@example.com', 'https://issuer.example.com', 'ada', '2026-11-20', '2026-11-20');
@@ -52,7 +52,7 @@ export const plainRows = (provider: string, organization: string): string => `
 const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-baseline-"));
   const database = await freshDatabase();
-  // Without what databases for tests have besides (told.ts).
+  // Without the additional objects of test databases (told.ts).
   const client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query("drop schema public cascade; create schema public");
@@ -74,7 +74,7 @@ const main = async (): Promise<void> => {
       parent: organization,
       group: { name: "team", description: "of 'quoted' names" },
     });
-    // A sink that nobody listens on: its deliveries are tried again and again.
+    // Nothing listens there, so its deliveries are retried.
     await create("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: "http://127.0.0.1:9/" } });
     const role = await create("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } });
     const claimMatch = { issuer: "https://issuer.example.com", subject: "pipeline" };
@@ -111,7 +111,7 @@ const main = async (): Promise<void> => {
     await world.server.delivery.finish();
     await sealAudit(world);
     await world.close();
-    // A server that runs would do it and take it away.
+    // A running server would process the row and delete it.
     const fanOut = "insert into fan_outs (uid, position, last_position, try_time)";
     await asOwner(database.url, `${fanOut} values ('${organization}', 1, 1, '2026-11-20T12:00:00Z')`);
     const head =

@@ -1,5 +1,4 @@
-// One word, one meaning: a name that functions at the top of files have in more than two modules stands for one thing
-// everywhere, or it fails here with the list of where it stands.
+// A name of top-level functions in more than two modules must mean the same everywhere.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,10 +9,10 @@ const modulesMax = 2;
 
 const modules: readonly string[] = Object.keys((JSON.parse(files.get("modules.json") ?? "{}") as { modules: object }).modules);
 
-/** Verbs and nouns that mean the same wherever they stand, each with what that is. */
+/** Names with one meaning everywhere, explained. */
 const conventions: ReadonlyMap<string, string> = new Map([]);
 
-/** The longest folder of modules.json around a file; its first folder where there is none (bench). */
+/** Returns the longest folder of modules.json that contains the file; otherwise its first folder (bench). */
 const moduleOf = (path: string): string =>
   modules.filter((module) => path === module || path.startsWith(`${module}/`)).sort((one, other) => other.length - one.length)[0] ?? path.split("/")[0] ?? path;
 
@@ -23,7 +22,7 @@ interface Place {
   readonly body: string;
 }
 
-/** Where functions of each name stand. */
+/** Collects the functions of each name. */
 const placesByName = (all: Iterable<readonly [path: string, content: string]>): Map<string, Place[]> => {
   const found = new Map<string, Place[]>();
   for (const [path, content] of all)
@@ -32,7 +31,7 @@ const placesByName = (all: Iterable<readonly [path: string, content: string]>): 
   return found;
 };
 
-/** One sentence for each name that stands for different functions in too many modules. */
+/** Returns a sentence for each name with different functions in too many modules. */
 const ambiguous = (names: ReadonlyMap<string, readonly Place[]>): string[] =>
   [...names]
     .filter(([name, places]) => {
@@ -47,20 +46,20 @@ const ambiguous = (names: ReadonlyMap<string, readonly Place[]>): string[] =>
 const sources = [...files].filter(([path]) => isCode(path) && !isTest(path) && !/^test\/|\.fixture\.ts$|\/testing\.ts$/.test(path));
 const found = placesByName(sources);
 
-test("no name stands for different functions in more than two modules", () => {
+test("no name is used for different functions in more than two modules", () => {
   assert.ok(found.size > 500, `only ${found.size} names of functions were seen`);
   const sentences = ambiguous(found);
   assert.equal(sentences.length, 0, `\n${sentences.join("\n")}`);
 });
 
-test("what is excepted by convention still stands in several modules", () => {
+test("every convention is still used in several modules", () => {
   for (const name of conventions.keys()) {
     const modules = new Set((found.get(name) ?? []).map(({ module }) => module));
     assert.ok(modules.size > modulesMax, `${name} needs no exception any more: take it from the list`);
   }
 });
 
-test("planted and found: one name, three modules, two meanings; the same function, or two modules alone, are left alone", () => {
+test("a planted name with two meanings in three modules is found; equal functions or two modules are accepted", () => {
   const planted = (bodies: readonly string[]): string[] =>
     ambiguous(
       placesByName(
