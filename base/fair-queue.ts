@@ -28,7 +28,6 @@ export interface FairQueueLimits {
   readonly placesAlone: number;
   readonly waiting: number;
   readonly waitingEach: number;
-  /** The longest wait. */
   readonly waitMs: number;
 }
 

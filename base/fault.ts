@@ -44,7 +44,6 @@ export type Detail =
   | { readonly kind: "retry"; readonly delayMs: number }
   /** google.rpc.QuotaFailure. `subject` is what the limit applies to; `name` is the operator's name of the quota, for the log. */
   | { readonly kind: "quota"; readonly subject: string; readonly description: string; readonly name: string }
-  /** `domain` is the short name ("iam"), `resource` the name of the message ("Group"). */
   | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string };
 

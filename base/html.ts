@@ -59,5 +59,4 @@ export const layoutPage = (title: string, main: string): string =>
   `<title>${escapeHtml(title)} – Gantry</title><style>${pageStyle}</style></head>` +
   `<body><header>${mark}<span>Gantry</span></header><main><h1>${escapeHtml(title)}</h1>${main}</main></body></html>\n`;
 
-/** Returns paragraphs of plain text as HTML. */
 export const paragraphsHtml = (paragraphs: readonly string[]): string => paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`).join("");

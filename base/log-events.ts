@@ -107,5 +107,4 @@ export const logEvents = {
 
 export type LogEventName = keyof typeof logEvents;
 
-/** Returns the definition of an event. */
 export const logEventOf = (event: LogEventName): LogEvent => logEvents[event];

@@ -2,7 +2,6 @@
 // (`sum`): docs/decisions/0086.
 
 export interface Siblings {
-  /** The number of processes. */
   readonly count: number;
   /** The index of this process, from 0. Process 0 does what is done once per server. */
   readonly index: number;
@@ -15,7 +14,6 @@ export interface Siblings {
   sum(name: string, hear: (key: string, amount: number) => void): (key: string, amount: number) => void;
 }
 
-/** Returns the share of process `index` of `count`. */
 export const shareOf = (total: number, count: number, index: number): number => Math.max(1, Math.floor(total / count) + (index < total % count ? 1 : 0));
 
 /** A process that serves alone. */

@@ -2,6 +2,5 @@
 
 import { compilePattern, matchingBudget } from "./pattern.ts";
 
-/** Returns whether any pattern matches the tag. */
 export const fitsTagPolicy = (patterns: readonly string[], repoName: string, tag: string): boolean =>
   patterns.some((pattern) => compilePattern(pattern)?.(`${repoName}:${tag}`, matchingBudget()) ?? false);

@@ -1,6 +1,5 @@
 // Trims trailing characters in linear time; /x+$/ is quadratic.
 
-/** Returns the text without these characters at its end. */
 export const withoutTrailing = (text: string, characters: string): string => {
   let end = text.length;
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--;

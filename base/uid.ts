@@ -44,7 +44,6 @@ const hex = (bytes: number): string => {
   return out;
 };
 
-/** Returns a new root uid. */
 export const newRoot = (): string => hex(20);
 
 /** Returns a new uid below `parent`. */

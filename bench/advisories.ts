@@ -13,7 +13,6 @@ import { withClient } from "./seed.ts";
 /** Long counts run with few clients: 16 would wait longer than a round. */
 const countingClients = (total: number): number => (total > 20_000 ? 2 : clients);
 
-/** Counts runs by number, as many as fit the time. */
 const countedRuns = async (run: (count: number) => Promise<number>, least: number): Promise<Measure> => {
   let rate = await run(least);
   return async (seconds) => (rate = await run(Math.max(least, Math.round((rate * seconds) / least) * least)));
@@ -104,7 +103,6 @@ const countByHand = (query: FilterQuery): Variant => ({
 
 const everyQuery: readonly FilterQuery[] = [unfiltered, ...filters.flatMap(({ queries }) => queries)];
 
-/** Returns the names of a query's variants. */
 export const variantNamesOf = ({ label }: FilterQuery): { readonly second: string; readonly first: string; readonly byHand: string } => ({
   second: `second: ${label}`,
   first: `first: ${label}`,

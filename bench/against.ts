@@ -37,7 +37,6 @@ export interface Server {
   /** Authorization headers of a viewer and an owner of the organization. */
   readonly viewer: string;
   readonly owner: string;
-  /** Registers a process to stop at the end. */
   readonly stopLater: (process: Process) => Process;
 }
 

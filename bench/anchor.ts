@@ -331,7 +331,6 @@ const inTurn = async (
   return { values, disturbed: disturbedRounds };
 };
 
-/** Bounded commands, by figure. */
 const commands: Readonly<Partial<Record<FigureName, readonly string[]>>> = {
   help: ["--help"],
   command: ["iam", "groups", "list"],

@@ -18,7 +18,6 @@ export const databaseOf = async ({ data }: Site): Promise<DatabaseAddress> => {
   return ownerAddress;
 };
 
-/** Creates an organization. */
 export const makeOrganization = async (application: Application, name: string): Promise<string> =>
   text(await application.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name } }), "uid");
 
@@ -46,7 +45,6 @@ export interface Organization {
   readonly authorization: string;
 }
 
-/** Creates an organization with a member of this role. */
 export const addOrganization = async (application: Application, name: string, role: string): Promise<Organization> => {
   const uid = await makeOrganization(application, name);
   return { uid, authorization: await authorizationOf(application, await makeMember(application, uid, [uid], role)) };

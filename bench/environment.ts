@@ -26,7 +26,6 @@ export interface Environment {
   readonly stopLater: (baseline: Process) => Process;
 }
 
-/** Runs for this many seconds and returns one number. */
 export type Measure = (seconds: number) => Promise<number>;
 
 /** One side of a comparison, prepared once and then measured in turn with the others. */

@@ -15,7 +15,6 @@ export interface Figure {
   readonly beside?: readonly string[];
 }
 
-/** The speed ratio of `one` to `other`. */
 const speedRatio = (name: string, one: string, other: string, least: number): Figure => ({
   name,
   unit: "ratio",
@@ -33,7 +32,6 @@ const leastRatio = (name: string, pairs: readonly (readonly [one: string, other:
   value: (of) => Math.min(...pairs.map(([one, other]) => of(one) / of(other))),
 });
 
-/** The time ratio of `one` to `other`. */
 const timeRatio = (name: string, one: string, other: string, most: number): Figure => ({
   name,
   unit: "ratio",
@@ -42,7 +40,6 @@ const timeRatio = (name: string, one: string, other: string, most: number): Figu
   value: (of) => of(other) / of(one),
 });
 
-/** The value of one variant. */
 const valueFigure = (name: string, variant: string, unit: Figure["unit"], bound: Figure["bound"]): Figure => ({
   name,
   unit,

@@ -18,7 +18,6 @@ export interface FilterQuery {
   readonly condition: string;
 }
 
-/** The unfiltered list. */
 export const unfiltered: FilterQuery = { label: "no filter", field: "", values: [], condition: "delete_time is null and $3::text[] is not null" };
 
 type Values = FilterQuery["values"];

@@ -9,7 +9,6 @@ import { fillRepos, vacuumTables, withClient, withoutIndexes } from "./seed.ts";
 /** A data directory with its rows, without a server. */
 export interface PreparedFixture {
   readonly site: Site;
-  /** Returns the organization with this many repositories. */
   of(repos: number): Organization;
 }
 

@@ -12,7 +12,6 @@ import { withClient } from "./seed.ts";
 
 const wolfiDocuments = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
 
-/** Tables that an import of advisories writes. */
 const importedTables = [
   "advisories",
   "advisory_facets",

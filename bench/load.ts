@@ -134,7 +134,6 @@ const pgbenchFor = async (database: DatabaseAddress, { file, variables, settings
 export const pgbench = (database: DatabaseAddress, script: Script, seconds: number): Promise<number> =>
   pgbenchFor(database, script, clients, ["-T", String(seconds)]);
 
-/** The same for a fixed number of runs. */
 export const pgbenchRuns = (database: DatabaseAddress, script: Script, count: number, clientCount: number): Promise<number> =>
   pgbenchFor(database, script, clientCount, ["-t", String(Math.ceil(count / clientCount))]);
 

@@ -55,7 +55,6 @@ interface Options {
   readonly profile: string | undefined;
   /** The other checkout. */
   readonly against: string | undefined;
-  /** Compare with the anchor. */
   readonly anchor: boolean;
   readonly short: boolean;
 }

@@ -128,7 +128,6 @@ const quietCall = ({ fixture, quiet, quietRepo }: Neighbours, kind: "read" | "wr
   return () => requestBytes(`${url}?update_mask=description`, "PATCH", quiet.authorization, `{"description":"change ${++described}"}`);
 };
 
-/** Starts the neighbour, which sends this load until it is stopped. */
 const startNeighbour = async ({ folder }: Environment, of: Neighbours, load: LoadName, obeys: boolean): Promise<Process> => {
   const { url } = of.fixture.process;
   const given: NeighbourLoad = { url, obeys, connections: neighbourConnections, requests: requestsOf[load](of) };

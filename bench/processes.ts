@@ -12,7 +12,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const root = join(import.meta.dirname, "..");
 
-/** Returns an unused port. */
 const freePort = async (): Promise<number> => {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -147,7 +146,6 @@ export const settingsOf = ({ data, port }: Site): Record<string, string> => ({ G
 export interface Serving {
   /** Folder for Node's CPU profile, written when the server stops. */
   readonly profile?: string | undefined;
-  /** Additional settings. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The checkout to serve; default: this one. */
   readonly checkout?: string;

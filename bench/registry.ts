@@ -131,7 +131,6 @@ const openOurs = async ({ fixture }: Environment): Promise<Registry> => {
   return { ...registry, layer: layer.digest };
 };
 
-/** Starts `docker-registry serve` on its own folder. */
 const startDockerRegistry = async ({ folder }: Environment): Promise<{ readonly process: Process; readonly root: string }> => {
   const { url, port, data } = await folder.site("docker-registry");
   const config = await folder.write(

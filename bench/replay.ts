@@ -53,12 +53,10 @@ export const sessionSettings = async ({ services }: Application): Promise<string
   return rows.flatMap(([setting]) => setting ?? []);
 };
 
-/** Formats a list as a PostgreSQL array. */
 export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
 const variableText = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
 
-/** Writes the statements as one pgbench script with parameters. */
 export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {

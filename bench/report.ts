@@ -44,7 +44,6 @@ export const valueLine = (mark: string, name: string, value: string, bound: stri
 export const resultLine = ({ figure, value, spread, passed }: Result): string =>
   valueLine(passed ? "PASS" : "FAIL", figure.name, `${shortNumber(value)}${unitOf(figure)}`, boundText(figure), spread);
 
-/** Returns the commit of a checkout and whether it has changes. */
 export const commitOf = (checkout: string): string => {
   try {
     const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8", cwd: checkout, stdio: ["ignore", "pipe", "ignore"] }).trim();

@@ -8,7 +8,6 @@ import type { Environment, Variant } from "./environment.ts";
 const iam = "chainguard.platform.iam.v2";
 let made = 0;
 
-/** Returns users per second. */
 const oneByOne = async (seconds: number, url: string, authorization: string, bodyOf: (index: number) => JsonObject): Promise<number> => {
   const [started, before] = [performance.now(), made];
   while (performance.now() - started < seconds * 1000) {

@@ -137,7 +137,6 @@ export const fillBindings = async (client: pg.Client, organization: string, role
   );
 };
 
-/** Tables counted by triggers. */
 const countedTables = ["groups", "identities", "repos", "role_bindings", "subscriptions"];
 
 /** Recounts rows inserted without triggers. */

@@ -67,7 +67,6 @@ const pgbenchVariant = (label: string, statementsFor: (fixture: Fixture) => Prom
   },
 });
 
-/** A first page and its count as two plain statements. */
 const countAndPage = async (fixture: Fixture): Promise<Statement[]> => {
   const { uid } = fixture.of(100_000);
   const table = fixture.application.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table;

@@ -20,7 +20,6 @@ const indent = (text: string, columns: number): string => text.replaceAll(/^(?=.
 /** "--group <UID>" as "--group UID". */
 const termOf = ({ flags }: Option): string => flags.replaceAll(/[<>]/g, "");
 
-/** One line per option; continuation lines are aligned. */
 const optionLines = (options: readonly Option[], width: number): string =>
   options.map((option) => `    ${termOf(option).padEnd(width)}  ${option.description.replaceAll("\n", `\n${" ".repeat(width + 6)}`)}\n`).join("");
 

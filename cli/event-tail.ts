@@ -6,7 +6,6 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 
 export interface EventTail {
-  /** Only this group and below. */
   readonly group: string | undefined;
   /** Only these types; empty for all. */
   readonly types: readonly string[];

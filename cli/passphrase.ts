@@ -16,7 +16,6 @@ const readPassphraseFile = (file: string): string => {
   }
 };
 
-/** Prompts without echo. */
 const askUnseen = async ({ err, input = process.stdin }: Terminal, question: string): Promise<string> => {
   const nowhere = new Writable({ write: (_piece, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });

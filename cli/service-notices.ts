@@ -12,7 +12,6 @@ export interface ServiceNotices {
   stopping(): Promise<void>;
 }
 
-/** CLOCK_MONOTONIC, the clock of hrtime. */
 const monotonicMicroseconds = (): bigint => process.hrtime.bigint() / 1000n;
 
 export const openServiceNotices = (environment: Readonly<Record<string, string | undefined>>, log: Log): ServiceNotices => {

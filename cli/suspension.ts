@@ -9,7 +9,6 @@ import type { Terminal } from "./terminal.ts";
 export interface Suspension {
   readonly name: "suspend" | "resume";
   readonly suspended: boolean;
-  /** The command's effect. */
   readonly effect: string;
   /** The resulting state of the organization. */
   readonly outcome: string;

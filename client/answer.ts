@@ -15,7 +15,6 @@ export interface Answer<Reply = JsonObject> {
   readonly notModified: boolean;
 }
 
-/** Builds a response from a reply and headers. */
 export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, string>>, notModified = false): Answer => ({
   reply,
   headers,
@@ -26,7 +25,6 @@ export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, s
 
 /** A file from the server. */
 export interface ApiFile {
-  /** The media type. */
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The content as it arrives, of any size. Read it once. */
@@ -42,7 +40,6 @@ export interface Attempt {
   readonly validateOnly: boolean;
   /** Aborts the attempt, for the caller or at the timeout. */
   readonly signal: AbortSignal;
-  /** Remaining time. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
 }

@@ -24,7 +24,6 @@ const withPart = (table: Table, name: string, isMap: boolean, value: Json): Json
   return isMap ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withPart(table, name, false, entry)])) : withDefaults(table, name, value);
 };
 
-/** Returns the message with its defaults. */
 export const withDefaults = (table: Table, name: string, message: JsonObject): JsonObject => {
   const { texts = [], flags = [], numbers = [], longs = [], lists = [], maps = [], enums = {}, parts = {} } = table[name] ?? {};
   const out: JsonObject = { ...message };

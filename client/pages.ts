@@ -42,7 +42,6 @@ export async function* pagesOf(
   }
 }
 
-/** Yields the items of the pages. */
 export async function* itemsOf(method: OperationShape, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
   const field = listedField(method);
   if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} is not a list`);

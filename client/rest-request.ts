@@ -23,7 +23,6 @@ interface Taken {
   readonly rest: JsonObject;
 }
 
-/** Returns a dotted template path in JSON names. */
 const jsonPathOf = (input: MessageShape, dotted: string): string => {
   const out: string[] = [];
   let message: MessageShape | undefined = input;

@@ -31,7 +31,6 @@ export interface CallHeaders {
   readonly method: MethodFact;
   /** The called operation of version 1, whose counterpart is `method`; undefined if `method` itself was called. */
   readonly view: ViewedMethodFact | undefined;
-  /** The Authorization header, if any. */
   readonly authorization: string | undefined;
   /** Header or metadata Gantry-Identity: the assumable identity for an external token. */
   readonly identity: string | undefined;
@@ -57,13 +56,11 @@ export interface RequestReading extends Reading {
   readonly validateOnly: boolean;
 }
 
-/** A call with an unread message. */
 export interface UnreadCall extends CallHeaders {
   /** Reads the message, at most once. Throws a Fault if it is too large, too slow or cut off. */
   readonly read: () => RequestReading | Promise<RequestReading>;
 }
 
-/** A call with its message. */
 export interface Call extends CallHeaders, RequestReading {}
 
 /** Parameters of a call; omitted ones are absent. */
@@ -122,7 +119,6 @@ const madeCall = (
   read,
 });
 
-/** Returns the call with its message. */
 export const withRequest = (call: UnreadCall, reading: RequestReading): Call => ({
   method: call.method,
   view: call.view,

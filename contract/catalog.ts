@@ -14,7 +14,6 @@ export const version1: readonly MethodFact[] = contract.version1;
 
 const byName = new Map([...methods, ...version1].map((method) => [method.name, method]));
 
-/** Views of version 2. */
 export const views: readonly ViewedMethodFact[] = version1.filter(isViewed);
 
 const viewsByOperation = new Map(views.map((method) => [method.view.of.name, method]));
@@ -24,7 +23,6 @@ export const viewOf = (method: MethodFact): ViewedMethodFact | undefined => view
 /** Domains with a version segment in their paths: "iam", "registry", … */
 export const domains: ReadonlySet<string> = new Set(methods.filter((method) => method.version).map((method) => method.domain));
 
-/** Returns the message with this full name. */
 export const messageByName = (name: string): MessageFact | undefined => contract.messages.get(name);
 
 /** The same; throws if it does not exist. */

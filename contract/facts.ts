@@ -58,7 +58,6 @@ export interface FieldFact {
   readonly uid: boolean;
   /** For a resource's own uid: its parent message, if no Create states it; otherwise "". */
   readonly liesBelow: string;
-  /** For a resource's field with `refersTo`: the resource is deleted with the referenced one. */
   readonly deletedWithReference: boolean;
   /** For a resource's field with `refersTo`: the use that blocks deletion ("bound to identities"); "" if it does not. */
   readonly inUseAs: string;
@@ -223,7 +222,6 @@ export interface MethodFact {
   readonly handsOn: HandsOnFact | undefined;
   /** True for operations that change state: those with an event, and by default every method other than GET. */
   readonly writes: boolean;
-  /** Default of order_by. */
   readonly defaultOrder: string;
   /** Where counting results stops; undefined for no limit. */
   readonly totalMax: number | undefined;

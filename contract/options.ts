@@ -5,7 +5,6 @@ import { create, type DescMessage, type Message, type MessageShape, mergeFromBin
 import type { GenExtension } from "@bufbuild/protobuf/codegenv2";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** A descriptor with options of this type. */
 interface Described<Options extends Message> {
   readonly proto: { readonly options?: Options | undefined };
 }
@@ -37,7 +36,6 @@ export const flagOption = <Options extends Message>(descriptor: Described<Option
   return part !== undefined && new BinaryReader(part.data).bool();
 };
 
-/** Returns a text, or undefined. */
 export const textOption = <Options extends Message>(descriptor: Described<Options>, option: GenExtension<Options, string>): string | undefined => {
   const part = optionParts(descriptor, option).at(-1);
   return part && new BinaryReader(part.data).string();

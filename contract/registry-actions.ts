@@ -4,14 +4,12 @@ import { type RegistryAction, registryActions } from "#base/registry-access.ts";
 import { methods } from "./catalog.ts";
 import type { MethodFact } from "./facts.ts";
 
-/** The capabilities of an action on a repository. */
 export const actionCapabilities: Readonly<Record<RegistryAction, readonly string[]>> = {
   pull: ["manifest.list", "repo.blobs.get", "tag.list", "referrers.list"],
   push: ["manifest.create", "tag.create"],
   delete: ["manifest.delete", "tag.delete"],
 };
 
-/** The action of each repository operation. */
 export const registryOperations: ReadonlyMap<string, RegistryAction> = new Map(
   methods.flatMap(({ name, distribution, capabilities }) => {
     if (!distribution || capabilities.length === 0) return [];

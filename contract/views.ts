@@ -261,7 +261,6 @@ const violationNamesOf = (method: ViewedMethodFact): ReadonlyMap<string, string>
 /** "[3]", or the key of a map. */
 const placeInList = /\[[^[\]]*\]/g;
 
-/** Returns the last name of a path, without list indexes. */
 const lastName = (field: string): string => field.replace(placeInList, "").replace(/^.*\./, "");
 
 /** Converts a violation to version 1 names. Names of other fields stay unchanged. */

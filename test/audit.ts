@@ -32,7 +32,6 @@ export interface Verified {
   readonly lines: readonly string[];
 }
 
-/** Verifies all logs, or the given ones. */
 export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
   const whole = await reportAudit(server.application, {

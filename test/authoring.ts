@@ -29,7 +29,6 @@ export interface Authoring {
   readonly world: World;
   newTenant(name: string): Promise<Tenant>;
   newOwner(group: string, subject: string, role?: string): Promise<{ readonly uid: string; readonly token: string }>;
-  /** Imports an image with its packages into the group. */
   importImage(group: string, repo: string, packages: readonly string[]): Promise<unknown>;
   /** Imports an advisory on an apk package, fixed from a version on. */
   importAdvisory(

@@ -76,7 +76,6 @@ export const authorizeUrl = (world: World, client: string, challenge: string, mo
 const unescape = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** Returns the hidden fields of a form. */
 export const hiddenFields = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescape(value)]));
 

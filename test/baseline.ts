@@ -23,7 +23,6 @@ export const baselineSecretKey = Buffer.alloc(32, 7).toString("base64");
 /** The time of its rows. */
 export const baselineTimeMs = Date.UTC(2026, 10, 20, 12);
 
-/** Its path. */
 export const baselinePath = join(import.meta.dirname, "fixtures", "baseline.sql");
 
 const person = "5".repeat(40);

@@ -31,7 +31,6 @@ export const chartYaml = ({ name, version = "1.2.3", images }: ChartSample): str
     "",
   ].join("\n");
 
-/** Returns the gzipped archive. */
 export const chartArchive = async (chart: ChartSample): Promise<Buffer> => {
   const files = { [`${chart.name}/Chart.yaml`]: chartYaml(chart), ...chart.files };
   return gzipSync(

@@ -12,7 +12,6 @@ export interface Run {
 
 export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** Standard input. */
   readonly input?: string;
   /** Makes the streams a terminal of this width. */
   readonly columns?: number;

@@ -25,7 +25,6 @@ export interface TestServer {
   readonly template: string;
 }
 
-/** Returns the server's URL with another database. */
 export const addressOf = (url: string, database: string): string => {
   const address = new URL(url);
   address.pathname = `/${database}`;
@@ -64,7 +63,6 @@ export const makeServerRole = async (url: string): Promise<string> => {
   return address.href;
 };
 
-/** Creates a migrated database of this name. */
 const makeDatabase = async (url: string, serverUrl: string, name: string): Promise<void> => {
   await command(url, `create database ${name} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
   await migrate(addressOf(url, name), { progress: () => {}, serverUrl: addressOf(serverUrl, name) });

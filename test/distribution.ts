@@ -89,5 +89,4 @@ export const callDistribution = async (
   };
 };
 
-/** Returns the protocol's error codes of a response. */
 export const errorCodesOf = ({ details }: Answer): string[] => details.map((error) => text(error, "code"));

@@ -104,7 +104,6 @@ test("no regular expression of the sources takes more than linear time on any te
   assert.ok(judged.size > 100, `only ${judged.size} were found`);
 });
 
-/** Returns a request message and all messages in it. */
 const messagesOf = (message: MessageFact, seen = new Set<MessageFact>()): Set<MessageFact> => {
   if (seen.has(message)) return seen;
   seen.add(message);

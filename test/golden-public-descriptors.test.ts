@@ -51,7 +51,6 @@ const reflect = (requests: readonly ServerReflectionRequest["messageRequest"][])
     stream.end();
   });
 
-/** Returns all served files as descriptors. */
 const readServed = async (): Promise<DescFile[]> => {
   const [listed] = await reflect([{ case: "listServices", value: "" }]);
   assert.ok(listed?.case === "listServicesResponse");

@@ -25,7 +25,6 @@ interface Service {
   readonly rpcs: string[];
 }
 
-/** Returns the public services of this list in order. */
 const publicServices = (list: string): Service[] => {
   const found: Service[] = [];
   for (const line of readFileSync(join(import.meta.dirname, "public", list), "utf8")

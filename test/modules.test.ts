@@ -12,7 +12,6 @@ interface Module {
   /** Import name: "#store", or "#base/*" if every file is public. Without one, other modules cannot import it. */
   readonly entry?: string;
   readonly sees?: readonly string[];
-  /** Type-only imports. */
   readonly seesTypesOf?: readonly string[];
   readonly packages?: readonly string[];
   /** Node's modules, without "node:". */

@@ -26,7 +26,6 @@ const declaredOf = (name: string): Declared | undefined => {
   return name.endsWith("_bucket") ? { ...histogram, labels: { ...histogram.labels, le: "open" } } : histogram;
 };
 
-/** Returns the problems of a query. */
 const findWrong = (query: Query): string[] => {
   const { selectors, grouped } = readQuery(query);
   const known = new Set(ofPrometheus);

@@ -31,7 +31,6 @@ export interface OtlpReceiver {
   answer: number | "hang";
   /** Waits until `holds` accepts the spans of a trace, and returns them. */
   trace(traceId: string, holds: (spans: readonly ReceivedSpan[]) => boolean): Promise<readonly ReceivedSpan[]>;
-  /** Waits for a span. */
   find(holds: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
   /** Waits for a request, answered or not. */
   asked(): Promise<void>;
@@ -93,7 +92,6 @@ const readSpan = (bytes: Uint8Array, resource: ReceivedSpan["resource"]): Receiv
   return { ...span, attributes, resource };
 };
 
-/** ExportTraceServiceRequest. */
 const readExport = (bytes: Uint8Array): ReceivedSpan[] => {
   const spans: ReceivedSpan[] = [];
   readFields(bytes, {

@@ -23,7 +23,6 @@ const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true
   .map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
 const isBinary = (content: string): boolean => content.includes("\0");
 
-/** Contents by path. */
 export const files: ReadonlyMap<string, string> = new Map(found.filter(([, content]) => !isBinary(content)));
 /** Paths of images and other binary files. */
 export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));

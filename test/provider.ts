@@ -20,9 +20,7 @@ export interface FakeProvider {
   sign: ((claims: Claims) => Promise<string>) | undefined;
   /** Handles requests instead of the provider, if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
-  /** Claims of the userinfo endpoint. */
   userinfoClaims: Claims | undefined;
-  /** Requested paths. */
   readonly requestedPaths: string[];
   /** Returns a code for this user, for the authorization request at this URL. */
   vouch(address: URL, claims: Claims): string;
@@ -186,7 +184,6 @@ export const openBrowser = (): FakeBrowser => {
 
 export const clientAddress = "http://127.0.0.1:9/done?token=true&error=true";
 
-/** Returns the URL that starts a sign-in. */
 export const signInUrl = (world: World, parameters: Readonly<Record<string, string>>): string =>
   `${world.url}/oauth?${new URLSearchParams({ exit: "redirect", redirect: clientAddress, ...parameters })}`;
 

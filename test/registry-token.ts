@@ -28,6 +28,5 @@ export const registryToken = async (url: string, password: string, ...scopes: re
 
 export const accessIn = (token: string): readonly TokenAccess[] => decodeJwt(token).gantry_access as readonly TokenAccess[];
 
-/** Returns the parameters of the challenge. */
 export const challengeIn = (response: Response): Readonly<Record<string, string>> =>
   Object.fromEntries([...(response.headers.get("www-authenticate") ?? "").matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));

@@ -44,7 +44,6 @@ export const descriptor = (mediaType: string, bytes: string | Uint8Array): { med
 
 export const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 
-/** Returns the protocol's codes of an error response. */
 export const errorsIn = async (response: Response): Promise<string[]> => {
   const body = (await response.json()) as { errors: { code: string }[] };
   return body.errors.map(({ code }) => code);

@@ -48,7 +48,6 @@ const isAlive = (pid: number): boolean => {
 export interface PostgresHost {
   readonly port: number;
   start(): Promise<void>;
-  /** Stops it cleanly. */
   stop(): Promise<void>;
   /** Kills all its processes at once, as a power failure does. */
   kill(): Promise<void>;

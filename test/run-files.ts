@@ -18,7 +18,6 @@ export interface RunFilesOptions {
   readonly testTimeoutMs: number;
   /** A slower file is stopped and fails: something may be open although its tests have ended. */
   readonly fileTimeoutMs: number;
-  /** Options for node, as given. */
   readonly nodeOptions: readonly string[];
   /** Stops the run. A file cut off by it is not reported as failed; earlier failures are. */
   readonly signal: AbortSignal;

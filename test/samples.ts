@@ -187,7 +187,6 @@ export const withValue = (request: JsonObject, path: readonly string[], value: J
   return value === undefined ? others : { ...others, [first]: value };
 };
 
-/** Returns the value at the path. */
 export const valueAt = (request: JsonObject, path: readonly string[]): Json | undefined => {
   let found: Json | undefined = request;
   for (const key of path) found = isObject(found) ? found[key] : undefined;

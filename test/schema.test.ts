@@ -54,7 +54,6 @@ const withIndex = (table: string, index: string, change: (held: CatalogueIndex) 
 
 const withoutIndex = (table: string, index: string): Catalogue => withIndex(table, index, () => []);
 
-/** Changes the collation of a column and its indexes. */
 const withCollation = (table: string, column: string, collation: string): Catalogue =>
   changed(table, (held) => ({
     ...held,

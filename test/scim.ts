@@ -65,7 +65,6 @@ export const enableScim = async (world: World, uid: string): Promise<ScimProvide
   return { uid, token: String(token), base, ask: (verb, path, body, headers) => askScim(base + path, String(token), verb, body, headers) };
 };
 
-/** Creates an identity provider with SCIM. */
 export const openScimProvider = async (world: World, issuer = "https://login.example.com", more: JsonObject = {}): Promise<ScimProvider> => {
   const made = await world.ok(`${service}/CreateIdentityProvider`, {
     parent: world.organization,

@@ -39,7 +39,6 @@ export const openServers = async (): Promise<{ readonly first: World; readonly s
   };
 };
 
-/** Returns the sessions in a list. */
 export const sessionsOf = async (world: World, token: string, operation: string = operations.list, request: JsonObject = {}): Promise<JsonObject[]> => {
   const { sessions } = await world.ok(operation, request, { token });
   return Array.isArray(sessions) ? sessions.filter(isObject) : [];
@@ -55,7 +54,6 @@ export const revokeToken = async (world: World, token: string, more: Readonly<Re
 export const codeOf = async (world: World, token: string, protocol: "rest" | "grpc" = "rest"): Promise<number> =>
   (await world.call("iam.GroupsService/ListGroups", {}, { token, protocol })).code;
 
-/** Returns the code of using this refresh token. */
 export const refreshCode = async (world: World, token: string): Promise<number> =>
   (await world.call("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token })).code;
 

@@ -106,7 +106,6 @@ export const tokensOf = (source: string): Token[] => {
   return tokens;
 };
 
-/** Returns the tokens without comments. */
 export const codeOf = (source: string): Token[] => tokensOf(source).filter(({ kind }) => kind !== "comment");
 
 const is = (token: Token | undefined, value: string): boolean =>
@@ -115,7 +114,6 @@ const is = (token: Token | undefined, value: string): boolean =>
 /** A text or template, with "${}" for its expressions. */
 export interface Literal {
   readonly value: string;
-  /** Line of its start. */
   readonly line: number;
 }
 
@@ -133,7 +131,6 @@ export const literalsOf = (source: string): Literal[] => {
   return found;
 };
 
-/** A top-level function. */
 export interface TopLevelFunction {
   readonly name: string;
   readonly line: number;

@@ -42,7 +42,6 @@ const written = (value: unknown, indent = ""): string => {
         .replace(/,$/, "")}\n${indent}]`;
 };
 
-/** Returns the file with these tables. */
 const withTables = ({ tables: _before, ...file }: ModulesFile, plan: TablePlan): ModulesFile => {
   const modules = Object.entries(file.modules).map(([module, { tables: _, ...facts }]) => {
     const tables = plan.modules[module];

@@ -6,7 +6,6 @@ import { importsOf, literalsOf } from "./source.ts";
 /** Contents by path. */
 export type Sources = Readonly<Record<string, string>>;
 
-/** Tables of a store file. */
 export interface FileTables {
   /** Owned: only this file writes them. */
   readonly owns?: readonly string[];
@@ -18,7 +17,6 @@ export interface FileTables {
 
 /** The tables in modules.json. */
 export interface TablePlan {
-  /** By file of the store. */
   readonly files: Readonly<Record<string, FileTables>>;
   /** By module; "*" for generic statements. */
   readonly modules: Readonly<Record<string, readonly string[]>>;

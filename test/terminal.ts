@@ -17,7 +17,6 @@ export interface Page {
   readonly headers: Headers;
 }
 
-/** Sends a form. */
 export const postForm = async (
   url: string,
   form: Readonly<Record<string, string>> | URLSearchParams,
@@ -33,21 +32,18 @@ export interface Codes {
   readonly page: string;
 }
 
-/** Requests device codes. */
 export const requestDeviceCodes = async (world: World, form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
   const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, { client_id: "terminal", ...form });
   if (status !== 200) throw new Error(`no codes: ${status} ${JSON.stringify(body)}`);
   return { deviceCode: String(body.device_code), userCode: String(body.user_code), page: String(body.verification_uri_complete) };
 };
 
-/** Polls for tokens. */
 export const poll = (world: World, { deviceCode }: Pick<Codes, "deviceCode">, form: Readonly<Record<string, string>> = {}): Promise<Reply> =>
   postForm(`${world.url}/oauth/token`, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: deviceCode, client_id: "terminal", ...form });
 
 const unescaped = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** Returns the hidden fields of a form. */
 export const hiddenFields = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescaped(value)]));
 

@@ -238,7 +238,6 @@ const messageType = (message: MessageFact, role: Role, body: Body = noBody): str
   return used;
 };
 
-/** Returns the valid paths of an update mask. */
 const maskPaths = (message: MessageFact, depth = 0): string[] =>
   message.fields
     .filter((field) => isInRole(message, field, "update") && !field.immutable)
@@ -254,7 +253,6 @@ const maskPaths = (message: MessageFact, depth = 0): string[] =>
 interface Described {
   readonly command: CommandName;
   readonly key: string;
-  /** Field and type of the list's items. */
   readonly item: { readonly field: string; readonly type: string; readonly message: MessageFact } | undefined;
   readonly request: string;
   readonly hasRequired: boolean;

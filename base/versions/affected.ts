@@ -58,7 +58,6 @@ const comparisonOf = (type: string, ecosystem: string): Compare => {
   return (one, other) => compareVersions(order, one, other);
 };
 
-/** An introduced version of "0" is below every version. */
 const isBeginning = ({ kind, version }: RangeEvent): boolean => kind === "introduced" && version === "0";
 
 const judgeRange = (range: JsonObject, ecosystem: string, version: string): Verdict => {
@@ -116,7 +115,6 @@ export const affectedCommits = (range: JsonObject): string[] => {
     .filter((commit) => isCommit(commit) && !fixed.has(commit));
 };
 
-/** Returns whether the range names this commit. */
 const namesCommit = (range: JsonObject, version: string): boolean => isCommit(version) && affectedCommits(range).includes(version.toLowerCase());
 
 const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verdict => {

@@ -43,7 +43,6 @@ interface DebianVersion {
   readonly revision: string;
 }
 
-/** Returns undefined if the text is not a version. */
 const parseDebian = (version: string): DebianVersion | undefined => {
   const found = form.exec(version);
   if (!found) return undefined;

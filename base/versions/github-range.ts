@@ -38,7 +38,6 @@ export const githubAffected = (ecosystem: string, expression: string, firstPatch
   return { events: [{ introduced }, firstPatched === "" ? { last_affected: upper.slice(2) } : { fixed: firstPatched }] };
 };
 
-/** Returns the next version; only SemVer's order has one. */
 const nextVersion = (ecosystem: string, version: string): string | undefined => {
   const parsed = orderOf(ecosystem) === compareSemver ? parseSemver(version) : undefined;
   return parsed && parsed.numbers.length <= 3 ? nextSemver(parsed) : undefined;

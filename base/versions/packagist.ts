@@ -17,7 +17,6 @@ interface PackagistVersion {
   readonly isDevelopment: boolean;
 }
 
-/** Returns undefined for branches and if the text is not a version. */
 const parsePackagist = (version: string): PackagistVersion | undefined => {
   const found = form.exec(version.trim().toLowerCase());
   if (!found) return undefined;

@@ -31,7 +31,6 @@ interface RpmVersion {
   readonly release: string;
 }
 
-/** Returns undefined if the text is not a version. */
 const parseRpm = (text: string): RpmVersion | undefined => {
   const found = form.exec(text);
   if (!found) return undefined;

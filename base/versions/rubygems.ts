@@ -8,7 +8,6 @@ const form = /^[0-9]+(?:\.[0-9A-Za-z]+)*(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$
 const withoutTrailingZeros = (segments: readonly string[]): readonly string[] =>
   segments.slice(0, segments.findLastIndex((segment) => !/^0+$/.test(segment)) + 1);
 
-/** Returns undefined if the text is not a version. */
 const segmentsOf = (version: string): readonly string[] | undefined => {
   const trimmed = version.trim();
   if (!form.test(trimmed)) return undefined;

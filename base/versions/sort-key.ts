@@ -12,7 +12,6 @@ export const numberKey = (digits: string): string => {
     : `Z${String(significant.length).padStart(5, "0")}${significant}`;
 };
 
-/** Encodes a text within a key. */
 export const textKey = (text: string): string => {
   // Versions need no characters below a space.
   const printable = [...text].map((character) => (character < " " ? " " : character)).join("");

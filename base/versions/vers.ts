@@ -32,7 +32,6 @@ interface Constraint {
   readonly version: string;
 }
 
-/** A parsed range. */
 export interface VersionRange {
   readonly ecosystem: string;
   /** Ordered by version; empty for every version. */

@@ -115,7 +115,6 @@ const readRequest = async (server: string, word: string, path: string, options: 
   return { method, url, headers, body };
 };
 
-/** Sends one request without following redirects. */
 const sendRequest = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
   const { ApiError } = await import("#contract-client");
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);

@@ -34,7 +34,6 @@ interface Options {
   readonly input: boolean;
 }
 
-/** Options that exclude each other. */
 const exclusive: readonly (readonly (keyof Options)[])[] = [
   ["browser", "headless"],
   ["docker", "dockerHelper"],

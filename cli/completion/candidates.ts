@@ -38,7 +38,6 @@ const takesValue = ({ required, optional }: Option): boolean => required || opti
 
 const optionOf = (command: Command, flag: string): Option | undefined => command.options.find(({ long, short }) => flag === long || flag === short);
 
-/** Returns the first sentence, cut to one line. */
 const firstSentence = (text: string): string => {
   const sentence = text.replaceAll(/\s+/g, " ").split(/[.:;](?: |$)/)[0] ?? "";
   return sentence.length > 80 ? `${sentence.slice(0, 79)}…` : sentence;
@@ -60,7 +59,6 @@ interface Place {
   readonly command: Command;
   /** The option whose value is at the cursor. */
   readonly option: Option | undefined;
-  /** Positional arguments before the cursor. */
   readonly argumentsBefore: number;
   /** True after "--". */
   readonly isBehindDashes: boolean;

@@ -21,7 +21,6 @@ export interface Credential {
   readonly held: () => string | undefined;
   /** Returns whether it can be renewed after it expires. */
   readonly canRenew: () => boolean;
-  /** File of the token. */
   readonly file?: string;
 }
 
@@ -77,7 +76,6 @@ const exchanging = (server: string, identity: string | undefined, readPresented:
 
 const ofEnvironment = { isFromEnvironment: true, held: () => undefined, canRenew: () => false };
 
-/** Returns the credential of the environment, or undefined. */
 const environmentCredential = (options: CredentialOptions): Credential | undefined => {
   const { environment, server } = options;
   const [token, file] = [given(environment, "GANTRY_TOKEN"), given(environment, "GANTRY_TOKEN_FILE")];

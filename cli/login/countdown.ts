@@ -5,7 +5,6 @@ export interface Countdown {
   end(): void;
 }
 
-/** "14:07" for minutes and seconds. */
 const formatMinutes = (milliseconds: number): string => {
   const seconds = Math.max(Math.ceil(milliseconds / 1000), 0);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

@@ -90,7 +90,6 @@ const eraseSession = ({ input, environment }: CredentialRequest): CredentialAnsw
 const listSessions = ({ environment }: CredentialRequest): CredentialAnswer =>
   done(`${JSON.stringify(Object.fromEntries(listSessionIssuers(environment).map((issuer) => [new URL(issuer).host, tokenUser])))}\n`);
 
-/** Handles one request. */
 export const answerCredentialRequest = async (request: CredentialRequest): Promise<CredentialAnswer> => {
   switch (request.action) {
     case "get":

@@ -6,7 +6,6 @@ import { text } from "#base/json.ts";
 import { refusalText, requestJson } from "./issuer-client.ts";
 
 export interface ExchangeDraft {
-  /** The token to exchange. */
   readonly token: string;
   /** The assumable identity to act as; undefined for the token's own subject. */
   readonly identity?: string | undefined;

@@ -40,7 +40,6 @@ const audienceFolder = (environment: Environment, place: string | TokenPlace): s
   return join(userCacheFolder(environment), "chainguard", name, alias ?? "");
 };
 
-/** Returns the file for this audience and kind of token. */
 export const tokenFile = (environment: Environment, place: string | TokenPlace, kind: TokenKind): string => join(audienceFolder(environment, place), kind);
 
 const cacheFault = (failure: string, error: unknown): Fault =>

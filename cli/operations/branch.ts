@@ -41,7 +41,6 @@ const resourcesOf = (domain: string): string[] =>
 const verbRows = (domain: string, resource: string): Row[] =>
   rows.filter((row) => row.domain === domain && row.resource === resource).sort((one, other) => (one.verb < other.verb ? -1 : 1));
 
-/** Aliases of verbs. */
 const verbAliases: Readonly<Record<string, readonly string[]>> = { list: ["ls"], delete: ["rm"], get: ["describe"] };
 
 /** Aliases of resources, in addition to the singular. */
@@ -122,7 +121,6 @@ const loadOperation = async (terminal: Terminal, name: string, words: string, op
 
 const isWordOf = (resource: string, typed: string | undefined): boolean => typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
 
-/** Returns the summary of a command, or the start of its description. */
 const commandSummary = (command: Command): string =>
   command.summary() ||
   command

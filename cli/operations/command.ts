@@ -31,7 +31,6 @@ interface CommandOptions extends SessionOptions {
 
 const textColumns = 92;
 
-/** Wraps text at this number of columns. */
 export const wrapped = (text: string, columns: number): string =>
   text
     .split("\n")
@@ -169,7 +168,6 @@ const furtherFlags: ReadonlySet<string> = new Set([
 /** Order of the help: required flags, common ones, the rest. */
 const helpGroups = ["Required", "Options", "More options"] as const;
 
-/** Adds the options in the order of their groups. */
 const addGrouped = (command: Command, options: readonly Option[], shape: CommandShape): void => {
   const flags = new Map(shape.flags.map((flag) => [`--${flag.name}`, flag]));
   const groupOf = ({ long }: Option): (typeof helpGroups)[number] => {
@@ -180,7 +178,6 @@ const addGrouped = (command: Command, options: readonly Option[], shape: Command
   for (const group of helpGroups) for (const option of options) if (groupOf(option) === group) command.addOption(option.helpGroup(group));
 };
 
-/** Returns an example value. */
 const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined => {
   const { field } = flag;
   const referred = messageReferredTo(flag, shape);

@@ -60,7 +60,6 @@ const violationsOf = (thrown: unknown): readonly { readonly field: string; reado
   return thrown.details.flatMap((detail) => (detail.kind === "fields" ? detail.violations : []));
 };
 
-/** Returns the error for programs. */
 const errorJson = (thrown: unknown, context: FailureContext): JsonObject => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const violations = violationsOf(thrown).map(({ field, description }): Json => ({ field, flag: flagOfViolation(field, context), description }));
@@ -92,7 +91,6 @@ const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   return [...asked, ...again, ...(thrown.requestId === undefined ? [] : [`request ${thrown.requestId}`])];
 };
 
-/** "--parent and --name are required". */
 const requiredText = (names: readonly string[]): string => `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} required`;
 
 /** Returns a thrown error as text for standard error. */

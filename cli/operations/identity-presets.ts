@@ -50,7 +50,6 @@ type System = (typeof systems)[number];
 
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** Additional options per system. */
 const optionsOf: Readonly<Record<System, readonly (keyof PresetOptions)[]>> = {
   github: ["issuer", "ref", "environment", "pullRequest", "event"],
   gitlab: ["issuer", "ref", "refType", "projectId"],
@@ -318,7 +317,6 @@ const withPreset = (draft: JsonObject, { name, match }: Preset): JsonObject => {
   return merged;
 };
 
-/** Returns the match as lines. */
 const presetLines = (identity: JsonObject): string[] =>
   ["claimMatch", "awsIdentity"].flatMap((key) =>
     Object.entries(part(identity, key)).flatMap(([field, value]) =>

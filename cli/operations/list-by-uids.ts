@@ -23,7 +23,6 @@ const splitUids = (uids: readonly string[]): string[][] => {
 
 export interface ListByUids {
   readonly method: MethodFact;
-  /** The response field with the list. */
   readonly list: FieldFact;
   readonly uids: readonly string[];
   /** Additional filters. */

@@ -27,7 +27,6 @@ const readLimit = (limit: string | undefined): number => {
 const besides = (page: JsonObject, list: string): JsonObject =>
   Object.fromEntries(Object.entries(page).filter(([key]) => key !== list && key !== "nextPageToken"));
 
-/** Human-readable formats. */
 const readForms: readonly OutputFormat[] = ["table", "wide", "tree", "name"];
 
 /** Sorts by name if possible and no other order is requested. */

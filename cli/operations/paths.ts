@@ -8,7 +8,6 @@ import type { FindPaths } from "../output/print.ts";
 import { listByUids } from "./list-by-uids.ts";
 import { groupMessage, listerOf, parentMessageOf, separatorOf } from "./references.ts";
 
-/** Returns the ancestors of a uid with their messages, nearest last. */
 const ancestorsOf = (message: MessageFact, uid: string): { readonly uid: string; readonly message: MessageFact }[] => {
   const parent = parentOf(uid);
   if (!isUid(parent)) return [];

@@ -78,7 +78,6 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
 /** "RoleBinding" as "role binding". */
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
 
-/** Splits a path into names. */
 const splitPath = (message: MessageFact, path: string): string[] => {
   const at = separatorOf(message) === ":" ? path.lastIndexOf(":") : -1;
   return at === -1 ? path.split("/") : [...path.slice(0, at).split("/"), path.slice(at + 1)];

@@ -38,7 +38,6 @@ export const contentReader =
     }
   };
 
-/** Sets the value at a path, creating objects on the way. */
 export const setAt = (object: JsonObject, path: readonly string[], value: Json): void => {
   const [first = "", ...rest] = path;
   if (rest.length === 0) {
@@ -172,5 +171,4 @@ export const buildRequest = async (building: Building): Promise<BuiltRequest> =>
   return { request, paths: kind === "update" ? [...new Set(paths)] : [] };
 };
 
-/** Returns the mask field of the request. */
 export const maskField = ({ method }: CommandShape): FieldFact | undefined => method.input.fields.find(({ kind }) => kind === "mask");

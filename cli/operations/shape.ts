@@ -11,7 +11,6 @@ export interface FieldFlag {
   /** Path of the value in the request, in JSON names. */
   readonly path: readonly string[];
   readonly field: FieldFact;
-  /** The message of the field. */
   readonly message: MessageFact;
 }
 
@@ -101,7 +100,6 @@ const withoutClashes = (flags: readonly FieldFlag[], method: MethodFact): FieldF
   });
 };
 
-/** Returns the shape of an operation's command. */
 export const shapeOf = (method: MethodFact): CommandShape => {
   const kind = kindOf(method);
   const bodyName = method.http[0]?.body ?? "";
@@ -136,7 +134,6 @@ export const fieldText = ({ message, field }: FieldFlag): string =>
 export const readerOf = (message: MessageFact): MethodFact | undefined =>
   methods.find(({ rpc, output, input, http }) => rpc === `Get${message.short}` && output === message && input.fields[0]?.name === "uid" && http.length > 0);
 
-/** Returns the message of the command's resource. */
 export const resourceOf = ({ method, listed, body }: CommandShape): MessageFact => {
   if (listed?.message !== undefined) return listed.message;
   if (body?.message !== undefined) return body.message;

@@ -30,7 +30,6 @@ const readTime = (option: string, value: string, nowMs: number): string => {
   return new Date(full).toISOString();
 };
 
-/** Parses "90m", "30d", "5400s" to seconds. */
 const readSeconds = (option: string, value: string): string => {
   const [, count, unit = ""] = /^(\d{1,12}(?:\.\d{1,9})?)([smhdw])$/.exec(value) ?? [];
   if (count === undefined) throw wrong(option, "a duration such as 90m, 12h or 30d", value);

@@ -185,7 +185,6 @@ export const runDelete = async (
   if (failed > 0) session.terminal.status = done > 0 ? exitStatus.partly : exitStatusOf(failure);
 };
 
-/** Downloads a file. */
 export const runFile = async (session: Session, { method }: CommandShape, request: JsonObject): Promise<void> => {
   const { client, signal, output } = session;
   const file = await client.file(method, request, { signal });

@@ -68,7 +68,6 @@ const weightOf = (field: FieldFact, isNamed: boolean): number => {
 
 const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name === "name";
 
-/** Returns the table columns of a message. */
 export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
   const cells = message.fields.filter(isCell);
   const [name, uid] = [cells.find(isName), cells.find((field) => field.name === "uid") ?? cells.find((field) => field.name === "id")];
@@ -120,7 +119,6 @@ const oneText = (field: FieldFact | undefined, value: Json): string => {
   return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
-/** Returns the text of a cell; "" without a value. */
 export const cellText = (field: FieldFact | undefined, value: Json | undefined): string => {
   if (value === undefined) return "";
   return Array.isArray(value) ? value.map((entry) => oneText(field, entry)).join(", ") : oneText(field, value);

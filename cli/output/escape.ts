@@ -20,5 +20,4 @@ export const onItsLines = (text: string): string => text.split(/\r?\n/).map(onOn
 /** Returns equivalent JSON without such characters; line breaks between tokens stay. */
 export const printableJson = (json: string): string => json.split("\n").map(escaped).join("\n");
 
-/** Returns true if the text needs escaping. */
 export const isUnprintable = (text: string): boolean => escaped(text) !== text;

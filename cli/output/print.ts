@@ -163,7 +163,6 @@ const recordText = ({ colored }: Output, message: MessageFact | undefined, resou
     .join("");
 };
 
-/** Prints one resource, or another response. */
 export const printResource = async (output: Output, message: MessageFact, resource: JsonObject): Promise<void> => {
   const { format, columns, write } = output;
   checkColumns(output, message);

@@ -21,7 +21,6 @@ export const yamlText = (value: Json): string => {
 
 export interface ReadDocument {
   readonly value: Json | undefined;
-  /** Undefined if it was parsed. */
   readonly problem: string | undefined;
 }
 

@@ -35,7 +35,6 @@ export interface OperationFunction<Request, Reply> {
 }
 
 export interface ListFunction<Request, Reply> extends OperationFunction<Request, Reply> {
-  /** Yields pages. */
   pages(request: Request, options?: CallOptions & PagesOptions): AsyncIterable<Reply>;
   /** Yields the items of all pages. */
   all(request: Request, options?: CallOptions & PagesOptions): AsyncIterable<ItemOf<Reply>>;
@@ -53,7 +52,6 @@ export type ServiceClient<Service extends DescService> = {
     : never;
 };
 
-/** Returns the operations of the service, called through this client. */
 export const serviceClient = <Service extends DescService>(client: Caller<Operation>, service: Service): ServiceClient<Service> => {
   const functions = service.methods.map((descriptor) => {
     const call = (request: JsonObject, options?: CallOptions): Promise<JsonObject> => client.call(descriptor, request, options);

@@ -130,7 +130,6 @@ const errorSchema = (items: JsonObject, description: string): JsonObject => ({
 
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
 
-/** Response headers. */
 export const sharedHeaders: JsonObject = {
   RequestId: header("Identifies this request in errors and in the server's log.", { type: "string" }),
   ETag: header("The state of the resource: for `If-Match` and `If-None-Match`.", { type: "string" }),
@@ -212,7 +211,6 @@ const standingHeaders = { "X-Request-Id": headerReference("RequestId") };
 /** Recorded errors, by subject. */
 export type Errors = Readonly<Record<string, JsonObject>>;
 
-/** Examples per status. */
 const shownExamples = 4;
 
 /** Returns recorded errors with this status, by a name valid in OpenAPI. */
@@ -227,7 +225,6 @@ const examplesOf = (errors: Errors, status: string): JsonObject =>
       ]),
   );
 
-/** Returns the error responses as components. */
 export const errorResponses = (errors: Errors): JsonObject =>
   Object.fromEntries(
     Object.values(errorAnswers).map(({ status, name, description, ...rest }): [string, Json] => {
@@ -279,7 +276,6 @@ export const errorsOf = (
   return Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
 };
 
-/** Returns the errors of paths outside the contract. */
 export const errorsOfPath = (names: readonly ErrorName[]): JsonObject =>
   Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
 

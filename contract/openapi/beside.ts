@@ -7,7 +7,6 @@ import { errorsOfPath } from "./answers.ts";
 export interface PathBeside {
   readonly verb: "get" | "post";
   readonly path: string;
-  /** The document that contains it. */
   readonly document: string;
   readonly operation: JsonObject;
 }

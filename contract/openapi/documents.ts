@@ -89,7 +89,6 @@ const namesInPath = (bindings: readonly Binding[]): Map<string, string[]> => {
 
 const sentence = /^.*?[.:!?](?=\s|$)/s;
 
-/** Returns the first sentence without its period. */
 const firstSentenceOf = (text: string): string => (sentence.exec(text)?.[0] ?? text).replace(/[.:]$/, "").replaceAll("\n", " ");
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
@@ -233,7 +232,6 @@ const referredFrom = (value: Json, all: JsonObject, found: Set<string>): void =>
   }
 };
 
-/** Returns the components that these paths use. */
 const componentsFor = (paths: JsonObject, all: JsonObject): JsonObject => {
   const found = new Set<string>();
   referredFrom(paths, all, found);

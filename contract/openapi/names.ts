@@ -40,7 +40,6 @@ export const tagOf = ({ service }: MethodFact): string => service.slice(service.
 /** Returns "GroupsService_GetGroup"; for further paths "SecurityTokenService_Exchange_2". */
 export const operationIdOf = (method: MethodFact, binding: number): string => `${tagOf(method)}_${method.rpc}${binding === 0 ? "" : `_${binding + 1}`}`;
 
-/** The document of version 1. */
 export const version1Document = "v1";
 
 /** Returns the document of an operation: its package's domain, or for Gantry's packages the word after "gantry". */

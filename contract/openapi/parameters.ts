@@ -17,7 +17,6 @@ export interface PathField {
   readonly field: FieldFact;
 }
 
-/** Returns the fields in a template. */
 export const pathFieldsOf = (
   { input }: Pick<MethodFact, "input">,
   template: string,
@@ -139,7 +138,6 @@ const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, foun
 /** Returns whether the operation takes a form: only the token exchange does (authentication, 3). */
 export const takesForm = (http: HttpFact): boolean => http.verb === "POST" && http.body === "";
 
-/** Returns the schema of the form. */
 export const formSchema = (schemas: Schemas, { input }: MethodFact): JsonObject => ({
   type: "object",
   properties: Object.fromEntries(
@@ -187,7 +185,6 @@ export const parametersOf = (
   return [...inQuery.map((found) => queryParameter(schemas, texts, method, { ...found, field: schemas.withRules(found.field) })), ...shared];
 };
 
-/** Parameters shared by operations. */
 export const sharedParameters: JsonObject = {
   validateOnly: {
     name: "validateOnly",

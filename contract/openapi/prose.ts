@@ -41,7 +41,6 @@ const version1 = `
 Version 1 of the API: the same resources in their earlier shape. It stays supported alongside version 2. Lists are returned whole, updates are
 full replacements, and errors have no details.`;
 
-/** Returns the description of a document. */
 export const descriptionOf = (name: string): string => {
   if (name === version1Document) return unwrapped(version1);
   const about = name === "whole" ? whole : `The part of the API about ${name}; \`/openapi.json\` describes everything.\n`;

@@ -102,7 +102,6 @@ const durationPattern = ({ name, minimum, maximum }: FieldFact): string => {
 
 const joined = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part !== undefined && part !== "").join("\n\n");
 
-/** Returns the schema of a scalar value. */
 const scalarSchema = (field: FieldFact): JsonObject => {
   switch (field.kind) {
     case "bool":
