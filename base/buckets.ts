@@ -78,7 +78,6 @@ export const openBuckets = (rate: BucketRate, keysMax: number, { siblings, name,
   const fullMsOf = (bucket: Bucket | undefined, nowMs: number, emptyMs: number): number =>
     bucket === undefined || bucket.fullMs <= nowMs || bucket.fullMs > nowMs + emptyMs * siblings.count + 1 ? nowMs : bucket.fullMs;
 
-  /** Returns the milliseconds until one is available; 0 or less means now. */
   const waitMsOf = (bucket: Bucket | undefined, nowMs: number, { burst, perSecond }: BucketRate): number => {
     const eachMs = 1000 / perSecond;
     return fullMsOf(bucket, nowMs, burst * eachMs) + eachMs - burst * eachMs - nowMs;

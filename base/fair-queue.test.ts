@@ -26,7 +26,6 @@ const enter = (queue: FairQueue, who: Party, entered: string[], name: string, wo
   return queue.wait(who, work).then(noted);
 };
 
-/** Resolves when every waiter that can enter has entered. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {

@@ -73,7 +73,6 @@ const retryMs = 1000;
 const aloneAfterMs = 1000;
 
 export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
-  /** In the order of their turns. */
   const shares = new Map<string, Share>();
   const busyRows = new Set<string>();
   let held = 0;

@@ -9,7 +9,6 @@ const openBracket = 0x5b;
 const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 
-/** Returns the index after the string that begins at `start`. */
 const stringEnd = (text: string, start: number): number => {
   let end = text.indexOf('"', start + 1);
   for (;;) {

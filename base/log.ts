@@ -4,7 +4,6 @@ import { type LogEventName, logEventOf } from "./log-events.ts";
 
 export type Log = (event: LogEventName, facts?: Readonly<Record<string, unknown>>) => void;
 
-/** Returns an error as facts, with its stack if `withStack`. */
 const serializableFact = (value: unknown, withStack: boolean): unknown =>
   value instanceof Error
     ? {

@@ -37,7 +37,6 @@ const readRepetition = (text: string, from: number): { readonly times: number; r
   return text.charAt(at) === "}" ? { times, optional: Math.max(2, times - least), end: at + 1 } : undefined;
 };
 
-/** Returns where an escape ends and whether it is a Unicode class. */
 const readEscape = (text: string, from: number): { readonly end: number; readonly isUnicodeClass: boolean } => {
   const kind = text.charAt(from + 1);
   const isUnicodeClass = kind === "p" || kind === "P";
@@ -54,7 +53,6 @@ const codePointOf = (text: string, from: number, end: number): number => {
   return text.charAt(from + 1) === "x" ? Number.parseInt(digits, 16) || 0 : (text.codePointAt(from + 1) ?? 0);
 };
 
-/** Reads a class "[…]": its cost and where it ends. */
 const readClass = (text: string, from: number, folds: boolean): { readonly cost: number; readonly end: number } => {
   let at = from + 1;
   let cost = 0;

@@ -35,7 +35,6 @@ const textOfFact = (fact: unknown): string => {
  * @param nowMs a monotonic clock in milliseconds
  */
 export const sampleLog = (write: Log, level: LogLevel, nowMs: () => number = () => performance.now()): SampledLog => {
-  /** In the order in which they began. */
   const kinds = new Map<string, Kind>();
 
   const tellLeftOut = ({ event, last, leftOut }: Kind): void => write(event, { ...last, leftOut });

@@ -76,7 +76,6 @@ const firstPage = (query: FilterQuery): Variant => ({
   },
 });
 
-/** Counts the rows of a query and reads a page of them in plain SQL. */
 const countByHand = (query: FilterQuery): Variant => ({
   label: `pgbench, count and page: ${query.label}`,
   unit: "1/s",

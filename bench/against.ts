@@ -48,8 +48,6 @@ interface Comparison {
   prepare(server: Server): Promise<Measure>;
 }
 
-// Rows, created through the API.
-
 /** Runs `work` for each number below `count` with the usual number of clients; returns the results in order. */
 export const inParallel = async <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> => {
   const results: T[] = [];
@@ -89,8 +87,6 @@ const roleNamed = async ({ process, owner }: Api, name: string): Promise<string>
 
 const subscribe = (api: Api, group: string, sink: string): Promise<string> => post(api, `/events/v2/subscriptions/${group}`, { sink });
 
-// The two servers.
-
 /** Returns the checkout, or a copy with this one's node_modules if it has none. */
 const withPackages = async (checkout: string, folder: Folder, name: string): Promise<string> => {
   if (
@@ -129,8 +125,6 @@ export const startServer = async (folder: Folder, name: Server["name"], checkout
   const repos = await inParallel(reposMade, () => createRepo(operator, organization));
   return { name, site, process, settings, folder, organization, repos, viewer, owner, stopLater };
 };
-
-// The figures.
 
 /** Measures writes per second, as many as fit the time. `prepare` creates input and `clear` cleans up, both untimed. */
 const writesOf = <T>(
@@ -319,8 +313,6 @@ const comparisons: readonly Comparison[] = [
 ];
 
 export const againstNames: readonly string[] = comparisons.map(({ name }) => name);
-
-// The run.
 
 interface Compared {
   readonly comparison: Comparison;

@@ -23,7 +23,6 @@ const stderrOf = (thrown: unknown): string => {
   return typeof stderr === "string" ? (stderr.trim().split("\n").at(-1) ?? "") : String(thrown);
 };
 
-/** Installs the clone's packages; on failure links those of this checkout. */
 const installPackages = async (clone: string, progress: (line: string) => void): Promise<void> => {
   try {
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: clone });

@@ -52,12 +52,8 @@ const othersMax = 0.25;
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-// The load.
-
-/** Sends this many requests and resolves when all have succeeded. */
 type Load = (count: number) => Promise<void>;
 
-/** Repeats one request over HTTP/1.1 keep-alive connections. */
 const httpLoad = (url: string, authorization: string): Load => {
   const connections = Array.from({ length: clients }, () => openHttpConnection(url));
   const bytes = requestBytes(url, "GET", authorization);
@@ -86,7 +82,6 @@ const callOnce = (session: ClientHttp2Session, path: string, headers: Readonly<R
       .end(frame);
   });
 
-/** Repeats one gRPC call over cleartext HTTP/2. */
 const grpcLoad = async (url: string, method: string, authorization: string, message: Uint8Array, stopLater: (close: () => void) => void): Promise<Load> => {
   const sessions = await Promise.all(
     Array.from({ length: clients }, async () => {
@@ -106,8 +101,6 @@ const grpcLoad = async (url: string, method: string, authorization: string, mess
     );
   };
 };
-
-// The figures.
 
 interface Side {
   readonly server: Server;
@@ -150,7 +143,6 @@ const roundOfPeer = async ({ peer, server }: PeerSide, count: number, work: () =
   return ((await used()) - before) / count;
 };
 
-/** Sends different requests over keep-alive connections. */
 const sendEach = async (side: Side, url: string, count: number, requestOf: (index: number) => Buffer): Promise<void> => {
   const connections = Array.from({ length: clients }, () => openHttpConnection(url));
   for (const connection of connections) side.stopLater(() => connection.close());
@@ -229,7 +221,6 @@ const ofPeerLoad = (of: FigureName, load: (side: PeerSide) => Promise<Load> | Lo
   },
 });
 
-/** Sends raw requests over the same kind of connection on both sides. */
 const ofPeerRequests = (of: FigureName, requestOf: (side: PeerSide, index: number) => Buffer): PeerComparison => ({
   of,
   prepare: async (side, count) => () => roundOfPeer(side, count, () => sendEach(side, side.peer.process.url, count, (index) => requestOf(side, index))),
@@ -257,8 +248,6 @@ const peerComparisons: Readonly<Partial<Record<FigureName, PeerComparison>>> = {
   ),
 };
 
-// Rounds.
-
 interface Measured {
   readonly name: FigureName;
   readonly value: number;
@@ -278,7 +267,6 @@ interface Quiet<T> {
   readonly disturbed: boolean;
 }
 
-/** CPU time of this process and the servers. */
 type OwnTime = () => Promise<number>;
 
 /** Runs a round, and repeats it if the machine was busy, at most three times and while time remains. */
@@ -336,8 +324,6 @@ const commands: Readonly<Partial<Record<FigureName, readonly string[]>>> = {
   command: ["iam", "groups", "list"],
   token: ["token"],
 };
-
-// The verdict.
 
 const anchorBoundOf = (name: FigureName): Bound => bounds[name];
 

@@ -16,13 +16,11 @@ const perSecond = 200;
 /** Ticks of 10 ms (`man 5 proc`). */
 const tickMs = 10;
 
-/** Returns the CPU time of a process in milliseconds (Linux). */
 const processorMs = async (pid: number): Promise<number> => {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
   return (Number(fields[11]) + Number(fields[12])) * tickMs;
 };
 
-/** Returns the server's CPU time per request in milliseconds. */
 const perRequest = async ({ process: { pid } }: Fixture, send: () => Promise<void>, seconds: number): Promise<number> => {
   const count = Math.max(perSecond, Math.round(seconds * perSecond));
   const before = await processorMs(pid);

@@ -12,7 +12,6 @@ import { emptyImported, importInto } from "./imports.ts";
 import { withClient } from "./seed.ts";
 
 const recordCount = 200_000;
-/** Four records each. */
 const packageCount = 50_000;
 const batchSize = 1_000;
 const batches = 20;
@@ -95,7 +94,6 @@ const drain = async ({ body }: Response): Promise<void> => {
   for await (const _ of body ?? []);
 };
 
-/** Waits until the archive is prepared, up to a limit. */
 const untilPrepared = async (fixture: Fixture): Promise<void> => {
   for (let tries = 0; tries < preparingTriesMax; tries++) {
     const answer = await getArchive(fixture);

@@ -13,7 +13,6 @@ interface Entry {
   readonly childrenMs: number;
 }
 
-/** Returns the fields after the process name, which may contain spaces; undefined if it has exited. */
 const readProcessEntry = async (pid: string): Promise<Entry | undefined> => {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

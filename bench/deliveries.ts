@@ -11,7 +11,6 @@ import { clients, sendJson } from "./load.ts";
 import { startBaseline } from "./processes.ts";
 import { clearSubscriptions, fillRepos, fillSubscriptions, vacuumTables, withClient } from "./seed.ts";
 
-/** What a sink reports (baselines/sink.ts). */
 interface Arrived {
   readonly events: number;
   /** First and last arrival. */
@@ -76,7 +75,6 @@ const change = async ({ process }: Fixture, { authorization }: Organization, rep
   });
 };
 
-/** Creates repositories; returns their uids. */
 const addRepos = (fixture: Fixture, group: string, count: number): Promise<string[]> =>
   withClient(fixture.database, async (client) => {
     await fillRepos(client, group, count);
@@ -112,8 +110,6 @@ const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof S
     return (await last)[by];
   };
 };
-
-// Delay and throughput.
 
 const wantedPerSecond = 500;
 
@@ -177,8 +173,6 @@ const replayVariant: Variant = {
   },
 };
 
-// With a busy neighbour.
-
 const crowd = 2_500;
 const crowdChanges = 600;
 /** Changes of the quiet organization, one after another. */
@@ -221,8 +215,6 @@ const besideCrowdVariant: Variant = {
     };
   },
 };
-
-// The cost for writes.
 
 const subscriptions = 100;
 // Measures only the write. At five per second, their 500 deliveries take two thirds of two cores, and the write takes 1.7 to 2.2

@@ -23,7 +23,6 @@ const speedRatio = (name: string, one: string, other: string, least: number): Fi
   value: (of) => of(one) / of(other),
 });
 
-/** The lowest of several speed ratios. */
 const leastRatio = (name: string, pairs: readonly (readonly [one: string, other: string])[], least: number): Figure => ({
   name,
   unit: "ratio",

@@ -103,7 +103,6 @@ const copyVariant: Variant = {
   },
 };
 
-/** Measures the stored documents of the last import and their record links. */
 const storedDocuments: Variant = {
   label: "source documents in the database, for each advisory",
   unit: "KiB",

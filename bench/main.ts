@@ -67,7 +67,6 @@ const usage = `npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seco
 npm run bench -- --against FOLDER [--json] [--only NAME,NAME] [--rounds N] [--seconds N]
 npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]`;
 
-/** Returns the options; undefined after printing help. */
 const readOptions = (): Options | undefined => {
   const { values } = parseArgs({
     options: {
@@ -110,7 +109,6 @@ const readOptions = (): Options | undefined => {
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Measures the variants of these figures in turn. */
 const measure = async (environment: Environment, { running, figures, most }: Group, options: Options): Promise<{ lines: string[]; results: Result[] }> => {
   const rounds = Math.min(options.rounds, most?.rounds ?? options.rounds);
   const seconds = Math.min(options.seconds, most?.seconds ?? options.seconds);
@@ -152,7 +150,6 @@ const measure = async (environment: Environment, { running, figures, most }: Gro
   };
 };
 
-/** Creates one value per number, on first use. */
 const onceForEach = <T>(make: (count: number) => Promise<T>): ((count: number) => Promise<T>) => {
   const made = new Map<number, Promise<T>>();
   return (count) => {
@@ -162,7 +159,6 @@ const onceForEach = <T>(make: (count: number) => Promise<T>): ((count: number) =
   };
 };
 
-/** Creates the value on first use. */
 const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
   return () => (made ??= make());

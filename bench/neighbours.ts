@@ -44,7 +44,6 @@ const neighbourRepos = 40_000;
 const quietRepos = 100;
 const quietConnections = 4;
 const quietPerSecond = 20;
-/** Ramp-up of the neighbour's load. */
 const rampMs = 1_000;
 
 interface Neighbours {
@@ -166,7 +165,6 @@ const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | un
   },
 });
 
-/** Time for the server to release memory after a flood. */
 const calmMs = 30_000;
 
 /** Resident memory after all loads of clients that ignore Retry-After, relative to before. */

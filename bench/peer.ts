@@ -16,7 +16,6 @@ const source = join(import.meta.dirname, "peers", "gateway");
 /** The peer cannot be built; no figure was missed. */
 export class NoPeer extends Error {}
 
-/** Returns the peer's program. Throws NoPeer without Go or its modules. */
 const buildPeer = async (progress: (line: string) => void): Promise<string> => {
   const sum = createHash("sha256");
   for (const name of ["main.go", "go.mod", "go.sum", "repos.proto"]) sum.update(await readFile(join(source, name)));

@@ -56,8 +56,6 @@ const requestedLibraries = service("libraries.v2beta1.RequestGroupsService/ListR
 const requestedVersions = service("libraries.v2beta1.RequestGroupsService/ListRequestedLibraryVersions");
 const deliveries = "gantry.events.v1.DeliveriesService/ListDeliveries";
 
-// Plans.
-
 interface Plan {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
@@ -87,7 +85,6 @@ const passedMax = limits.sortRowsMax * 4;
 const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number =>
   (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
-/** Limits of a statement: rows for its page, buffers in total. */
 interface Bounds {
   readonly rows: number;
   readonly buffers: number;
@@ -134,7 +131,6 @@ const literal = (value: Statement["values"][number]): string => {
   return `'${(typeof value === "object" ? arrayText(value) : String(value)).replaceAll("'", "''")}'`;
 };
 
-/** A count in its own statement, without a page. */
 const isCountStatement = ({ text }: Statement): boolean => /^select (?:count\(\*\)|coalesce\(sum\()/.test(text);
 
 const explain = async (client: pg.Client, statement: Statement, max: Bounds): Promise<Finding> => {
@@ -152,8 +148,6 @@ const explain = async (client: pg.Client, statement: Statement, max: Bounds): Pr
     await client.query("deallocate listed");
   }
 };
-
-// Rows.
 
 interface Rows {
   readonly application: Application;
@@ -407,8 +401,6 @@ const lists = ({
   ];
 };
 
-// The table.
-
 const valueLengthMax = 40;
 
 const shortText = (method: string, request: JsonObject): string => {
@@ -464,8 +456,6 @@ const examine = async (
   return bad;
 };
 
-// Neighbours.
-
 const neighbourParents = [10, 1_000, 30_000];
 const places = 1_000;
 /** Per group: a descent for the count, one for the page, and the rows found. */
@@ -506,9 +496,6 @@ const examineNeighbours = async (client: pg.Client, writer: pg.Client, applicati
   return bad;
 };
 
-// Texts.
-
-/** Groups that have half of the advisories. */
 const advisoryGroups = 2 * places;
 /** In every row, in none, in some; pattern characters; other scripts; the maximum length. */
 const texts = ["-1", "%", "_", "%%%", "--", "\\", "é", "日本", "CVE-2025", "component-".repeat(25), "CVE-2025-10000"];
@@ -553,8 +540,6 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
   return bad;
 };
 
-// Requested libraries.
-
 /** Checks lists over all requests, which count or sort items. Returns the number of faults. */
 const examineRequests = async (client: pg.Client, application: Application, { large, branch }: Rows): Promise<number> => {
   const all = Number.POSITIVE_INFINITY;
@@ -574,9 +559,6 @@ const examineRequests = async (client: pg.Client, application: Application, { la
   return bad;
 };
 
-// Indexes.
-
-/** Prints the size of tables and indexes, and how often the lists read each index. */
 const printIndexes = async (client: pg.Client): Promise<void> => {
   await client.query("select pg_stat_force_next_flush()");
   const { rows } = await client.query<{ line: string }>(

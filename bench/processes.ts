@@ -22,7 +22,6 @@ const freePort = async (): Promise<number> => {
   return address.port;
 };
 
-/** Returns the HTTP status, or 0 without a response. */
 const statusOf = (url: string): Promise<number> =>
   new Promise((resolve) => {
     get(url, { agent: false }, (response) => {
@@ -40,12 +39,10 @@ export interface Process {
 
 const startLimitMs = 60_000;
 const stopLimitMs = 30_000;
-/** Characters of a child's output to keep. */
 const outputMax = 4000;
 
 const running = new Set<ChildProcess>();
 
-/** Starts a process in `directory` and waits until `ready` returns true. */
 const startProcess = async (
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

@@ -110,8 +110,6 @@ const pushImage = async (registry: Pick<Registry, "url" | "headers" | "repo">, t
 
 const tagName = (number: number): string => `v1.0.${String(number).padStart(5, "0")}`;
 
-// The two registries.
-
 const openOurs = async ({ fixture }: Environment): Promise<Registry> => {
   const { process, application, database } = fixture();
   const { uid, authorization } = await addOrganization(application, "bench-registry", "owner");
@@ -169,15 +167,12 @@ const openOnce = (open: typeof openOurs, environment: Environment): Promise<Regi
   return found;
 };
 
-// The loads.
-
 type Load = (registry: Registry, seconds: number) => Promise<number>;
 
 const pullManifests: Load = ({ url, repo, headers }, seconds) => wrk(`${url}/v2/${repo}/manifests/latest`, { ...headers, accept: manifestType }, seconds);
 
 const listTags: Load = ({ url, manyTags, headers }, seconds) => wrk(`${url}/v2/${manyTags}/tags/list?n=${tags}`, headers, seconds);
 
-/** Returns layers per second until the time is over. */
 const rateOf = async (seconds: number, batch: () => Promise<number>): Promise<number> => {
   let [count, takenMs] = [0, 0];
   while (takenMs < seconds * 1000) {
@@ -226,8 +221,6 @@ const pairOf = (name: string, label: string, load: Load): Record<string, Variant
   return { [name]: variant("gantry", openOurs), [`${name}Docker`]: variant("docker-registry", openTheirs) };
 };
 
-// Memory.
-
 const manyLayers = 100;
 const partBytes = 10 * 1024 * 1024;
 const largeParts = 10;
@@ -246,7 +239,6 @@ const pullBlob = ({ url, headers, repo }: Pick<Registry, "url" | "headers" | "re
       .end();
   });
 
-/** Returns the peak growth of resident memory during the work. */
 const growthOf = async (pid: number, work: () => Promise<void>): Promise<number> => {
   const before = await residentMb(pid);
   let highest = before;

@@ -230,7 +230,6 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
   });
 };
 
-/** Months of the audit log to fill, as many as a server keeps. */
 const auditMonths = 13;
 
 /**
@@ -331,7 +330,6 @@ export const fillDeliveries = async (client: pg.Client, subscription: string, co
   );
 };
 
-/** Items per request group, as in the longest lists. */
 const itemsOfRequest = 2_000;
 
 /**

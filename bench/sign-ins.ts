@@ -88,7 +88,6 @@ const prepareTenants = async (environment: Environment): Promise<Tenants> => {
 
 let prepared: Promise<Tenants> | undefined;
 
-/** Returns the cookies set by a response, for the next request, without deleted ones. */
 const cookieOf = (response: Response): string =>
   response.headers
     .getSetCookie()
@@ -96,7 +95,6 @@ const cookieOf = (response: Response): string =>
     .filter((pair) => !pair.endsWith("="))
     .join("; ");
 
-/** Starts a sign-in and returns its callback request. */
 const begin = async (url: string, { provider, idp }: Tenants["quiet"]): Promise<() => Promise<Response>> => {
   const begun = await fetch(`${url}/oauth?${new URLSearchParams({ idp_id: idp, redirect: "http://127.0.0.1:9/callback" })}`, { redirect: "manual" });
   const question = URL.parse(begun.headers.get("location") ?? "");

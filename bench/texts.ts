@@ -48,7 +48,6 @@ const valueOf = ({ shape, maxLength }: FieldFact, textOf: (length: number) => st
   return shape === "list" ? [text] : { key: text, [text]: "value" };
 };
 
-/** Every text field of any request. */
 const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]))].flatMap((message) =>
   message.fields
     .filter(({ kind }) => kind === "string")
@@ -63,7 +62,6 @@ const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]
 // Compiled patterns are cached, so each try needs new ones.
 let fresh = 0;
 
-/** Generates as many of these patterns as one identity may have. */
 const patternsOf = (part: string): (() => unknown) => {
   return () => {
     const patterns: string[] = [];
@@ -96,7 +94,6 @@ const dearPatterns = [
   "(?i:[Ā-ſ]?)",
 ].map(patternsOf);
 
-/** Measures the slowest of all. */
 const worstOf = (label: string, usage: Usage, works: readonly (() => unknown)[]): Variant => ({
   label,
   unit: "ms",

@@ -33,7 +33,6 @@ const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 const reposUrl = (url: string, query = ""): string => `${url}/registry/v2/repos${query}`;
 const byName = "?order_by=name";
 
-/** Returns a uid from the middle of the organization's repositories. */
 const someRepo = async (fixture: Fixture): Promise<string> => {
   const { reply } = await fetchJson(reposUrl(fixture.process.url, "?skip=49&page_size=1"), fixture.of(100).authorization);
   const [repo] = reply.repos as JsonObject[];
@@ -80,7 +79,6 @@ const countAndPage = async (fixture: Fixture): Promise<Statement[]> => {
   return [{ text: "select count(*) from repos where uid >= $1 and uid < $2", values: [branch.low, branch.high] }, page];
 };
 
-/** Returns the URL of page `number` of a list, with its total in the token. */
 const pageUrl = async (fixture: Fixture, number: number): Promise<string> => {
   const { process } = fixture;
   const { authorization } = fixture.of(100_000);

@@ -27,7 +27,6 @@ const warmUpRequestsEach = 30_000;
 
 const readMainThreadMs = async (pid: number): Promise<number> => Number((await readFile(`/proc/${pid}/task/${pid}/schedstat`, "latin1")).split(" ")[0]) / 1e6;
 
-/** Returns the settings of another server on the same database and issuer. */
 const settingsBeside = async ({ fixture }: Environment): Promise<Record<string, string>> => {
   const { site } = fixture();
   const { address, ownerAddress } = await startEmbedded({ dataDirectory: site.data, log: silent, progress: () => {}, join: true });

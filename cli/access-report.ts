@@ -19,7 +19,6 @@ const effects: Readonly<Record<string, string>> = {
   EFFECT_NO_IDENTITY: "the identity never signed in, or expired",
 };
 
-/** Returns role, group, expiry and uid of a grant's role binding. */
 const grantCells = (grant: JsonObject): string[] => {
   const groupUid = text(grant, "groupUid");
   const group = grant.hidden === true ? "above, not visible to you" : groupUid === "" ? "everywhere" : `${text(grant, "groupName")} ${groupUid}`.trim();

@@ -23,7 +23,6 @@ const termOf = ({ flags }: Option): string => flags.replaceAll(/[<>]/g, "");
 const optionLines = (options: readonly Option[], width: number): string =>
   options.map((option) => `    ${termOf(option).padEnd(width)}  ${option.description.replaceAll("\n", `\n${" ".repeat(width + 6)}`)}\n`).join("");
 
-/** Options by group, in order of first appearance. */
 const optionParts = (options: readonly Option[]): string[] => {
   const width = Math.max(...options.map((option) => termOf(option).length));
   const groups = Map.groupBy(options, ({ helpGroupHeading }) => helpGroupHeading);

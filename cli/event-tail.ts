@@ -18,7 +18,6 @@ export interface EventTail {
 
 const listEvents = "gantry.events.v1.EventsService/ListEvents";
 
-/** "dev.chainguard.api.iam.group.created.v1" as "iam.group.created". */
 const shortType = (type: string): string =>
   type
     .replace(/^dev\.(?:chainguard\.api|gantry)\./, "")

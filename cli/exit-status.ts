@@ -42,7 +42,6 @@ const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
   UNIMPLEMENTED: exitStatus.unimplemented,
 };
 
-/** Reasons of the command line itself. */
 const statusOfReason: Readonly<Record<string, number>> = { USAGE: exitStatus.usage, DECLINED: exitStatus.declined };
 
 const reasoned = (code: Code, reason: string, message: string, cause?: unknown): Fault =>

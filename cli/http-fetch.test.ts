@@ -105,7 +105,6 @@ test("the error states whether no server listens, the response is cut off, or th
       assert.match(await reasonOf(clientOf(url).call(getGroup, { uid: "x" }, { timeoutMs: 20 })), /^TIME_LIMIT/);
     },
   );
-  // No retries.
   const triedOnce = (server: string) =>
     createClient({ server, fetch: httpFetch, wait: () => Promise.reject(new ApiError("ABORTED", "no more")), onRetry: (error) => told.push(error.message) });
   const told: string[] = [];

@@ -7,7 +7,6 @@ export const nearestOf = (typed: string, names: Iterable<string>): string | unde
   let best: { readonly name: string; readonly slips: number } | undefined;
   for (const name of names) {
     const slips = distance(typed.toLowerCase(), name);
-    // The same bound as commander.
     if (slips <= 3 && slips < Math.max(name.length, typed.length) * 0.4 + 1 && slips < (best?.slips ?? Number.POSITIVE_INFINITY)) best = { name, slips };
   }
   return best?.name;

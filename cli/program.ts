@@ -94,7 +94,6 @@ const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message 
   return `unknown command ${JSON.stringify(typed)}${proposal}. Run gantry --help for a list`;
 };
 
-/** Returns the arguments after a word. */
 const wordsBehind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
 
 const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
@@ -107,7 +106,6 @@ const loadDomain = async (args: readonly string[], terminal: Terminal, domain: s
   );
 };
 
-/** Help is output, so it goes to standard output. */
 const writeHelpTo = (command: Command, terminal: Terminal): void => {
   command.configureOutput({ writeOut: (content) => void terminal.out.write(narrow(content, terminal.out.columns)) });
   for (const each of command.commands) writeHelpTo(each, terminal);

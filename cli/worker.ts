@@ -16,6 +16,5 @@ try {
   close();
   process.exit(0);
 } catch (thrown) {
-  // The parent command reports the error.
   process.send?.({ kind: "failed", reason: failureText(thrown) }, undefined, undefined, () => process.exit(1));
 }

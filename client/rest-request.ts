@@ -34,7 +34,6 @@ const jsonPathOf = (input: MessageShape, dotted: string): string => {
   return out.join(".");
 };
 
-/** Removes the field at a dotted path from the request. */
 const takeField = (message: MessageShape, object: JsonObject, path: string): Taken => {
   const [first = "", ...further] = path.split(".");
   const field = message.byName.get(first);

@@ -61,7 +61,6 @@ const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Pr
 
 const headersOf = (response: FetchResponse): Record<string, string> => Object.fromEntries(response.headers);
 
-/** Reads the body up to the maximum size. */
 const readBoundedText = async (response: FetchResponse, { answerBytesMax, signal }: Attempt): Promise<string> => {
   const tooLarge = (): ApiError =>
     new ApiError("RESOURCE_EXHAUSTED", `the response is larger than the client's limit of ${answerBytesMax} bytes`, {

@@ -77,7 +77,6 @@ export interface CallOptions {
   readonly content?: CallContent | undefined;
 }
 
-/** Converts a message of version 1 to version 2. */
 const inward = (view: ViewedMethodFact, reading: RequestReading): RequestReading => ({ ...readingInward(view, reading), validateOnly: reading.validateOnly });
 
 const readInward =

@@ -17,7 +17,6 @@ export interface CommandName {
 /** "BatchCreateRoleBindings" as ["batch", "create", "role", "bindings"]. */
 const wordsOfName = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
 
-/** Removes the plural. */
 const singularOf = (word: string): string => {
   if (/ies$/.test(word)) return word.replace(/ies$/, "y");
   if (/(?:uses|sses|xes)$/.test(word)) return word.replace(/es$/, "");

@@ -22,7 +22,6 @@ const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => {
   return { ...method, scope: scopeInView(method) };
 };
 
-/** Every capability that can be granted, by number. */
 const describeCapabilities = (): CapabilityFact[] =>
   CapabilitySchema.values
     .flatMap((value): CapabilityFact[] => {

@@ -12,7 +12,6 @@ import {
   type ViewedMethodFact,
 } from "./facts.ts";
 
-/** Common values of fields. */
 const fieldDefaults: Omit<FieldFact, FieldName | "local"> = {
   shape: "one",
   kind: "string",
@@ -52,7 +51,6 @@ const fieldDefaults: Omit<FieldFact, FieldName | "local"> = {
   counterpart: undefined,
 };
 
-/** Common values of operations. */
 const methodDefaults: Omit<MethodFact, MethodName | "input" | "output"> = {
   version: "v2",
   http: [],
@@ -123,7 +121,6 @@ export interface Contract {
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** Returns the values of `fact` that differ from `usual`. */
 const differenceOf = <Fact extends object>(fact: Fact, usual: Partial<Fact>): Partial<Fact> =>
   Object.fromEntries(Object.entries(fact).filter(([name, value]) => !isSame(value, Reflect.get(usual, name)))) as Partial<Fact>;
 

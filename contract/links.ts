@@ -19,7 +19,6 @@ export interface Link {
   readonly sameAs: string | undefined;
 }
 
-/** Links of a version 1 operation. */
 interface Links {
   readonly request: readonly Link[];
   readonly reply: readonly Link[];

@@ -7,7 +7,6 @@ import { test } from "node:test";
 
 const root = join(import.meta.dirname, "..");
 
-/** Returns the modules that these load. */
 const loadedWith = (...paths: readonly string[]): string => {
   const script = `import { registerHooks } from "node:module";
     const seen = new Set();

@@ -80,7 +80,6 @@ const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
       return body;
     });
 
-/** Converts keys to proto names. */
 const snake = (message: MessageFact, value: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(value).map(([key, held]) => {

@@ -29,7 +29,6 @@ interface Reader {
   readonly texts: boolean;
 }
 
-/** At most as many as a response lists. */
 const addProblem = (problems: Violation[], field: string, description: string): void => {
   if (problems.length < limits.violationsMax) problems.push({ field, description });
 };
@@ -71,7 +70,6 @@ const normalTimestamp = (value: string): string | undefined => {
   return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
-/** A number, optionally with an exponent. */
 const decimal = /^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,25})?(?:[eE][+-]?\d{1,3})?$/;
 
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
@@ -261,7 +259,6 @@ const entryFromShortForm = (field: FieldFact, value: string): Json | undefined =
   };
 };
 
-/** Parses one list value of a query. */
 const readEntry = (reader: Reader, field: FieldFact, value: string, at: string): Json | undefined => {
   if (field.kind !== "message") return readOne(reader, field, value, at);
   const written = entryFromShortForm(field, value);

@@ -33,7 +33,6 @@ const valueInward = (link: Link, value: Json, at: string, problems: Violation[])
   return leaf.kind === "int32" ? Number(value) : String(value);
 };
 
-/** Returns the enum value for a text or value of version 2. */
 const valueWritten = (own: EnumFact, written: string): string | undefined => {
   for (const [name, each] of own.written) if (each === written) return name;
   return undefined;
@@ -132,7 +131,6 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
     if (read === undefined) continue;
     if (Array.isArray(read) && read.length === 0 && Array.isArray(held) && held.length > 0 && problems.length === 0)
       problems.push({ field: name, description: unknownHere });
-    // An empty field is absent.
     if (read === "") continue;
     // A single value linked to a list.
     const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
@@ -142,7 +140,6 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
   return into;
 };
 
-/** Converts a version 2 message to version 1. */
 const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const link of links) {

@@ -10,7 +10,6 @@ import { importsOf } from "./source.ts";
 const root = join(import.meta.dirname, "..");
 const aliases = Object.entries((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Record<string, string> }).imports);
 
-/** Returns the file of an import; undefined for packages and Node's modules. */
 const targetOf = (from: string, specifier: string): string | undefined => {
   if (specifier.startsWith(".")) return posix.join(posix.dirname(from), specifier);
   for (const [alias, path] of aliases) {
@@ -28,7 +27,6 @@ interface Reached {
   readonly packages: ReadonlyMap<string, string>;
 }
 
-/** Returns the files loaded at start, each with its importer. */
 const reach = (entries: readonly string[], readSource: (path: string) => string): Reached => {
   const files = new Map(entries.map((path) => [path, "the command itself"]));
   const packages = new Map<string, string>();

@@ -29,7 +29,6 @@ const openSink = (columns: number | undefined): Sink => {
   const pieces: Buffer[] = [];
   const stream = new PassThrough();
   stream.on("data", (piece: Buffer) => pieces.push(piece));
-  // The properties that commands read.
   Object.assign(stream, { isTTY: columns !== undefined, columns });
   return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(pieces).toString("utf8") };
 };

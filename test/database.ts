@@ -98,9 +98,7 @@ const startOwnServer = async (): Promise<TestServer> => {
       process.kill(Number.parseInt(readFileSync(trace, "utf8"), 10), "SIGQUIT");
       const pause = new Int32Array(new SharedArrayBuffer(4));
       for (let tries = 0; existsSync(trace) && tries < 400; tries++) Atomics.wait(pause, 0, 0, 5);
-    } catch {
-      // Already stopped.
-    }
+    } catch {}
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   });
   return makeTemplate(url, serverUrl);

@@ -12,7 +12,6 @@ export const sampleManifest = Buffer.from('{"schemaVersion":2,"mediaType":"appli
 
 export const digestOf = (bytes: Uint8Array | string, algorithm: "sha256" | "sha512" = "sha256"): string => `${algorithm}:${hash(algorithm, bytes, "hex")}`;
 
-/** Returns the default content for an operation. */
 const contentFor = (method: MethodFact): Buffer => (method.output.name.endsWith("Push") && method.input.byName.has("reference") ? sampleManifest : sampleBlob);
 
 /** Fields sent as headers. */
@@ -34,7 +33,6 @@ const codesOfStatuses: Readonly<Record<number, number>> = {
   503: codes.UNAVAILABLE,
 };
 
-/** Removes characters that a header cannot contain. */
 const headerText = (text_: string): string =>
   Buffer.from(text_)
     .toString("latin1")

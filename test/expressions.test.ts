@@ -52,7 +52,6 @@ const literalsOf = (path: string, source: string): Expression[] =>
     .filter(({ kind }) => kind === "pattern")
     .map(({ value, line }) => ({ at: `${path}:${line}`, source: value.slice(1, value.lastIndexOf("/")), flags: value.slice(value.lastIndexOf("/") + 1) }));
 
-/** Returns files that call RegExp, with or without `new`. */
 const buildersIn = (files: Readonly<Record<string, string>>): string[] =>
   Object.entries(files)
     .filter(([, source]) => codeOf(source).some(({ kind, value }, index, tokens) => kind === "word" && value === "RegExp" && tokens[index + 1]?.value === "("))
@@ -76,7 +75,6 @@ const provedFile = join(root, "test", "golden", "expressions.json");
 const proved: ReadonlySet<string> = new Set(JSON.parse(readFileSync(provedFile, "utf8")) as string[]);
 const judged = new Map<string, string | undefined>();
 
-/** Returns the problem with an expression; undefined if it takes linear time for any text. */
 const problemOf = ({ source, flags }: Pick<Expression, "source" | "flags">): string | undefined => {
   const key = `/${source}/${flags}`;
   if (shortOrLong(proved.has(key), false)) judged.set(key, undefined);

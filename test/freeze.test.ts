@@ -40,7 +40,6 @@ test("every migration is frozen with the checksum that databases compare", async
   );
 });
 
-/** Copies the tool and the migrations, and returns a function that runs it. */
 const copy = (t: TestContext) => {
   const root = mkdtempSync(join(tmpdir(), "gantry-freeze-"));
   t.after(() => rmSync(root, { recursive: true }));

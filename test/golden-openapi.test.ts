@@ -24,10 +24,8 @@ const { world } = stage;
 after(() => stage.close());
 const filled = await fillStage(stage);
 
-/** Returns stable hex digits for a place in an example. */
 const digits = (salt: string, count: number): string => createHash("sha256").update(salt).digest("hex").slice(0, count);
 
-/** Keys whose values differ per run, with replacements. */
 const replaced: Readonly<Record<string, string>> = {
   nextPageToken: "a page token",
   pageToken: "a page token",
@@ -56,7 +54,6 @@ const byRest = (one: Json, other: Json): number => {
   return (first ?? "") < (second ?? "") ? -1 : first === second ? 0 : 1;
 };
 
-/** Replaces values that differ per run. `isDocument`: order and times are meaningful and stable. */
 const settled = (value: Json, isDocument: boolean): Json => {
   const uids = new Map<string, string>();
   const uidOf = (segment: string): string => {
@@ -113,7 +110,6 @@ interface Found {
   readonly example: JsonObject;
 }
 
-/** Returns the request and response; undefined if they show nothing. */
 const exampleOf = async (described: DescribedRequest, headers: Readonly<Record<string, string>>): Promise<Found | undefined> => {
   const { operation, body, inQuery } = described;
   const answer = await sendDescribed(world.url, described, headers);
@@ -142,7 +138,6 @@ const requestOf = async (method: MethodFact, path: number): Promise<JsonObject> 
   return { ...(isViewed(method) ? requestInView(method, narrowed) : narrowed), ...(await filled.requestOf(method, path)) };
 };
 
-/** Records an example per operation; for files, one per path. */
 const examplesOf = async (from: readonly MethodFact[], judge: Judge): Promise<JsonObject> => {
   const made: JsonObject = {};
   // Files first, while they contain only imported data.

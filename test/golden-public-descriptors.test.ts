@@ -68,7 +68,6 @@ const readServed = async (): Promise<DescFile[]> => {
   return filesOf([...files.values()]);
 };
 
-/** Returns descriptors of the files, sorted by dependency. */
 const filesOf = (protos: readonly FileDescriptorProto[]): DescFile[] => {
   const ordered = new Map<string, FileDescriptorProto>();
   const add = (proto: FileDescriptorProto): void => {
@@ -105,7 +104,6 @@ test("reflection describes the public contract; every exception has a reason and
   );
 });
 
-/** Returns the served files with one of them changed. */
 const planted = (name: string, plant: (file: FileDescriptorProto) => unknown): DescFile[] => {
   const protos = served.map(({ proto }) => {
     const copy = clone(FileDescriptorProtoSchema, proto);

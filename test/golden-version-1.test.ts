@@ -46,7 +46,6 @@ const isAnswered = (name: string): boolean => {
   return method?.view !== undefined || resources.some(({ operations, methods = {} }) => operations.some((each) => each.name === name) && rpc in methods);
 };
 
-/** Why an operation or a whole service is not served. */
 const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.events.Identities/Create": "makes an identity that lies in no group: here each has one, and no path of this one names it",
   "chainguard.platform.registry.Registry/GetBuildStatus": noBuilds,
@@ -54,7 +53,6 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.libraries.Entitlements": "entitlements to the vendor's catalog: an organization owns its images here",
 };
 
-/** Deviations of the contract with reasons. */
 const different: Readonly<Record<string, string>> = {
   "chainguard.platform.iam.GroupInvites/CreateWithGroup": "has a path for REST besides; the operator alone may call it",
   "chainguard.platform.advisory.SecurityAdvisory/ListDocuments": "a filter that names a group asks for advisories.list there",
@@ -101,7 +99,6 @@ const firstVersion = "0.1.0";
 
 const versionOf = (service: string): number => (/\.v2(?:beta1)?\./.test(service) ? 2 : 1);
 
-/** Returns true unless the operation responds with UNIMPLEMENTED. */
 const isServed = (name: string): boolean => {
   const method = methodByName(name);
   if (!method) return false;

@@ -28,9 +28,7 @@ const assertGolden = (name: string, content: string): void => {
   let held = "";
   try {
     held = readFileSync(path, "utf8");
-  } catch {
-    // Missing: everything is new.
-  }
+  } catch {}
   assert.equal(held, content, `test/golden/${name} is not what the code makes now. If that is meant:  npm run golden`);
 };
 
@@ -200,7 +198,6 @@ test("each scoped operation is denied to a caller with a role exactly if the mat
   }
 });
 
-/** Name of the case, the request, and its sender. */
 type ErrorCase = readonly [
   title: string,
   verb: string,

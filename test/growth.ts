@@ -7,7 +7,6 @@ export const growthMax = 12;
 const noticeableMs = 50;
 const tries = 3;
 
-/** Returns CPU time of this process. */
 const processorMs = async (work: () => unknown): Promise<number> => {
   const before = process.cpuUsage();
   await work();

@@ -8,7 +8,6 @@ const repeated =
   (length) =>
     (beginning + part.repeat(Math.ceil(length / part.length))).slice(0, Math.max(0, length - end.length)) + end;
 
-/** Appends numbered parts until the text is full. */
 const counted =
   (part: (index: number) => string): HostileText =>
   (length) => {

@@ -22,7 +22,6 @@ const rowsOf = (guide: string): Row[] => {
   });
 };
 
-/** Returns the table's text for grouping. */
 const sameText = (event: LogEventName): string => {
   const { like, each } = logEventOf(event);
   if (like === undefined) return "all are logged";
@@ -31,7 +30,6 @@ const sameText = (event: LogEventName): string => {
 
 const isEvent = (name: string): name is LogEventName => Object.hasOwn(logEvents, name);
 
-/** Returns the differences between table and list. */
 const differences = (rows: readonly Row[]): string[] => {
   const told = new Map(rows.flatMap((row) => row.events.map((event) => [event, row] as const)));
   return [

@@ -28,7 +28,6 @@ interface Plan {
   readonly outside: Readonly<Record<string, { readonly packages: readonly string[] }>>;
 }
 
-/** Contents by path. */
 type Sources = Readonly<Record<string, string>>;
 
 const root = join(import.meta.dirname, "..");
@@ -47,15 +46,12 @@ const readSources = (): Sources => {
   );
 };
 
-// Files and modules.
-
 const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 const moduleOf = (path: string): string | undefined => Object.keys(plan.modules).find((module) => isWithin(module, path));
 const outsideOf = (path: string): string | undefined => Object.keys(plan.outside).find((folder) => isWithin(folder, path));
 const isTest = (path: string): boolean => plan.tests.files.some((form) => matchesGlob(path, form));
 
-/** Returns the package name of "@scope/name/inner" or "name/inner". */
 const packageOf = (specifier: string): string =>
   specifier
     .split("/")
@@ -68,8 +64,6 @@ const moduleBehind = (specifier: string): string | undefined =>
     const entry = plan.modules[module]?.entry;
     return entry !== undefined && (entry.endsWith("/*") ? specifier.startsWith(entry.slice(0, -1)) : specifier === entry);
   });
-
-// The rules.
 
 /** Classification of an import: an edge to a module, an external import, or a violation. */
 type Verdict = { readonly arrow?: string; readonly brings?: string; readonly wrong?: string };
@@ -162,7 +156,6 @@ const survey = (sources: Sources): Survey => {
   return { wrongs, counts, arrows, brought, typeArrows: new Set([...arrows].filter((arrow) => !firm.has(arrow))) };
 };
 
-/** Returns a cycle of edges, or undefined. */
 const findCycle = (arrows: Iterable<string>): string[] | undefined => {
   const next = new Map<string, string[]>();
   for (const arrow of arrows) {
@@ -237,8 +230,6 @@ const draw = ({ arrows, typeArrows }: Survey): string => {
   });
   return `%% Who imports whom, tests aside; dotted: types alone. Drawn by test/modules.test.ts (npm run golden).\ngraph TD\n${lines.join("\n")}\n`;
 };
-
-// The tests.
 
 const sources = readSources();
 const found = survey(sources);

@@ -22,7 +22,6 @@ interface Place {
   readonly body: string;
 }
 
-/** Collects the functions of each name. */
 const placesByName = (all: Iterable<readonly [path: string, content: string]>): Map<string, Place[]> => {
   const found = new Map<string, Place[]>();
   for (const [path, content] of all)
@@ -31,7 +30,6 @@ const placesByName = (all: Iterable<readonly [path: string, content: string]>): 
   return found;
 };
 
-/** Returns a sentence for each name with different functions in too many modules. */
 const ambiguous = (names: ReadonlyMap<string, readonly Place[]>): string[] =>
   [...names]
     .filter(([name, places]) => {

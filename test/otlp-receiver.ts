@@ -44,7 +44,6 @@ const passOver = (reader: BinaryReader, type: WireType): void => {
   else reader.bytes();
 };
 
-/** Calls the handler of each field number, and skips other fields. */
 const readFields = (bytes: Uint8Array, fields: Readonly<Record<number, (reader: BinaryReader) => void>>): void => {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {

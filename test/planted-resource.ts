@@ -18,7 +18,6 @@ const requireDescriptor = <Desc>(desc: Desc | undefined, name: string): Desc => 
   return desc;
 };
 
-/** Returns the file of roles as JSON, renamed to `noun`. */
 const fileText = (noun: string): string =>
   JSON.stringify(toJson(FileDescriptorProtoSchema, RoleSchema.file.proto, { registry: options }))
     .replace(/Role/g, noun)

@@ -23,7 +23,6 @@ interface Backend {
   user: ((frame: Buffer) => void) | undefined;
 }
 
-/** Splits a stream into messages: a letter, the length, and the payload. */
 const splitFrames = (take: (frame: Buffer) => void): ((bytes: Buffer) => void) => {
   let held = Buffer.alloc(0);
   return (bytes) => {

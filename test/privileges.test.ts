@@ -11,8 +11,6 @@ import { tablesOf } from "./tables.ts";
 import { migrate } from "../server/store/migrate.ts";
 import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/store/privileges.ts";
 
-// Privileges that statements use.
-
 const lockForm = /\b(?:from|join)\s+(\w+)\b(?:(?!\bfrom\b|[()])[\s\S])*?\bfor (?:update|share|no key update|key share)\b/g;
 const forms: readonly (readonly [form: RegExp, uses: readonly Privilege[]])[] = [
   [/\binsert into\s+(\w+)/g, ["insert"]],
@@ -109,8 +107,6 @@ test("each kind of planted statement is recognized, and functions of the owner a
     [" one "],
   );
 });
-
-// Granted privileges.
 
 let database: TestDatabase;
 before(async () => {

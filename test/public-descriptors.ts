@@ -74,18 +74,15 @@ export const describe = (files: readonly DescFile[]): Facts => {
   return facts;
 };
 
-/** Returns true if the number is one of Gantry's. */
 const isOwn = (subject: string, value: string): boolean => {
   const number = Number(value.split(":", 1)[0]);
   if (subject === capabilityEnum) return number >= ownCapabilitiesFrom;
   return subject.startsWith("message ") && number >= ownFieldsFrom;
 };
 
-/** Returns the subjects of messages and enums that the fact names. */
 const namesIn = (facts: Facts, value: string): string[] =>
   [...value.matchAll(/chainguard\.[\w.]+/g)].flatMap(([name]) => [`message ${name}`, `enum ${name}`].filter((subject) => facts.has(subject)));
 
-/** Returns everything the methods need, recursively. */
 const reached = (facts: Facts, methods: readonly string[]): ReadonlySet<string> => {
   const found = new Set<string>();
   const follow = (subject: string): void => {

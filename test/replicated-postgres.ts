@@ -36,7 +36,6 @@ export const until = async <T>(what: () => Promise<T | undefined> | T | undefine
 /** For a server that has started. */
 const connectMaxMs = 5_000;
 
-/** Returns whether a process is running; zombies are not. */
 const isAlive = (pid: number): boolean => {
   try {
     return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

@@ -14,7 +14,6 @@ interface Told {
   readonly text: string;
 }
 
-/** Runs a test file with these lines, until it ends or the output matches `endsAt`. */
 const runLines = async (context: TestContext, lines: string, endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
   context.after(() => rm(folder, { recursive: true, force: true }));

@@ -27,7 +27,6 @@ export interface RunFilesOptions {
 /** node reports a file without tests, or one cut off, as a test with its path. */
 const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
 
-/** Loaded before each file. */
 const preloaded = (fileTimeoutMs: number): readonly string[] => ["without-promise-hooks.ts", "own-imports.ts", `file-time.ts?ms=${fileTimeoutMs}`];
 
 /** Runs the files concurrently. Writes the output of node's runner. */

@@ -30,7 +30,6 @@ const { values, positionals, tokens } = parseArgs({
   strict: false,
   tokens: true,
 });
-/** Options for node, as given. */
 const nodeOptions = tokens.flatMap((token) =>
   token.kind === "option" && !["long", "seed", "budget-seconds"].includes(token.name)
     ? [token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`]
@@ -45,7 +44,6 @@ const wholeNumber = (text: string): number => {
 };
 const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong && budgetSeconds === Number.POSITIVE_INFINITY ? randomInt(2 ** 31) : fixedSeed;
 
-/** Returns whether a test has a long form, by its imports. */
 const hasLongForm = (path: string): boolean =>
   importsOf(readFileSync(path, "utf8")).some(({ specifier = "" }) => /(?:^|\/)(?:test\/|\.\/|\.\.\/)(?:length|property|anywhere)\.ts$/.test(specifier));
 
@@ -69,7 +67,6 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 const secondsSinceStart = (): number => performance.now() / 1000;
 
-/** Runs all files concurrently. */
 const runShort = async (): Promise<boolean> => {
   const { ran, failed, seconds } = await runFiles(files, { ...options, signal: interrupted.signal });
   tellSlowest(seconds);

@@ -50,7 +50,6 @@ export const matcherOf = (field: FieldFact): RegExp => new RegExp(`^(?:${field.p
 const isTakenBy = (field: FieldFact, text: string): boolean =>
   (field.pattern === undefined || matcherOf(field).test(text)) && (field.maxLength === 0 || field.shape !== "one" || text.length <= field.maxLength);
 
-/** Returns a valid text for the field. Throws if the contract is insufficient. */
 const textOf = (field: FieldFact, variant: number): string => {
   const [, choices] = /^\^\(([^()]+)\)\$$/.exec(field.pattern ?? "") ?? [];
   if (choices !== undefined) {

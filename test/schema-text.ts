@@ -26,13 +26,11 @@ const indexTextOf = ({ unique, method, keys, included, predicate }: CatalogueInd
     .filter((word) => word !== "")
     .join(" ");
 
-/** Puts the head on the first of several lines. */
 const linesUnder = (head: string, entries: readonly (readonly string[])[]): Line[] =>
   entries.length === 0 ? [[head, "-"]] : entries.map((cells, index) => [index === 0 ? head : "", ...cells]);
 
 const widthMax = 64;
 
-/** Aligns cells, except unusually long ones. */
 const aligned = (rows: readonly (readonly string[])[]): string[][] => {
   const widthOf = (column: number): number => Math.min(widthMax, Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows.map((cells) => cells.map((cell, column) => cell.padEnd(widthOf(column))));

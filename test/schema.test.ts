@@ -30,8 +30,6 @@ test("a migrated database has every table, column and index that the contract re
   assert.deepEqual(compareSchema(resources, catalogue), { mismatches: [], unfinished: [] });
 });
 
-// Mismatching tables.
-
 const changed = (name: string, change: (table: CatalogueTable) => CatalogueTable): Catalogue =>
   new Map([...catalogue].map(([key, table]) => [key, key === name ? change(table) : table]));
 
@@ -276,7 +274,6 @@ const berth = plantResource("Berth", table, asBerths);
 let opened: Promise<World> | undefined;
 after(async () => (await opened)?.close());
 
-/** Returns the error and the log of a start. */
 const started = async (planted: Resource): Promise<{ said: string; logged: string[] }> => {
   opened ??= openWorld({ DATABASE_URL: database.url });
   const { services } = (await opened).server.application;

@@ -200,7 +200,6 @@ export interface Import {
   readonly line: number;
 }
 
-/** Returns the names in `{ one, type Two, three as four }`, without types. */
 const valuesAmong = (tokens: readonly Token[]): string[] =>
   tokens.flatMap((token, index) => {
     const [before, after] = [tokens[index - 1], tokens[index + 1]];

@@ -66,8 +66,6 @@ test("modules.json names the tables of each file of the store and of each module
   assert.deepEqual({ files: tables, modules: said }, plan, "Who uses which tables has changed. If that is meant:  npm run golden");
 });
 
-// Planted cases.
-
 const store: Sources = {
   "server/store/migrations/0001_x.sql":
     "-- create table none ();\ncreate table sessions (id text);\ncreate table people (id text);\ncreate table groups (uid text);",

@@ -93,7 +93,6 @@ const useOf = (content: string, tables: ReadonlySet<string>): Use => {
   return { writes, reads, anyTable };
 };
 
-/** Returns resource tables: "table: …" in resource files. */
 const resourceTables = (sources: Sources): ReadonlySet<string> =>
   new Set(
     Object.entries(sources)
@@ -107,7 +106,6 @@ const isNamedAs = (path: string, table: string): boolean => {
   return path === `${name}.ts` || `${path.replace(/\.ts$/, "")}s` === name;
 };
 
-/** Maps names exported by the store's entry to their files. */
 const filesOfNames = (entry: string): Map<string, string> =>
   new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${storeFolder}${specifier.replace(/^\.\//, "")}`])));
 

@@ -8,7 +8,6 @@ import { settingNames } from "#application";
 import { binaryFiles, files, isCode, isOurs, isTest } from "./project-files.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
-/** Returns the violations of a file, one sentence each. */
 type Rule = (path: string, content: string) => readonly string[];
 
 interface FileRule {
@@ -24,11 +23,8 @@ interface FileRule {
 
 const isKernel = (path: string): boolean => path.startsWith("server/kernel/") && isCode(path) && !isTest(path);
 
-// File readers.
-
 const at = (path: string, line: number): string => `${path}:${line}`;
 
-/** Reports each token for which `wrong` returns a sentence. */
 const eachToken =
   (wrong: (token: Token, before: Token | undefined, after: Token | undefined) => string | undefined): Rule =>
   (path, content) =>
@@ -37,15 +33,12 @@ const eachToken =
       return why === undefined ? [] : [`${at(path, token.line)} ${why}`];
     });
 
-/** Reports each line that matches one of the expressions. */
 const eachLine =
   (forms: readonly RegExp[], why: string): Rule =>
   (path, content) =>
     content
       .split("\n")
       .flatMap((line, index) => (forms.some((form) => form.test(line)) ? [`${at(path, index + 1)} ${why}: ${line.trim().slice(0, 100)}`] : []));
-
-// The rules.
 
 const isWord = (token: Token | undefined, value: string): boolean => token?.kind === "word" && token.value === value;
 const isMark = (token: Token | undefined, value: string): boolean => token?.kind === "mark" && token.value === value;
@@ -185,7 +178,6 @@ const portableLock: Rule = (path, content) => {
   ]);
 };
 
-// Tables and messages of all resources, from the resource files.
 const declared = [...files]
   .filter(([path]) => path.startsWith("server/resources/"))
   .flatMap(([, content]) => [
@@ -310,8 +302,6 @@ const fieldsWords: Rule = (path, content) => [
       )
     : eachTextLine(path, 1, content)),
 ];
-
-// The list of rules.
 
 const fileRules: readonly FileRule[] = [
   {

@@ -17,7 +17,6 @@ const git = (...args: string[]): string | undefined => {
 
 const commit = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
 
-/** Returns the commits to compare with, each with its description. */
 const earlier = (): Map<string, string> => {
   const found = new Map<string, string>();
   const add = (sha: string | undefined, words: string): void => {

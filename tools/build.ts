@@ -26,7 +26,6 @@ interface LockFile {
   readonly [key: string]: unknown;
 }
 
-/** Files that only the checkout needs. */
 const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
 
 /** Copies other files read at run time: SQL, pages, documents, generated code, start scripts. */

@@ -22,7 +22,6 @@ const camel = (words: string): string => words.replace(/-([a-z0-9])/g, (_, lette
 
 // ---- documentation --------------------------------------------------------------------------------------------
 
-/** Returns a JSDoc comment, wrapped to the project's line length. */
 const docOf = (paragraphs: readonly string[], indent: string): string => {
   const lines = paragraphs.flatMap((paragraph, index) => [
     ...(index === 0 ? [] : [""]),
@@ -145,7 +144,6 @@ const isInRole = (message: MessageFact, field: FieldFact, role: Role): boolean =
   return isReply(role) ? !field.inputOnly : !field.outputOnly;
 };
 
-/** Collects the fields that the client adds to a response. */
 const addDefaults = (message: MessageFact): void => {
   const name = typeNameOf(message);
   if (defaults.has(name)) return;
@@ -394,7 +392,6 @@ function iteration(item: MessageFact, list: string): string {
 
 const operations = listCommandNames().map(describe);
 
-/** Returns the import of JSON types that this code uses. */
 function jsonImport(code: string): string {
   const used = ["Json", "JsonObject"].filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   return used.length === 0 ? "" : `import type { ${used.join(", ")} } from "#base/json.ts";\n`;

@@ -10,7 +10,6 @@ import { contractTexts } from "#contract/gen/texts.ts";
 
 const into = process.argv[2] ?? ".";
 
-/** Returns the first sentence on one line. */
 const firstSentenceOf = (name: string): string => ((contractTexts[name] ?? "").match(/^.*?[.:](?= |$)/)?.[0] ?? "").replace(/[.:]$/, "");
 
 const rows = listCommandNames().map(({ domain, resource, verb, method }) => [domain, resource, verb, method.name, firstSentenceOf(method.name)]);

@@ -18,7 +18,6 @@ const kinds: ReadonlySet<string> = new Set(["type", "format", "const", "$ref", "
 /** A name after "properties" is a property, unless it is a property's own name. */
 const isProperty = (path: Diff["path"]): boolean => path.at(-2) === "properties" && path.at(-3) !== "properties";
 
-/** Returns true for breaking changes by api-smart-diff, removed fields and changed types. */
 const isBreaking = ({ type, action, path }: Diff): boolean =>
   type === "breaking" || (action === "remove" && isProperty(path)) || (action === "replace" && kinds.has(String(path.at(-1))) && !isProperty(path));
 

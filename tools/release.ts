@@ -69,7 +69,6 @@ const layOutTree = async (dist: string, tree: string): Promise<void> => {
   for (const program of ["gantry", "gantry.js", "docker-credential-gantry.js"]) chmodSync(join(tree, "bin", program), 0o755);
 };
 
-/** Returns npm's bill of materials without random values. */
 const makeBom = (tree: string, seconds: number): string => {
   const bom = JSON.parse(run("npm", ["sbom", "--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev"], tree)) as {
     serialNumber: string;

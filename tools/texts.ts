@@ -20,7 +20,6 @@ import {
 
 const into = process.argv[2] ?? ".";
 
-/** Strips comment markers; lists keep their lines. */
 const paragraphsOf = (comment: string): string =>
   comment
     .split(/\n[ \t]*\n/)

@@ -25,7 +25,6 @@ const affected: Verdict = { verdict: "affected" };
 const unaffected: Verdict = { verdict: "unaffected" };
 const notJudged = (reason: string): Verdict => ({ verdict: "not judged", reason });
 
-/** In the order in which they apply at the same version. */
 const kinds = ["introduced", "last_affected", "fixed", "limit"] as const;
 
 interface RangeEvent {

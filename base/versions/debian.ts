@@ -22,7 +22,6 @@ const compareWords = (one: string, other: string): number => {
   return 0;
 };
 
-/** Splits into alternating words and numbers, starting with a word that may be empty. */
 const turnsOf = (text: string): readonly string[] => text.split(/([0-9]+)/);
 
 /** Compares one part of a Debian version, or a whole opam version, which has no epoch or revision. */

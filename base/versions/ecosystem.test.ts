@@ -226,8 +226,6 @@ test("ecosystems without a known order compare nothing, and their names are case
   assert.equal(compareVersions("Root:Alpine:3.18", "1.0_rc1", "1.0"), -1);
 });
 
-// Properties of a total order.
-
 const number = fc.oneof(fc.nat({ max: 12 }).map(String), fc.constantFrom("0", "00", "01", "10", "9".repeat(30)));
 const word = fc.constantFrom("", "a", "b", "alpha", "beta", "rc", "pre", "dev", "p", "patch", "stable", "git", "RC", "x", "A");
 const separator = fc.constantFrom(".", ".", "-", "_", "+", "~", "^", ":", "");
@@ -261,8 +259,6 @@ for (const ecosystem of Object.keys(rising)) {
     assert(versions >= trials && made.length > 200, `only ${made.length} versions of ${ecosystem} were made`);
   });
 }
-
-// Comparison with other libraries.
 
 /** Asserts the same order as the library for every pair that it can parse. */
 const agree = (ecosystem: string, read: (version: string) => boolean, compare: (one: string, other: string) => number, texts = text): void => {

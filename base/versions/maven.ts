@@ -39,7 +39,6 @@ const mavenTokens = (version: string): Token[] => {
   });
 };
 
-/** Drops null tokens at the end and before each hyphen. */
 const withoutTrailingNulls = (tokens: readonly Token[]): Token[] => {
   const kept: Token[] = [];
   for (const token of tokens) {

@@ -11,7 +11,6 @@ import { fc, runs } from "../../test/property.ts";
 
 type Compare = (one: string, other: string) => number | undefined;
 
-/** Each line ascends. */
 const rising: readonly (readonly [string, Compare, readonly string[]])[] = [
   [
     "Maven: qualifiers",

@@ -35,7 +35,6 @@ interface ApiRequest {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Headers that the credential and the connection set. */
 const ownHeaders = ["authorization", "host", "content-length", "connection", "transfer-encoding"];
 
 /** Returns the URL of a path of this server. Throws if it leads to another one. */
@@ -144,7 +143,6 @@ const jsonIn = (raw: string): Json | undefined => {
   }
 };
 
-/** Throws the error of a response, including redirects. */
 const checkStatus = async (found: FoundContext, response: Response, raw: string): Promise<void> => {
   if (response.status < 300) return;
   const { errorOfHttp } = await import("#contract-client");
@@ -157,7 +155,6 @@ const checkStatus = async (found: FoundContext, response: Response, raw: string)
 const headText = (response: Response): string =>
   `HTTP ${response.status} ${response.statusText}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join("")}\n`;
 
-/** Returns the body unchanged, or without control sequences for a terminal. */
 const bodyText = (raw: string, isTerminal: boolean): string => {
   if (!isTerminal) return raw;
   const value = jsonIn(raw);

@@ -34,7 +34,6 @@ const readNumber = (option: string, value: string | undefined): number | undefin
   return Number(value);
 };
 
-/** Opens a new file that only the owner can read. */
 const openNewFile = async (path: string): Promise<Writable> => {
   const stream = createWriteStream(path, { flags: "wx", mode: 0o600 });
   try {

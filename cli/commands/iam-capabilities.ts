@@ -12,7 +12,6 @@ interface Options {
   readonly resource?: string;
 }
 
-/** Splits "role_bindings.list" into resource and action. */
 const capabilityParts = (name: string): readonly [resource: string, action: string] => {
   const at = name.lastIndexOf(".");
   return at === -1 ? ["", name] : [name.slice(0, at), name.slice(at + 1)];

@@ -42,7 +42,6 @@ const flagOf = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
-/** Returns undefined if neither option is set. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
   if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "--public and --private cannot be used together");
   return isPublic || isPrivate ? isPublic : undefined;

@@ -9,7 +9,6 @@ import { openServiceNotices } from "../service-notices.ts";
 import { stopSignal } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** Two columns; the longest names overflow the first. */
 const settingLines = settingNames.map((name) => {
   const { says, byDefault }: SettingText = settingTexts[name];
   return `  ${name.padEnd(22)}  ${says}${byDefault === undefined ? "" : ` (default: ${byDefault})`}`;

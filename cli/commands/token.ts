@@ -68,7 +68,6 @@ const signedInToken = async (terminal: Terminal, { audience, capabilities = [], 
   });
 };
 
-/** Options that do not apply to the operator's token. */
 const ofLogin = ["capabilities", "scope", "server", "context"] as const;
 
 export const tokenCommand = (terminal: Terminal): Command =>

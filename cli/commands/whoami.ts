@@ -48,7 +48,6 @@ const mayText = (capability: JsonObject): string => {
   return role === "" ? `${count} ${count === 1 ? "capability" : "capabilities"}` : role;
 };
 
-/** Returns the organizations with permissions, at the root or in groups below. */
 const organizationsFrom = (whoAmI: JsonObject): Organization[] => {
   const found = new Map<string, Organization>();
   for (const each of objectList(whoAmI, "capabilities")) {

@@ -16,7 +16,6 @@ export const files = "files";
 
 const candidatesOf = (values: Iterable<string>): Candidate[] => [...values].map((value) => ({ value, says: "" }));
 
-/** Values by placeholder, from the contract or the user's files. */
 const valuesByPlaceholder: Readonly<Record<string, (terminal: Terminal) => Candidate[] | typeof files>> = {
   FILE: () => files,
   DIRECTORY: () => files,

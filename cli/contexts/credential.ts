@@ -62,7 +62,6 @@ const checkDestination = (token: string, origin: string, { server, isServerNamed
   throw new Fault("UNAUTHENTICATED", `${origin} is not for ${where} and was not sent there. Set GANTRY_SERVER too, or pass --server`);
 };
 
-/** Returns the variable unless it is empty. */
 const given = (environment: Environment, name: string): string | undefined => environment[name] || undefined;
 
 /** Exchanges an identity token and renews the result, in memory. */
@@ -98,7 +97,6 @@ const environmentCredential = (options: CredentialOptions): Credential | undefin
   return { ...ofEnvironment, origin, token: exchanging(server, identity, () => checkDestination(read(), origin, options)) };
 };
 
-/** Returns how the sign-in of a context is renewed, possibly with an identity token. */
 const sessionOptions = (server: string, context: CredentialOptions["context"]): SessionOptions => {
   const { alias, identity, identityTokenFile } = context?.stored ?? {};
   const remedy = context === undefined ? `gantry login --server ${server}` : `gantry login --context ${context.name}`;

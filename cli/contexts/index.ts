@@ -29,7 +29,6 @@ export interface FoundContext {
   readonly credential: Credential;
 }
 
-/** Returns the selected context or undefined. Throws if it is named but does not exist. */
 const findStored = (environment: Environment, named: string | undefined): { readonly name: string; readonly stored: StoredContext } | undefined => {
   const { current, contexts } = readContexts(environment);
   const name = named ?? current;

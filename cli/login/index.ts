@@ -71,7 +71,6 @@ export interface SignOutOptions {
   readonly err: NodeJS.WriteStream;
 }
 
-/** Returns the provider to sign in with; undefined if the server's pages ask. */
 const chooseProvider = async (
   { idp, choose }: Extract<SignInMethod, { readonly choose: unknown }>,
   issuer: Issuer,
@@ -109,7 +108,6 @@ const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
   if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`warning: ${issuer} does not use TLS, so the token can be intercepted\n`);
 };
 
-/** Returns the message about registry clients that are signed in now. */
 const registryText = (environment: Environment, issuer: string, by: RegistryLogin["by"], token: string): string => {
   const { host } = new URL(issuer);
   const files = writeRegistryLogin(environment, host, by === "token" ? { by, token } : { by });

@@ -36,7 +36,6 @@ const untrustedCertificateCodes = new Set([
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
 ]);
 
-/** Returns why there was no response. */
 const unreachableReason = (address: string, thrown: unknown): string => {
   const { host, hostname } = new URL(address);
   if (thrown instanceof Error && thrown.name === "TimeoutError") return `${host} does not respond`;

@@ -80,7 +80,6 @@ const readRegistryFiles = (environment: Environment): RegistryFile[] => {
 
 const without = (object: JsonObject, key: string): JsonObject => Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
 
-/** Omits an empty member. */
 const withMember = (document: JsonObject, key: string, value: JsonObject): JsonObject =>
   Object.keys(value).length === 0 ? without(document, key) : { ...document, [key]: value };
 
@@ -94,7 +93,6 @@ const writeDocument = ({ path, document: before }: RegistryFile, document: JsonO
   return true;
 };
 
-/** Returns another helper that would take precedence for this host. */
 const otherHelper = ({ document, isDockers }: RegistryFile, host: string, by: RegistryLogin["by"]): string => {
   const ofHost = text(part(document, "credHelpers"), host);
   if (ofHost !== "") return ofHost === helperName ? "" : ofHost;

@@ -43,7 +43,6 @@ const verbRows = (domain: string, resource: string): Row[] =>
 
 const verbAliases: Readonly<Record<string, readonly string[]>> = { list: ["ls"], delete: ["rm"], get: ["describe"] };
 
-/** Aliases of resources, in addition to the singular. */
 const resourceAliases: Readonly<Record<string, readonly string[]>> = { groups: ["folders", "organizations", "organization", "orgs", "org", "folder"] };
 
 const singularOf = (resource: string): string =>
@@ -63,7 +62,6 @@ const indentedRows = (pairs: readonly (readonly [name: string, text: string])[])
 const firstExample = (words: string, names: readonly string[]): string =>
   `gantry ${words} ${names.includes("list") ? "list" : `${names[0] ?? ""} --help`}`.replace(/ {2,}/, " ");
 
-/** Returns the error for an unknown or missing subcommand. */
 const wrongWord = (words: string, command: Command): string => {
   const [typed] = command.args;
   const names = command.commands.map((each) => each.name()).filter((name) => name !== "help");

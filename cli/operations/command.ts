@@ -53,7 +53,6 @@ const upper = (name: string): string =>
     .replaceAll("-", "_")
     .toUpperCase();
 
-/** Returns the placeholder of the value in the help. */
 const placeholder = (flag: FieldFlag, shape: CommandShape): string => {
   const { field } = flag;
   const referred = messageReferredTo(flag, shape);

@@ -14,7 +14,6 @@ const stateText = (state: string): string =>
 const ecosystemText = (each: JsonObject): string =>
   onOneLine(`${[text(each, "ecosystem"), text(each, "release")].filter((word) => word !== "").join(" ")} (${stateText(text(each, "state"))})`);
 
-/** Ecosystems named in a line. */
 const namedMax = 8;
 
 /** Returns the line; undefined if the response has no coverage. */

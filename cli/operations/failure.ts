@@ -78,10 +78,8 @@ const errorJson = (thrown: unknown, context: FailureContext): JsonObject => {
   };
 };
 
-/** "in 30 s". */
 const waitText = (delayMs: number): string => `try again in ${Math.max(1, Math.ceil(delayMs / 1000))} s`;
 
-/** Returns further lines after the first. */
 const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   if (!(thrown instanceof ApiError)) return [];
   const { credential, server, serverOrigin } = context;

@@ -88,7 +88,6 @@ export const addPresetOptions = (command: Command): void => {
   command.addOption(new Option("--role <ROLE,…>", "Also bind the identity to these roles in its group").argParser(withListed));
 };
 
-/** Escapes text for a pattern. */
 const literally = (literal: string): string => literal.replaceAll(/[\\^$.*+?()[\]{}|]/g, (character) => `\\${character}`);
 
 const wholly = (pattern: string): string => `^${pattern}$`;
@@ -297,7 +296,6 @@ const alternatives: Readonly<Record<string, string>> = {
   userIdPattern: "userId",
 };
 
-/** Returns a valid identity name, cut to the maximum length. */
 const identityName = (says: string): string =>
   says
     .toLowerCase()

@@ -50,7 +50,6 @@ export const setAt = (object: JsonObject, path: readonly string[], value: Json):
   setAt(inner, rest, value);
 };
 
-/** Throws a Fault that names all unknown keys. */
 const checkKeys = (source: string, message: MessageFact, document: JsonObject): void => {
   const unknown: string[] = [];
   const look = (within: MessageFact, object: JsonObject, prefix: string): void => {
@@ -98,7 +97,6 @@ const readFileDocument = async (file: string, message: MessageFact, reader: Valu
   return value;
 };
 
-/** Returns the mask paths of a document: its leaves, and empty objects. */
 const leafPaths = (message: MessageFact, document: JsonObject, prefix = ""): string[] =>
   Object.entries(document).flatMap(([key, value]) => {
     const field = message.byName.get(key);

@@ -47,7 +47,6 @@ const readEnum = (option: string, { enum: fact }: FieldFact, value: string): str
   throw wrongUsage(`${option} must be ${all}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
 };
 
-/** The parser is loaded on demand. */
 const readStructure = async (option: string, content: string): Promise<Json> => {
   const { parseStructured } = await import("../output/yaml.ts");
   const { value, problem } = parseStructured(content);

@@ -15,7 +15,6 @@ import type { CommandShape } from "./shape.ts";
 
 const listEvents = "gantry.events.v1.EventsService/ListEvents";
 
-/** Returns the event types of a resource. */
 const typesAbout = (message: MessageFact): Map<string, MethodFact> =>
   new Map(
     methods.flatMap((method) => {

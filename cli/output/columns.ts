@@ -13,7 +13,6 @@ export interface Column {
   readonly weight: number | undefined;
 }
 
-/** Columns in addition to uid and name; a wide table has all. */
 const furtherColumnsMax = { named: 4, nameless: 5 };
 
 /** Returns the common prefix of an enum's values: "ORG_KIND_". */
@@ -32,7 +31,6 @@ export const shortValue = (fact: EnumFact, name: string): string =>
 /** Returns the short values of an enum, without the unspecified one. */
 export const shortValues = (fact: EnumFact): string[] => [...fact.numbers].filter(([, number]) => number !== 0).map(([name]) => shortValue(fact, name));
 
-/** "createTime" as "CREATE TIME". */
 const headerOf = (path: readonly string[]): string =>
   path
     .join(" ")
@@ -81,7 +79,6 @@ export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
         .sort((one, other) => other.weight - one.weight)
         .slice(0, name === undefined ? furtherColumnsMax.nameless : furtherColumnsMax.named)
         .map(({ field }) => field);
-  // In the order of the contract.
   const ordered = others.filter((field) => chosen.includes(field));
   const whole = (field: FieldFact | undefined): Column[] => (field === undefined ? [] : [columnOf(field, undefined)]);
   return [...whole(name), ...ordered.map((field) => columnOf(field, wide ? undefined : weightOf(field, name !== undefined))), ...whole(uid)];

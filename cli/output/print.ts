@@ -37,7 +37,6 @@ const chosenColumns = ({ format, columns }: Output, message: MessageFact): reado
 
 const formsWithColumns: readonly OutputFormat[] = ["table", "wide", "csv"];
 
-/** Throws if the format or the resource lacks the requested columns. */
 const checkColumns = (output: Output, message: MessageFact): void => {
   if (output.columns === undefined) return;
   if (!formsWithColumns.includes(output.format)) throw wrongUsage(`--columns requires -o ${formsWithColumns.join(" or ")}`);
@@ -60,7 +59,6 @@ const shortCell = ({ path, field }: Column, resource: JsonObject, paths: Paths, 
 /** "CALLER" instead of "CALLER UID" for uids shown as paths. */
 const shortHeader = ({ header, field }: Column): string => (field !== undefined && field.refersTo !== "" ? header.replace(/ UID$/, "") : header);
 
-/** Returns the paths of the resources and of those that their columns reference. */
 const pathsOf = async (findPaths: FindPaths, message: MessageFact, columns: readonly Column[], resources: readonly JsonObject[]): Promise<Paths> => {
   const paths = new Map(await findPaths(message, resources));
   for (const { path, field } of columns) {
@@ -140,7 +138,6 @@ const wordsText = (resources: readonly JsonObject[], word: (resource: JsonObject
     .map((each) => `${onOneLine(each)}\n`)
     .join("");
 
-/** Returns the leaf fields by their dotted JSON names. */
 const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: string): [path: string, field: FieldFact | undefined, value: Json][] =>
   Object.entries(value).flatMap(([key, held]) => {
     const field = message?.byName.get(key);
@@ -151,7 +148,6 @@ const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: s
     return [[path, field, held]];
   });
 
-/** One line per field. */
 const recordText = ({ colored }: Output, message: MessageFact | undefined, resource: JsonObject): string => {
   const lines = leavesOf(message, resource, "");
   const width = Math.max(0, ...lines.map(([path]) => path.length));

@@ -8,7 +8,6 @@ const columnsOfCharacter = (character: string): number => (combining.test(charac
 
 /** Returns the display width of the text. */
 export const widthOf = (text: string): number => {
-  // Fast path for ASCII.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
   for (const character of text) width += columnsOfCharacter(character);
@@ -28,7 +27,6 @@ const cutTo = (text: string, columns: number): string => {
 
 const padTo = (text: string, columns: number): string => text + " ".repeat(Math.max(columns - widthOf(text), 0));
 
-/** The minimum width of a column. */
 const narrowest = 10;
 export const gap = "  ";
 

@@ -9,7 +9,6 @@ export const treeText = (resources: readonly JsonObject[]): string => {
   const listed = new Set(resources.map((resource) => text(resource, "uid")));
   const below = new Map<string, JsonObject[]>();
   for (const resource of resources) {
-    // The nearest listed ancestor.
     let parent = text(resource, "uid");
     do parent = parent === "" ? "" : parentOf(parent);
     while (parent !== "" && !listed.has(parent));

@@ -14,7 +14,6 @@ export type Sent<Value> = Value extends readonly (infer Entry)[]
 
 type IsUnion<Type, Whole = Type> = Type extends unknown ? ([Whole] extends [Type] ? false : true) : never;
 
-/** Fields of a response that are lists of messages. */
 type ListedKey<Reply> = {
   [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Key : never) : never;
 }[keyof Reply];

@@ -24,7 +24,6 @@ const violations = (description: string, properties: JsonObject, required: reado
   minItems: 1,
 });
 
-/** Error details by schema name. */
 const details: Readonly<Record<string, JsonObject>> = {
   ErrorInfo: detail(
     "google.rpc.ErrorInfo",
@@ -317,7 +316,6 @@ export const addErrorSchemas = (schemas: Schemas, isVersion1: boolean): void => 
   );
 };
 
-/** Returns the headers of a successful response. */
 const headersOf = (method: MethodFact, hasEtag: boolean): JsonObject => {
   const optional: [string, string][] = [];
   const { rpc, output } = method.view?.of ?? method;

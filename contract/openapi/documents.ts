@@ -45,7 +45,6 @@ export interface Sources {
   readonly earlierErrors: Errors;
 }
 
-/** One HTTP binding of an operation. */
 interface Binding {
   readonly method: MethodFact;
   readonly http: HttpFact;
@@ -154,7 +153,6 @@ const contentWith = (content: JsonObject, type: string, example: Json): JsonObje
   return isObject(media) ? { [type]: { ...media, example }, ...others } : content;
 };
 
-/** Adds the recorded request and response to an operation. */
 const withExample = (operation: JsonObject, { request, answer, type = "application/json" }: Example): JsonObject => {
   const { requestBody } = operation;
   const responses = part(operation, "responses");
@@ -215,7 +213,6 @@ const securitySchemes: JsonObject = {
   },
 };
 
-/** Collects references recursively. */
 const referredFrom = (value: Json, all: JsonObject, found: Set<string>): void => {
   if (Array.isArray(value)) for (const entry of value) referredFrom(entry, all, found);
   else if (typeof value === "object" && value !== null) {

@@ -4,7 +4,6 @@ import { limits } from "#base/limits.ts";
 import { version1Document } from "./names.ts";
 import type { Texts } from "./schemas.ts";
 
-/** Joins the lines of a paragraph; paragraphs and list items stay separate. */
 const unwrapped = (text: string): string => text.trim().replace(/([^\n])\n(?!\n|- )/g, "$1 ");
 
 /** Converts comments of the contract (contract/gen/texts.ts) to descriptions. */

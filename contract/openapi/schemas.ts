@@ -61,7 +61,6 @@ const isAlwaysAnswered = (
   return shape === "one" && kind === "bool" && !additive && !presence && oneof === undefined;
 };
 
-/** Returns constraints that a schema cannot express. */
 const remarksOf = (field: FieldFact, direction: Direction): string[] => {
   const remarks: string[] = [];
   if (field.shownOnce) remarks.push("Shown once: only in the response to the request that created it.");
