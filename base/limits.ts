@@ -7,10 +7,7 @@ export const limits = {
   pageSizeDefault: 50,
   pageSizeMax: 200,
   pageTokenLifetimeMs: 3 * 24 * 60 * 60 * 1000,
-  /**
-   * A skip walks the skipped rows, as a count does. From this value on the count comes first; if the list is shorter, nothing is
-   * walked. A skip is unbounded and costs at most two counts.
-   */
+  /** Skipping walks rows as counting does. From here on the list is counted first, so that a skip costs at most two counts. */
   countedSkipMin: 1_000,
 
   /** decisions: JSON. */
@@ -19,19 +16,13 @@ export const limits = {
   grpcMessageBytesMax: 4 * 1024 * 1024,
   /** Levels of nested JSON: the deepest message of the contract has 5. */
   jsonDepthMax: 32,
-  /**
-   * Keys and elements of one message, counted in its bytes before parsing. The longest list of the contract holds 1,000 uids;
-   * 10,000 values parse in about 5 ms.
-   */
+  /** Keys and elements of one message, counted before parsing: the longest list has 1,000 uids; 10,000 values parse in about 5 ms. */
   messageValuesMax: 10_000,
-  /** Body of an unauthenticated message or form: a token has at most 16 KiB, and some operations take two. */
+  /** Unauthenticated bodies: a token has at most 16 KiB, and some operations take two. */
   openBytesMax: 64 * 1024,
-  /** Violations listed in a response; otherwise an invalid body could cause a larger response. */
+  /** Violations in a response, which must not outgrow an invalid request. */
   violationsMax: 100,
-  /**
-   * The deepest group (CreateGroup's parent: 1,024 characters) with the levels below it. A PostgreSQL index entry holds 2,704
-   * bytes. Without it, a 4 MiB text over gRPC would be a uid of 250,000 levels.
-   */
+  /** The deepest group (CreateGroup's parent: 1,024 characters) with its levels; index entries hold 2,704 bytes. */
   uidLengthMax: 2048,
   /** node:http's default; a token with many claims has less than 8 KiB. */
   headerBytesMax: 16 * 1024,
@@ -39,7 +30,7 @@ export const limits = {
   /** Events store it; common browsers and tools send at most 200 characters. */
   userAgentLengthMax: 256,
 
-  /** Names that stay reserved after an organization's renames; without a bound, one organization could reserve all names. */
+  /** Reserved names after renames; otherwise one organization could reserve all names. */
   reservedNamesMax: 10,
   /** Name problems that doctor lists per kind. */
   nameProblemsMax: 50,
@@ -57,19 +48,16 @@ export const limits = {
   /** Per IPv4 address or IPv6 /64, which is what a provider assigns to one customer. */
   connectionsPerAddress: 1_000,
   connectionsPerAddressMax: 1_000_000,
-  /**
-   * A request, its work and its response, however slowly the client reads: the largest response, an unpaged list of 100,000,
-   * takes this long at 1 Mbit/s.
-   */
+  /** A request with its response: an unpaged list of 100,000 takes this long at 1 Mbit/s. */
   exchangeTimeoutMs: 5 * 60 * 1000,
   /** Time for a peer to close after GOAWAY or Connection: close. */
   hangUpMs: 5_000,
-  /** If a body is left unread: time for the client to read the response, and the number of such connections. */
+  /** An unread body: time for the client to read the response, and number of such connections. */
   unreadMs: 1_000,
   unreadMax: 128,
   /** HSTS: one year, as preload lists require. */
   hstsSeconds: 31_536_000,
-  /** Interval of checks of the certificate files; a renewed certificate is active after two. */
+  /** Interval of certificate checks; a renewed one is active after two. */
   certificateLookMs: 5_000,
   /** Calls without a deadline of their own. */
   callDeadlineMs: 30_000,
@@ -78,9 +66,8 @@ export const limits = {
   /** Timeout of a systemd notification, which waits until systemd has read it. */
   serviceNoticeMs: 10_000,
   /**
-   * Workers (GANTRY_WORKERS). Maximum: their 37 connections fit into the embedded database with those of commands. Interval of
-   * rate announcements: a hundred messages a second cost about 2 ms of CPU time. Pause before a restart, doubled up to the
-   * maximum, and the run time that resets it.
+   * Workers (GANTRY_WORKERS): maximum, as the embedded database has 37 connections for them; interval of rate announcements (a
+   * hundred per second cost 2 ms of CPU time); restart pause, doubled up to the maximum; run time that resets it.
    */
   workersMax: 8,
   siblingsTellMs: 10,
@@ -94,38 +81,35 @@ export const limits = {
   statementTimeoutMs: 15_000,
   /** Client-side timeout of a PostgreSQL response: the statement timeout plus transfer. */
   databaseAnswerMs: 17_000,
-  /** Timeout of the readiness check: load balancers wait this long, and the database takes a fraction of it. */
+  /** Readiness check: load balancers wait this long. */
   readinessMs: 5_000,
-  /**
-   * Hosts in DATABASE_URL; interval of the check for the primary, and its timeout, so that an unresponsive host does not delay
-   * the others. Together well below the 5 s in which a new primary must be found.
-   */
+  /** DATABASE_URL: hosts, interval of the search for the primary, and its timeout. A new primary must be found within 5 s. */
   databaseHostsMax: 8,
   primaryLookMs: 1_000,
   hostAnswerMs: 2_000,
-  /** Lists from a replica: maximum lag, pause after a failure, and organizations per list whose last events are compared. */
+  /** Lists from a replica: maximum lag, pause after a failure, organizations whose last events are compared. */
   replicaLagMs: 10_000,
   replicaPauseMs: 10_000,
   replicaRootsMax: 4,
   /** TCP keepalive: silence before the first of ten probes, one second apart. */
   keepAliveDelayMs: 10_000,
-  /** Shutdown: total time, and additional time to close the database under unfinished work. */
+  /** Shutdown: total time, and time to close the database under unfinished work. */
   stopMs: 12_000,
   storeCloseMs: 2_000,
   /** Connections: reads are pipelined over few (measured: 2 to 4 are best); group commit benefits from many writers. */
   readConnections: 3,
   writeConnections: 12,
-  /** Timeout of a cheap read before it moves to the wide ones, which bounds the delay of reads behind it. */
+  /** Timeout of a cheap read, which then moves to the wide ones. */
   cheapReadTimeoutMs: 250,
-  /** Rows of pages in flight on the connections for cheap reads: in total, and per organization. */
+  /** Rows of pages in flight on the connections for cheap reads: in total, per organization. */
   pageRows: 8_192,
   pageRowsEach: 640,
   /** Cached statements of first pages per table, and the longest selection that is cached. */
   keptStatementsMax: 200,
   keptStatementKeyMax: 1_000,
   /**
-   * Wide reads (counts, skips, filters without an index): connections, in total and per organization; each keeps a core busy. A
-   * statement faster than this moves to the cheap ones for a while.
+   * Wide reads (counts, skips, unindexed filters): connections, in total and per organization, since each keeps a core busy. Fast
+   * statements count as cheap for a while.
    */
   wideReadConnections: 4,
   wideReadsEach: 2,
@@ -144,8 +128,8 @@ export const limits = {
   writesWaiting: 2_048,
   writesWaitingEach: 512,
   /**
-   * Authenticated calls per kind (gets, lists, changes): in flight, waiting, and per organization. A get takes 20 µs (measured),
-   * so 32 delay others by less than a millisecond. Lists and changes also queue in the store; these bounds cover those.
+   * Authenticated calls per kind (gets, lists, changes): in flight, waiting, per organization. A get takes 20 µs (measured), so
+   * 32 delay others by less than a millisecond; lists and changes also queue in the store.
    */
   callsUnderWay: 4_096,
   getsEach: 32,
@@ -154,23 +138,20 @@ export const limits = {
   /** Calls that upload content (blobs, manifests) last as long as the client sends: a hundred concurrent pushes. */
   uploadsEach: 512,
   /**
-   * Files generated while sent (archives, lists of all records) hold some megabytes and a slot until the end. Per organization as
-   * many as a scanner's mirror fetches in parallel; in total for this many organizations.
+   * Generated files (archives, lists of all records), which hold megabytes and a slot until the end: per organization, as a
+   * scanner's mirror fetches, and in total.
    */
   filesEach: 4,
   filesUnderWay: 64,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
-  /**
-   * Error responses per organization, or per address of unidentified callers; beyond these, responses are delayed. Keys in memory
-   * (200 bytes each), and delayed responses.
-   */
+  /** Error responses per organization or unknown address before they are delayed; keys in memory (200 bytes each); delayed responses. */
   refusalsBurst: 1_000,
   refusalsPerSecond: 300,
   refusalDelayMs: 1_000,
   refusalKeysMax: 20_000,
   delayedRefusalsMax: 10_000,
-  /** Queue time of a call: below its deadline, so that the response can state the reason. */
+  /** Queue time of a call: below its deadline, so that the response states the reason. */
   turnWaitMs: 10_000,
   /** Rows loaded in one batch; more would delay the first of them. */
   batchLoadRowsMax: 32,
@@ -183,8 +164,8 @@ export const limits = {
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
   /**
-   * Memory after the start and after a peak: intervals of checks until the server first is idle and later, the event loop
-   * utilization that counts as idle (a 50 ms pause is then hardly noticed), and the growth that is worth a collection.
+   * Memory checks: intervals until the server is first idle and later, event loop use that counts as idle (a 50 ms pause is then
+   * hardly noticed), and growth worth a collection.
    */
   memoryStartLookMs: 1_000,
   memoryLookMs: 10_000,
@@ -197,7 +178,7 @@ export const limits = {
   tokenBytesMax: 16 * 1024,
   /** Verified tokens in memory. */
   tokenCacheEntries: 20_000,
-  /** Callers whose permissions are in memory; each request checks them against the version in the database. */
+  /** Callers with cached permissions; each request checks their version in the database. */
   rightsCacheEntries: 20_000,
   /** Sessions of one user known not to be revoked, cached with the permissions. */
   liveSessionsMax: 1_000,
@@ -207,10 +188,7 @@ export const limits = {
   /** Outbound: discovery and keys. */
   outboundTimeoutMs: 5_000,
   outboundBytesMax: 512 * 1024,
-  /**
-   * Time until an outbound connection is established, including name lookup and attempts at the first addresses. Less than the
-   * total, to tell an unreachable host from a slow one.
-   */
+  /** Time to connect, including name lookup and the first addresses. Below the total, to tell an unreachable host from a slow one. */
   outboundConnectMs: 3_500,
   outboundAddressesMax: 4,
   nameTimeoutMs: 3_000,
@@ -230,12 +208,12 @@ export const limits = {
   auditFetchesMax: 64,
   auditFetchesEachMax: 64,
   issuerCacheEntries: 1_000,
-  /** Key sets in memory per organization, in KiB (usually 2 to 5 each), and organizations. */
+  /** Key sets in memory per organization, in KiB (2 to 5 each), and organizations. */
   issuerShareKiB: 256,
   issuerPartiesMax: 1_000,
   /** Remembered failed issuers per organization. */
   issuerFailuresMax: 200,
-  /** Issuers that anonymous callers name through a pattern and that were never reached: attempts per organization in issuerRetryMs. */
+  /** Attempts per organization, in issuerRetryMs, at unreached issuers that anonymous callers name through a pattern. */
   issuerTriesMax: 20,
   issuerKeysLifetimeMs: 10 * 60 * 1000,
   /** Minimum interval between refetches for an unknown kid. */
@@ -246,10 +224,9 @@ export const limits = {
   silentHostsMax: 200,
 
   /**
-   * Requests per minute of one unidentified address (IPv4, or IPv6 /64), per server; a bucket holds one minute's worth. Sized for
-   * a company behind one address: a thousand jobs that exchange tokens at the same moment and refresh them later, morning
-   * sign-ins, three hundred terminals that poll a headless sign-in every 2 s, scanners that fetch the public feed in each job,
-   * and machines that reuse an expired refresh token. A user mistypes a code once or twice.
+   * Requests per minute of an unidentified address (IPv4, IPv6 /64), per server; a bucket holds a minute's worth. Sized for a
+   * company behind one address: a thousand jobs that exchange tokens at once, morning sign-ins, three hundred terminals that poll
+   * every 2 s, and scanners that fetch the feed in each job.
    */
   exchangesPerMinute: 6_000,
   signInsPerMinute: 600,
@@ -267,11 +244,11 @@ export const limits = {
   /** authentication.md: 6. Age of a signed AWS request, and how far it may be ahead of our clock. */
   awsRequestAgeMs: 15 * 60 * 1000,
   awsRequestAheadMs: 5 * 60 * 1000,
-  /** Concurrent requests to AWS: each occupies a slot before the caller is verified. */
+  /** Concurrent requests to AWS, made before the caller is verified. */
   awsCallsMax: 16,
   /** A GetCallerIdentity response has about 500 bytes. */
   awsAnswerBytesMax: 16 * 1024,
-  /** Claim patterns evaluated for the blast radius check (attack 27); beyond this number they count as specific. */
+  /** Claim patterns in the blast radius check (attack 27); more count as specific. */
   widthPatternsMax: 32,
   /** Interval between access requests of one user to one organization. */
   accessRequestMs: 24 * 60 * 60 * 1000,
@@ -281,20 +258,19 @@ export const limits = {
   feedLeaseMs: 15 * 60 * 1000,
   feedRetryMs: 60 * 1000,
   /**
-   * Limits of what an import may remove (docs/decisions/0071). A run is compared with the largest count of these days. A drop by
-   * more than this share and this many records, in one run or within feedDropDays, waits for the flag, or for the same result
-   * over feedHoldMs.
+   * What an import may remove (docs/decisions/0071): compared with the largest count of these days, a drop above this share and
+   * number, in one run or within feedDropDays, needs the flag or the same result over feedHoldMs.
    */
   feedBaselineDays: 30,
   feedDropDays: 7,
   feedDropShare: 0.1,
   feedDropRecordsMin: 5,
   feedHoldMs: 72 * 60 * 60 * 1000,
-  /** Time since the last success after which a source is stale (docs/decisions/0074), unless the operator or the feed sets another. */
+  /** Age of the last success after which a source is stale (docs/decisions/0074), by default. */
   feedStaleMs: 72 * 60 * 60 * 1000,
   /** The operator's maximum, in hours: ten years. */
   feedStaleHoursMax: 87_600,
-  /** Ecosystems per image; the rest count as one without a source, because SBOMs are external input. */
+  /** Ecosystems per image; the rest count as one without a source. */
   imageEcosystemsMax: 100,
   /** Images and ecosystems named in a coverage statement; the rest is counted. */
   unjudgedShownMax: 100,
@@ -303,17 +279,16 @@ export const limits = {
   /** Names of missing release files that the API lists. */
   feedAbsentFilesMax: 100,
   /**
-   * Feed downloads: the whole response (OSV's complete archive exceeds a gigabyte) goes to a temporary file; longest silence
-   * within it; disk space left for others. A response that is not a file is short.
+   * Feed downloads: total time (OSV's archive exceeds a gigabyte and goes to a file), silence, free disk space, redirects. Other
+   * responses are short.
    */
   feedFetchMs: 60 * 60 * 1000,
   feedIdleMs: 60 * 1000,
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
   /**
-   * File blobs: concurrent writers, each with two buffers of this size and no longer than the client keeps sending (4 MiB in
-   * total); intervals of disk checks and syncs; disk space kept free, because a full disk stops the database. A pull reads this
-   * much at a time, less under load.
+   * File blobs: concurrent writers, each with two buffers of this size (4 MiB in total); intervals of disk checks and syncs; free
+   * disk space, because a full disk stops the database; read size, less under load.
    */
   blobWriteTurns: 8,
   blobWriteBytes: 256 * 1024,
@@ -325,12 +300,12 @@ export const limits = {
   blobReadBytes: 256 * 1024,
   blobReadsLarge: 8,
   blobReadBytesMin: 32 * 1024,
-  /** Bytes between checks of used buffers, and bytes of old buffers before a collection (a pause of about 20 ms). */
+  /** Bytes between checks of used buffers, and old ones before a collection (about 20 ms). */
   blobYoungBytes: 8 * 1024 * 1024,
   blobOldBytes: 16 * 1024 * 1024,
   /**
-   * S3 blobs: only the last part may be smaller than the minimum, and 10,000 parts must suffice for 5 TiB. Parts of 1/512 of the
-   * preceding bytes make about 4,200; remainders of appends, at least 1/1024 each, stay below the limit.
+   * S3 blobs: minimum part size; 10,000 parts must suffice for 5 TiB. Parts of 1/512 of the preceding bytes make about 4,200;
+   * remainders of appends (at least 1/1024) stay below the limit.
    */
   s3PartBytesMin: 5 * 1024 * 1024,
   s3PartBytes: 8 * 1024 * 1024,
@@ -343,9 +318,8 @@ export const limits = {
   /** Documents and pages behind one address; the largest CSAF provider has about 40,000. */
   feedLinksMax: 200_000,
   /**
-   * Companions of a document: a hash has 200 bytes, a signature a kilobyte, a public key with many identities some hundred. Keys
-   * per provider and addresses per security.txt that count. A folder counts as having none after this many documents in a row
-   * without them.
+   * Companions of a document: a hash has 200 bytes, a signature a kilobyte, a key some hundred. Keys per provider, addresses per
+   * security.txt, and documents without companions before the folder counts as having none.
    */
   feedCheckBytesMax: 64 * 1024,
   feedKeyBytesMax: 1024 * 1024,
@@ -360,31 +334,28 @@ export const limits = {
   /** A page of a busy host: attempts and delay. */
   feedPageTriesMax: 3,
   feedPageRetryMs: 6_000,
-  /**
-   * APIs that list changes: interval of full reads (below the NVD's maximum of 120 days), and overlap with the known changes, to
-   * catch late ones.
-   */
+  /** APIs that list changes: interval of full reads (the NVD allows 120 days), and overlap to catch late ones. */
   feedFullMs: 30 * 24 * 60 * 60 * 1000,
   feedOverlapMs: 6 * 60 * 60 * 1000,
   /** One file of a registry's folder, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
   /** An unpacked feed document, held in memory; the largest known (CSAF) has 12 MiB. */
   feedDocumentBytesMax: 32 * 1024 * 1024,
-  /** JSON Lines: the longest line, the only part in memory, and the whole unpacked file. */
+  /** JSON Lines: the longest line, and the whole file. Only one line is in memory. */
   feedLineBytesMax: 8 * 1024 * 1024,
   feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
   /**
-   * A zip archive by its directory; OSV's complete archive has 1.8 million entries. More than a gigabyte unpacked and fifty times
-   * the packed size is not text, which shrinks to a tenth.
+   * A zip archive: entries (OSV's archive has 1.8 million). More than a gigabyte and fifty times the packed size is not text,
+   * which shrinks to a tenth.
    */
   feedArchiveEntriesMax: 5_000_000,
   feedArchiveUnpackedBytesMax: 1024 * 1024 * 1024,
   feedArchiveGrowthMax: 50,
-  /** In larger archives some hundred entries are remembered together, by the checksums of the directory. */
+  /** In larger archives some hundred entries are remembered together, by checksum. */
   feedArchiveFilesMax: 10_000,
   feedBundleEntries: 128,
   feedBundleEntriesMax: 512,
-  /** A full YAML parse takes a hundred times the text's memory and 1 s per megabyte; the largest known text has 120 KiB. */
+  /** A full YAML parse takes a hundred times the text and 1 s per megabyte; the largest known has 120 KiB. */
   feedYamlLengthMax: 2 * 1024 * 1024,
   /** CSAF allows branches 30 deep, each two levels of JSON. */
   feedDepthMax: 100,
@@ -393,28 +364,28 @@ export const limits = {
   feedYamlValuesMax: 500_000,
   /** A note is a few lines; the longest known CVE description has 40 KiB. */
   feedProseLengthMax: 256 * 1024,
-  /** Names are indexed, and index entries hold 2,704 bytes; lists of paths in componentLocation have 483 characters. */
+  /** Names are indexed (entries hold 2,704 bytes); lists of paths in componentLocation have 483 characters. */
   feedNameLengthMax: 2_000,
   feedIdLengthMax: 512,
-  /** A version or version expression; real ones have at most about 100 characters (pre-releases named after branches). */
+  /** Versions and version expressions; real ones have at most about 100 characters. */
   versionLengthMax: 512,
   /** Events of one record evaluated for one version; the largest real records have about 500. */
   rangeEventsMax: 10_000,
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
-  /** A product's lifecycle: the longest real one has about 80 releases and as many names. A response of version 1 includes all of them. */
+  /** A product's lifecycle: the longest real one has 80 releases and as many names. */
   lifecycleReleasesMax: 2_000,
   lifecycleNamesMax: 500,
   lifecycleGraceMonthsMax: 120,
   /** Groups whose lifecycles of one product are compared for one response, about 10 kB each. */
   lifecyclesComparedMax: 200,
-  /** Packages searched for a page of tags whose names contain no version; few packages of an image have a product's name. */
+  /** Packages searched for a page of tags whose names contain no version. */
   lifecyclePackagesMax: 20_000,
   /** One import transaction, or one part of JSON Lines: large enough for bulk, small enough to repeat. */
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,
   feedBatchFiles: 256,
-  /** Documents reread together because another source has withdrawn their records: compressed, to about a fifth. */
+  /** Documents reread after another source withdraws their records, compressed to about a fifth. */
   feedAgainBytes: 128 * 1024,
   feedPartLines: 500,
   feedPartBytes: 256 * 1024,
@@ -428,21 +399,15 @@ export const limits = {
   feedChunkFiles: 64,
   feedChunkDocuments: 512,
   feedChunkBytes: 4 * 1024 * 1024,
-  /** Documents read together to evaluate versions: an OSV record has 4 KiB, the largest some MiB. */
+  /** Documents read together to evaluate versions: OSV records have 4 KiB, at most some MiB. */
   matchedDocuments: 100,
-  /**
-   * A pushed SBOM: unpacked bytes, packages, and the time of its worker thread. Values as in 200,000 packages with every field
-   * that tools write, which take 700 MB while parsed.
-   */
+  /** A pushed SBOM: unpacked bytes, packages, time of its thread, and values as in 200,000 packages with every field, which take 700 MB. */
   sbomBytesMax: 64 * 1024 * 1024,
   sbomPackagesMax: 200_000,
   sbomReadMs: 30_000,
   sbomValuesMax: 8_000_000,
   sbomMemoryMb: 1024,
-  /**
-   * Pushed SBOMs: interval of checks, lease for fetch and parse, retry delays after failures (first and maximum), attempts, and
-   * remembered organizations.
-   */
+  /** Pushed SBOMs: interval of checks, lease, retry delays (first and maximum), attempts, remembered organizations. */
   sbomLookMs: 2_000,
   /** Documents examined per manifest, or manifests per index. */
   sbomsOfManifestMax: 100,
@@ -452,8 +417,8 @@ export const limits = {
   sbomTriesMax: 20,
   sbomServedMax: 1_000,
   /**
-   * An SBOM shown by version 1 in one message: unpacked bytes (the largest real ones have about 5 MB). One at a time per server,
-   * in a thread with its own time and memory limits; waiting requests per organization and in total, and their wait time.
+   * An SBOM shown by version 1: unpacked bytes (real ones have up to 5 MB). One at a time per server, in a bounded thread;
+   * waiting requests per organization and in total, and wait time.
    */
   shownSbomBytesMax: 16 * 1024 * 1024,
   shownSbomNodesMax: 50_000,
@@ -464,8 +429,8 @@ export const limits = {
   shownSbomsWaitingEach: 16,
   shownSbomsWaitMs: 20_000,
   /**
-   * A pushed chart shown by version 1. Helm refuses archives above 100 MiB unpacked and files above 5 MiB; the largest known has
-   * 2 MiB packed. It is read in a thread with its own limits and queues like SBOMs.
+   * A pushed chart shown by version 1. Helm refuses archives above 100 MiB and files above 5 MiB; the largest known has 2 MiB
+   * packed. Read like SBOMs.
    */
   chartBytesMax: 20 * 1024 * 1024,
   chartFileBytesMax: 4 * 1024 * 1024,
@@ -480,20 +445,20 @@ export const limits = {
   chartImagesLengthMax: 64 * 1024,
   /** Chart repositories of one organization whose latest chart is read for one response. */
   chartReposMax: 200,
-  /** Images per request for packages, and packages per response, 300 bytes each: what clients accept in one message. */
+  /** Images per request for packages, and packages per response, 300 bytes each. */
   manifestMetadataItemsMax: 200,
   manifestMetadataPackagesMax: 200_000,
   /** A scanner's report is parsed like an SBOM. Findings per report: a large image has some thousand. */
   reportFindingsMax: 100_000,
-  /** A report as uploaded. It is sent as one text, which JSON can double, and clients accept 100 MB. */
+  /** A report as uploaded. JSON can double it, and clients accept 100 MB. */
   reportBytesMax: 32 * 1024 * 1024,
   /** Reports kept per image: two a day over the retention period. The oldest are deleted first. */
   reportsOfImageMax: 800,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**
-   * Report data counted by one call, as JSON: 25 bytes per vulnerability, and five times as much while counted. Enough for a year
-   * of daily reports of two scanners with 800 vulnerabilities each.
+   * Report data counted by one call: 25 bytes per vulnerability, five times as much while counted. A year of daily reports of two
+   * scanners with 800 vulnerabilities each.
    */
   countedReportsBytesMax: 16 * 1024 * 1024,
   /** Reports read together for a list; one with all findings may have some MiB. */
@@ -512,13 +477,12 @@ export const limits = {
   toldDigestsMax: 1000,
   /** Events of one authored advisory; each change reads all of them. */
   authoredEventsMax: 1000,
-  /** Advisories of other sources that one approved false positive records; the rest is not suppressed. */
+  /** Advisories that an approved false positive records; the rest is not suppressed. */
   suppressedAdvisoriesMax: 10_000,
 
   /**
-   * A readme (attack 35): lines, levels of lists and quotes, cells per row, nested brackets, runs of backticks, nested
-   * parentheses (Markdown parsers disagree beyond 32), and growth of its HTML, per character and constant. Ordinary HTML is twice
-   * the text.
+   * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree
+   * beyond 32), and growth of its HTML, per character and constant; usually twofold.
    */
   readmeLinesMax: 20_000,
   readmeDepthMax: 100,
@@ -533,9 +497,8 @@ export const limits = {
   readmesWaitingMax: 32,
 
   /**
-   * User patterns. Documented ones have fewer than 100 characters, a list of 20 repositories less than the first number; the
-   * class length is for lists of letters. Costs are in instructions of 2 to 4 µs (measured): 3,000 allow one `.{1,1000}` or the
-   * longest pattern of literals, and an identity has a few of these.
+   * User patterns: documented ones have fewer than 100 characters. Costs are in instructions of 2 to 4 µs (measured): 3,000 allow
+   * `.{1,1000}` or the longest literals, and an identity has a few.
    */
   patternLengthMax: 1024,
   patternClassLengthMax: 256,
@@ -544,7 +507,7 @@ export const limits = {
   identityPatternsCostMax: 8_000,
   /**
    * Matching per request: program times text, at most 100 ns a step. A token exchange matches 200 groups of 40 characters against
-   * a pattern of 50. The blast radius check (attack 27) only warns. A text longer than a literal may be matches nothing.
+   * a pattern of 50. Longer texts match nothing; the blast radius check (attack 27) only warns.
    */
   matchedLengthMax: 1024,
   matchingStepsMax: 500_000,
@@ -552,14 +515,11 @@ export const limits = {
 
   /** Role bindings named in one reason (contract: CapabilityReason). */
   reasonGrantsMax: 25,
-  /**
-   * Rows deleted with one parent, each with an event in the same transaction: ten thousand take about two seconds, well below the
-   * statement timeout.
-   */
+  /** Rows deleted with a parent, each with an event in the transaction: ten thousand take two seconds. */
   deletedRowsMax: 10_000,
   /**
-   * Soft-deleted rows restored or purged per statement, at most 0.1 s. Statement time alone bounds how many rows without events a
-   * deletion includes, and all of them must be restorable.
+   * Soft-deleted rows restored or purged per statement (0.1 s). Only statement time bounds a deletion's rows without events, and
+   * all must be restorable.
    */
   keptRowsPage: 2_000,
   /** Days until a soft-deleted resource is purged. */
@@ -568,7 +528,7 @@ export const limits = {
   deletedDaysMax: 365,
   /** Items that an undelete omits and names; the rest is counted. */
   leftOutMax: 100,
-  /** Rows checked together by an undelete: two or three pipelined statements each. */
+  /** Rows checked together by an undelete, with two or three pipelined statements each. */
   returningBatchMax: 200,
   /** AIP-233 and the public platform: bindings per batch. */
   batchMax: 25,
@@ -577,7 +537,7 @@ export const limits = {
   organizationQuotaMax: 1_000_000_000,
   storageQuotaMax: 900_000_000_000_000,
   /**
-   * The operator's maximum of requests per second, above any process's throughput. Bursts cover ten seconds, because jobs start
+   * The operator's maximum of requests per second, above any process's throughput; seconds covered by a burst, because jobs start
    * together.
    */
   requestRateMax: 1_000_000,
@@ -595,8 +555,8 @@ export const limits = {
   /** Body of a SCIM request: a group of about 3,000 members. */
   scimBodyBytesMax: 256 * 1024,
   /**
-   * Stored attributes of a user or group, and attributes in one PATCH: profiles have about 3 KiB. Names per object and values per
-   * attribute: PATCH searches them for each name, so without a bound 80 KiB took half a minute.
+   * A user's or group's attributes (profiles have 3 KiB), and in one PATCH names per object and values per attribute: without a
+   * bound 80 KiB took half a minute.
    */
   scimDocumentBytesMax: 32 * 1024,
   scimNamesMax: 200,
@@ -604,27 +564,24 @@ export const limits = {
   /** RFC 7644 §3.4.2.4: users per response, default and maximum. Entra ID and Okta request 100 and 200. */
   scimPageSize: 100,
   scimPageMax: 500,
-  /**
-   * Bytes of one list response: 500 documents of 16 KB, fewer if they are larger, at least one. Attribute names that one request
-   * selects.
-   */
+  /** Bytes of a list response (500 documents of 16 KB), and attribute names that a request selects. */
   scimListBytesMax: 8 * 1024 * 1024,
   scimShownNamesMax: 200,
   /** Terms of one filter, and nesting; clients send one or two. */
   scimFilterTermsMax: 50,
   scimFilterDepthMax: 10,
-  /** Members, or groups of users, per response; a list ends earlier. Larger groups are read through their users (`members.value eq`). */
+  /** Members, or groups of users, per response. Larger groups are read through their users (`members.value eq`). */
   scimMembersMax: 10_000,
   /** User IDs in the event of a group change. */
   scimToldMembersMax: 100,
   /** Operations of one PATCH. */
   scimOperationsMax: 1_000,
-  /** Characters of userName, displayName and e-mail address, because index entries hold 2,700 bytes; indexed addresses per user. */
+  /** Characters of userName, displayName and e-mail, which are indexed (2,700 bytes); indexed addresses per user. */
   scimNameLengthMax: 512,
   scimEmailsMax: 50,
   /**
-   * Maximum lifetime of permissions that a user delegates on the basis of sign-in groups. Membership is checked only at the next
-   * sign-in, so a removed user must not retain access through earlier delegations.
+   * Maximum lifetime of permissions delegated on the basis of sign-in groups: membership is checked at the next sign-in, and a
+   * removed user must not retain access through earlier delegations.
    */
   sessionGiftMs: 30 * 24 * 60 * 60 * 1000,
   /** Invite codes stay in mailboxes and must expire. */
@@ -637,18 +594,12 @@ export const limits = {
   /** Maximum and default lifetime of a static key set. */
   staticKeysLifetimeMs: 365 * 24 * 60 * 60 * 1000,
 
-  /**
-   * Device codes (RFC 8628): lifetime and polling interval; the slow-down step is from §3.5. Clocks and networks may shorten an
-   * interval slightly.
-   */
+  /** Device codes (RFC 8628): lifetime, interval, slow-down step (§3.5), and tolerance for clocks and networks. */
   deviceCodeLifetimeMs: 15 * 60 * 1000,
   devicePollEarlyMs: 1_000,
   /** The slowest polling interval that is requested. */
   devicePollIntervalMaxMs: 60_000,
-  /**
-   * Open device codes, 1 KB each: per client address, and a last-resort total. A sign-in takes a minute or two, so the rate of
-   * one address keeps some hundred open; a hundred thousand rows are 100 MB.
-   */
+  /** Open device codes, 1 KB each: per address and, as a last resort, in total. One address at its rate keeps some hundred open. */
   deviceCodesPerAddressMax: 300,
   deviceCodesMax: 100_000,
   /** How long an expired code is still reported as expired. */
@@ -656,8 +607,8 @@ export const limits = {
   /** A client's self-description on the confirmation page. */
   deviceClientLengthMax: 64,
   /**
-   * Wrong user codes per minute over all users before new codes grow (user-code.ts has the arithmetic), how long they stay
-   * longer, and interval at which a server stores its count: guessing causes at most one row per interval.
+   * Wrong user codes per minute over all users before new codes grow (user-code.ts), how long they stay longer, and interval of
+   * stored counts: guessing costs at most one row per interval.
    */
   userCodeGuessesMax: 600,
   userCodeGuessesWindowMs: 60_000,
@@ -675,9 +626,8 @@ export const limits = {
   signInAskTimeoutMs: 15_000,
   signInLastPageMs: 1_000,
   /**
-   * Token lifetime left when `gantry` passes a token to another program: a large push requests registry tokens with it until it
-   * is done. One process renews at a time with two requests: lock expiry, interval of the others, and total wait of a registry
-   * client.
+   * Token lifetime left when another program gets it, for a large push's registry tokens. One process renews at a time: lock
+   * expiry, poll interval, and total wait of a registry client.
    */
   registryTokenLeftMs: 30 * 60 * 1000,
   sessionTokenLeftMs: 60 * 1000,
@@ -706,8 +656,8 @@ export const limits = {
   whoamiTextLengthMax: 1_000,
 
   /**
-   * Client ID Metadata Documents. The draft's bound is 5 KB; logos and translations make some longer. Cache lifetime, retry delay
-   * after an invalid document, and cache size in KiB per requesting address and in addresses.
+   * Client ID Metadata Documents: size (5 KB in the draft, more with logos and translations), lifetimes, retry delay, and cache
+   * size in KiB per address and in addresses.
    */
   clientDocumentBytesMax: 16 * 1024,
   clientDocumentTimeoutMs: 4_000,
@@ -718,8 +668,8 @@ export const limits = {
   clientIdLengthMax: 1024,
   clientRedirectsMax: 50,
   /**
-   * Authorization codes: lifetime (RFC 6749 §4.1.2 allows ten minutes, but one redirect suffices). Pending codes, 2 KB each: per
-   * client address (a company's morning), and in total.
+   * Authorization codes: lifetime (RFC 6749 §4.1.2 allows ten minutes); pending ones, 2 KB each, per client address (a company's
+   * morning) and in total.
    */
   authorizationCodeLifetimeMs: 60 * 1000,
   authorizationCodesPerAddressMax: 1_000,
@@ -753,23 +703,17 @@ export const limits = {
   /** Maximum pause after a failed maintenance task. */
   maintenancePauseMaxMs: 24 * 60 * 60 * 1000,
 
-  /**
-   * Lists that are unpaged in the public API (decisions: Lists): all entries up to this number, then a next page, never a
-   * truncated response.
-   */
+  /** Lists that are unpaged in the public API (decisions: Lists); beyond it there is a next page, never a truncated response. */
   unpagedListMax: 100_000,
-  /**
-   * A version 1 list: the public SDK accepts messages of 100 MB. The same for all lists in progress, per organization and in
-   * total; beyond it a request retries after this delay.
-   */
+  /** A version 1 list: the public SDK accepts 100 MB. The same for all in progress, per organization and in total, and retry delay. */
   wholeListBytesMax: 96 * 1024 * 1024,
   wholeListsBytesEach: 96 * 1024 * 1024,
   wholeListsBytesMax: 256 * 1024 * 1024,
   wholeListsRetryMs: 2_000,
-  /** Version 1 lists up to this size are sent at once, like a page of version 2: a thousand repositories have about 300 KB. */
+  /** Version 1 lists up to this size are sent at once: a thousand repositories have about 300 KB. */
   listAtOnceBytesMax: 1024 * 1024,
 
-  /** OSV API request: a thousand queries by long package URLs have about 300 KB, and as much of page tokens. */
+  /** OSV API request: a thousand queries have about 300 KB, and as much of page tokens. */
   osvQuestionBytesMax: 1024 * 1024,
   /** Queries per batch and records per page, as on osv.dev. */
   osvQueriesMax: 1_000,
@@ -780,26 +724,20 @@ export const limits = {
   osvAnswerBytes: 8 * 1024 * 1024,
   /** Ecosystems searched by a query without one. */
   osvEcosystemsMax: 100,
-  /**
-   * Weight of a docs page among the requests of an address. Rendering takes milliseconds, so one address uses at most some
-   * seconds of a minute: 1,200 pages for a company.
-   */
+  /** Weight of a docs page in the request rate of an address, so that rendering takes at most some seconds a minute (1,200 pages). */
   docsPageRequests: 10,
   /** Weight of an OSV batch and of an archive among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,
-  /** Total size of prepared archives. A replaced one stays until its readers finish. OSV's complete archive has 1.2 GB. */
+  /** Total size of prepared archives (OSV's has 1.2 GB). A replaced one stays until its readers finish. */
   archiveFilesBytesMax: 4 * 1024 * 1024 * 1024,
   archiveFilesMax: 256,
   /** Wait for an archive being prepared; after that it is streamed. */
   archiveWaitMs: 20_000,
-  /** Interval of checks for archives to refresh, and time since the last reader during which they are. */
+  /** Interval of refresh checks, and time since the last reader during which archives are refreshed. */
   archiveLookMs: 30_000,
   archiveUnusedMs: 24 * 60 * 60 * 1000,
-  /**
-   * An archive prepared without readers that took longer than this is not prepared again for four times as long: at most a fifth
-   * of a CPU.
-   */
+  /** A slow archive prepared without readers is not prepared again for four times as long: a fifth of a CPU. */
   archiveQuickMs: 2_000,
   /** Indexed bytes of an ecosystem and a name, next to an ID of feedIdLengthMax. */
   packageKeyBytesMax: 1_000,
@@ -812,8 +750,8 @@ export const limits = {
   /** Issuers whose documents are redistributed, by licence and label; documents examined per name. */
   csafIssuersMax: 5_000,
   /**
-   * Facets of advisories that a filter may match, each a range of an index: counting them takes a tenth of the time of reading
-   * the rows (measured at a million). Beyond it all rows are walked.
+   * Facets that a filter may match by index ranges: a tenth of the time of reading the rows (measured at a million). Beyond it
+   * all rows are walked.
    */
   facetsMax: 2_000,
   /** The shortest text that a trigram index supports. */
@@ -830,10 +768,7 @@ export const limits = {
 
   /** Events numbered at once. */
   numberedMax: 500,
-  /**
-   * Deliveries created at once over all organizations, and organizations per turn: 500 take about 30 ms, so a new organization
-   * waits for few turns (measured).
-   */
+  /** Deliveries and organizations per fan-out turn: 500 take about 30 ms, so a new organization waits for few turns (measured). */
   fanOutMax: 500,
   fanOutOrganizationsMax: 32,
   /** Timeout of a batch before it is halved: many times the usual duration. A single item has the statement timeout. */
@@ -847,16 +782,13 @@ export const limits = {
   orderWaitMs: 250,
   /** Deliveries leased by one server. */
   claimedMax: 256,
-  /** Of these, per subscription: to a fast sink, and to one of unknown speed, which includes failing ones. */
+  /** Per subscription: to a fast sink, and to one of unknown speed or failing. */
   claimedPerSubscriptionMax: 64,
   claimedPerUnprovenMax: 4,
-  /**
-   * Pause of an organization whose share of outbound connections was full: first, and maximum after doubling. A slot is released
-   * when any sink responds, usually earlier.
-   */
+  /** Pause of an organization whose outbound share was full, first and maximum; a slot is usually released earlier. */
   shareFullMs: 250,
   shareFullMaxMs: 4_000,
-  /** Of these, to all sinks of unknown speed: half is left for the others if sinks are slow or down. */
+  /** To all sinks of unknown speed: slow ones leave half to the others. */
   claimedUnprovenMax: 128,
   /** A sink that responds within this time is fast; remembered fast sinks. */
   sinkQuickMs: 1000,
@@ -872,7 +804,7 @@ export const limits = {
   restLookMs: 10_000,
   /** Polling interval of gantry events tail. */
   tailPollMs: 500,
-  /** Tolerated clock difference of servers; interval of checks for deliveries delayed by a wrong clock, and sinks per check. */
+  /** Tolerated clock difference; interval of checks for deliveries delayed by a wrong clock, and sinks per check. */
   clockToleranceMs: 1_000,
   delayLookMs: 60_000,
   delayLookMax: 500,
@@ -893,7 +825,7 @@ export const limits = {
   sealPollMs: 500,
   verifiedMax: 2_000,
   exportedEntriesMax: 500,
-  /** The longest path of an entry, 29 levels: an index entry holds 2,704 bytes, including a subject of any length. */
+  /** The longest path of an entry, 29 levels: index entries hold 2,704 bytes, including a subject. */
   auditPathLengthMax: 40 + 29 * 17,
   /** Denied calls recorded per minute: per identity, and for all unidentified callers. The rest is counted. */
   refusalsWindowMs: 60_000,
@@ -906,9 +838,9 @@ export const limits = {
   /** Retention of the audit log: the year that auditors require, plus the current month. */
   auditMonths: 13,
   auditMonthsMax: 120,
-  /** Additional months for entries that a target lacks: a quarter, in which the operator can see the warning. */
+  /** Additional months for entries that a target lacks: time for the operator to see the warning. */
   auditHeldMonths: 3,
-  /** How long a target counts after it was last configured, and the interval at which servers record that. */
+  /** How long a target counts after it was last configured, and interval of recording that. */
   auditTargetSeenMs: 24 * 60 * 60 * 1000,
   auditTargetNoteMs: 60 * 60 * 1000,
   auditTargetsMax: 16,
@@ -929,8 +861,8 @@ export const limits = {
   undeliveredKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
-   * A list filtered by several values of an indexed field merges their ranges: always up to the first number, more while ranges
-   * times rows stay below the second. Beyond it most rows match and all are walked (measured at a million).
+   * Filters with several values of an indexed field merge ranges: always up to the first number, more while ranges times rows
+   * stay below the second. Beyond it all rows are walked (measured at a million).
    */
   mergedRangesMax: 8,
   mergedRowsMax: 500_000,
@@ -944,8 +876,8 @@ export const limits = {
   /** Names in a list of tags, and entries in a list of referrers. */
   tagNamesMax: 10_000,
   /**
-   * Cached tag lists: minimum length, per organization, names (about 5 MB with their text), and organizations. While more events
-   * than this have no position yet, the cache is bypassed.
+   * Cached tag lists: minimum length, per organization, names (5 MB), and organizations. With more events than this without a
+   * position, the cache is bypassed.
    */
   tagListKeptMin: 200,
   tagListsEach: 64,
@@ -955,20 +887,17 @@ export const limits = {
   referrersMax: 500,
   /** A client that neither sends nor receives blob data for this long counts as disconnected. */
   contentSilenceMs: 60_000,
-  /** Bytes of one upload before other work gets its turn: with 2 MiB each, eight pushes delayed a call by 20 ms. */
+  /** Bytes of one upload before others get their turn: with 2 MiB, eight pushes delayed a call by 20 ms. */
   contentTurnBytes: 64 * 1024,
-  /**
-   * Lease of a blob without a manifest: a push of many layers over a slow line takes hours. Renewed when a client learns that the
-   * blob exists.
-   */
+  /** Lease of a blob without a manifest, renewed when a client learns that it exists: a slow push takes hours. */
   blobLeaseMs: 24 * 60 * 60 * 1000,
-  /** Lease of an upload's writer, renewed while it appends; after expiry another server can continue. */
+  /** Lease of an upload's writer, renewed while it appends. */
   uploadHoldMs: 30_000,
   /** An upload without writes for this long is deleted. */
   uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
   /**
-   * Content pushed to a path without a repository expires after this time, unless the client pushes more or checks a blob; use is
-   * recorded at most once per `pendingUseMs`. Paths per organization: a build of hundreds of new images.
+   * Content pushed to a path without a repository expires, unless the client pushes more or checks a blob (recorded once per
+   * `pendingUseMs`). Paths per organization: a build of hundreds of images.
    */
   pendingKeptMs: 24 * 60 * 60 * 1000,
   pendingUseMs: 60 * 60 * 1000,
@@ -983,10 +912,10 @@ export const limits = {
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,
   pullsWrittenMax: 500,
-  /** Tag history: a few weeks of a tag that moves with each build; of others a year and a month, as for resolved matches. */
+  /** Tag history: a few weeks of a tag that moves with each build; otherwise a year and a month. */
   tagHistoryMax: 1000,
   tagHistoryKeptMs: 400 * 24 * 60 * 60 * 1000,
-  /** Precision of a manifest's last use: a pull records it if the stored time is older. Below the shortest retention. */
+  /** Precision of a manifest's last use, below the shortest retention. */
   manifestUseMs: 12 * 60 * 60 * 1000,
   untaggedDaysMax: 3650,
   /** Manifests collected in one transaction, with their dependents. */
@@ -995,12 +924,12 @@ export const limits = {
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
   /**
-   * Leftovers of crashes and expired content are deleted within an hour: interval of checks, and minimum age of content that no
-   * row names. Longer writes are registered (`blobWriteNamedMs`); the row follows the last byte within seconds.
+   * Leftovers are deleted within an hour: interval of checks, and minimum age of content without a row. Longer writes are
+   * registered (`blobWriteNamedMs`).
    */
   leftoversMs: 20 * 60 * 1000,
   unnamedKeptMs: 30 * 60 * 1000,
-  /** Complete content may belong to a newer copy of the database: how long it can be recovered. */
+  /** Complete content may belong to a newer copy of the database and remains recoverable for this time. */
   completedKeptMs: 7 * 24 * 60 * 60 * 1000,
   blobWriteNamedMs: 10 * 60 * 1000,
   /** Bytes of a backup chunk before compression; a chunk is whole rows, at least one. */
@@ -1011,7 +940,7 @@ export const limits = {
   backupTextMaxBytes: 4 * 1024 * 1024,
   /** Missing blobs before a backup aborts; more indicate a wrong location rather than a broken disk. */
   backupBrokenMax: 10_000,
-  /** A backup without a heartbeat for this long counts as ended, and garbage collection resumes. It sends four heartbeats in this time. */
+  /** A backup without a heartbeat for this long counts as ended, and garbage collection resumes; it sends four in this time. */
   backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB held by verification. */
   verifiedManifestsMax: 16,
@@ -1021,8 +950,8 @@ export const limits = {
   blobRemovalAgainMs: 200,
 
   /**
-   * Request groups: items (the longest lock files have about 1,500), characters of a requirement without options, expansion and
-   * depth of POM properties, and request groups named by a list entry.
+   * Request groups: items (the longest lock files have 1,500), characters of a requirement, expansion and depth of POM
+   * properties, request groups named by a list entry.
    */
   requestItemsMax: 2_000,
   requirementLengthMax: 1_024,
@@ -1034,7 +963,7 @@ export const limits = {
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
 
-  /** An MCP tool result is part of a conversation: 25 entries and 20 kB per page. Keys of a map, and notes about omissions. */
+  /** MCP tool results are part of a conversation: entries and bytes per page, keys of a map, notes about omissions. */
   mcpItemsMax: 25,
   /** Operations that a tool search returns, with their schemas. */
   mcpOperationsMax: 5,
@@ -1050,10 +979,7 @@ export const limits = {
   logRepeatMs: 60_000,
   logKindsMax: 1_000,
 
-  /**
-   * Metrics: minimum interval between renderings for any number of scrapers; the same for database values, and their timeout.
-   * Prometheus waits ten seconds.
-   */
+  /** Metrics: minimum interval between renderings and between database reads, and their timeout. Prometheus waits ten seconds. */
   metricsKeptMs: 1_000,
   metricRowsKeptMs: 15_000,
   metricReadMs: 3_000,
@@ -1065,7 +991,7 @@ export const limits = {
   privateConnectionsMax: 64,
   /** Minimum length of the metrics token; openssl rand -base64 24 makes 32 characters. */
   metricsTokenLengthMin: 24,
-  /** Values per label, and their length: the contract has about 700 operations with names of at most 85 characters. */
+  /** Values per label, and their length: 700 operations with names of at most 85 characters. */
   metricLabelValuesMax: 1_000,
   metricLabelLengthMax: 128,
   /** Interval of event loop delay checks; five a second cost nothing measurable. */
@@ -1073,8 +999,8 @@ export const limits = {
 
   // Traces (server/calls).
   /**
-   * Default of GANTRY_TRACES_PER_SECOND: calls traced per second, as many again requested by callers, and as many deliveries.
-   * Statements of a traced call are planned again, about 0.3 ms of database time each.
+   * Default of GANTRY_TRACES_PER_SECOND: calls, as many again on request, and as many deliveries. A traced call's statements are
+   * planned again (0.3 ms each).
    */
   tracesPerSecond: 20,
   tracesPerSecondMax: 1_000,
@@ -1094,10 +1020,9 @@ export const limits = {
 } as const;
 
 /**
- * Default quota of each resource below one organization (gantry admin quota). An event creates a delivery per subscription above
- * it, 500 in 30 ms. A request group has up to 2,000 items, which two lists walk (15 µs each). SCIM users and groups fit a large
- * company's directories: twice 100,000 users and a group per ten (documents of 32 KiB each: 7 GB); removed users remain as rows
- * (475 bytes). The rest is what lists and permissions were measured with.
+ * Default quotas below one organization (gantry admin quota). An event creates a delivery per subscription above it, 500 in 30
+ * ms. Two lists walk a request group's 2,000 items (15 µs each). SCIM fits 200,000 users and a group per ten (documents of 32
+ * KiB: 7 GB); removed users remain as rows (475 bytes). The rest is what lists and permissions were measured with.
  */
 export const organizationQuotas = {
   groups: 100_000,
@@ -1113,9 +1038,9 @@ export const organizationQuotas = {
 } as const;
 
 /**
- * The same for rows that are not resources of the contract. SCIM group members: five per 100,000 users, 25 per group, 750 bytes
- * each with indexes (375 MB). Deleting a provider deletes them in one statement, which has 15 s. Pending memberships each ask a
- * user a question; users that the provider or SCIM vouches for do not count.
+ * Quotas of rows that are not resources. SCIM group members: five per 100,000 users, 25 per group, 750 bytes each (375 MB); one
+ * statement of at most 15 s deletes a provider's. Pending memberships each ask a user; users vouched for by the provider or SCIM
+ * do not count.
  */
 export const rowQuotas = { "pending-memberships": 1_000, "scim-members": 500_000 } as const;
 
