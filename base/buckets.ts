@@ -10,9 +10,7 @@
 import { alone, type Siblings } from "./siblings.ts";
 
 export interface BucketRate {
-  /** Capacity of the bucket. */
   readonly burst: number;
-  /** Refill rate. */
   readonly perSecond: number;
 }
 

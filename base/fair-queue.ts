@@ -36,7 +36,6 @@ export interface FairQueue {
   tryEnter(party: Party, work?: Work): boolean;
   /** Waits for the slots. Throws RESOURCE_EXHAUSTED with RetryInfo. */
   wait(party: Party, work?: Work): Promise<void>;
-  /** Releases the slots. */
   leave(party: Party, work?: Work): void;
   /** Returns the current load. */
   state(): { readonly name: string; readonly places: number; readonly held: number; readonly waiting: number };

@@ -32,7 +32,6 @@ export interface KeyedRecord {
   readonly record: JsonObject;
 }
 
-/** Returns the page of up to `limit` rows. */
 export const pageOf = ({ limit }: PageRequest, rows: readonly KeyedRecord[], total: number): Page => {
   const kept = rows.slice(0, limit - 1);
   return { records: kept.map(({ record }) => record), total, next: rows.length >= limit ? kept.at(-1)?.key : undefined };

@@ -44,7 +44,6 @@ export interface Pauses {
   paused(nowMs: number): string[];
   /** Records a failure and returns how many there were in a row. */
   fail(key: string, nowMs: number): number;
-  /** Records success. */
   end(key: string): void;
 }
 

@@ -23,7 +23,6 @@ export const parentOf = (uid: string): string => (isRoot(uid) ? EVERYWHERE : uid
 /** Returns the first segment: the organization, or the user's own uid. */
 export const rootOf = (uid: string): string => uid.slice(0, rootLength);
 
-/** Returns the number of levels below the root. */
 export const depthOf = (uid: string): number => (uid.length - rootLength) / segmentLength;
 
 /** Returns the uid and its ancestors, nearest first, without EVERYWHERE. */

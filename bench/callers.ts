@@ -35,13 +35,11 @@ export const makeMember = async (application: Application, home: string, groups:
   return uid;
 };
 
-/** Returns the Authorization header of a caller. */
 export const authorizationOf = async ({ services }: Application, identity: string): Promise<string> =>
   `Bearer ${await services.authn.mint({ uid: identity, audience: [services.publicUrl] })}`;
 
 export interface Organization {
   readonly uid: string;
-  /** The Authorization header of its member. */
   readonly authorization: string;
 }
 

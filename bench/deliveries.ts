@@ -13,7 +13,6 @@ import { clearSubscriptions, fillRepos, fillSubscriptions, vacuumTables, withCli
 
 interface Arrived {
   readonly events: number;
-  /** First and last arrival. */
   readonly firstMs: number;
   readonly lastMs: number;
   /** p95 from the event's time, which precedes its commit, to its first arrival. */

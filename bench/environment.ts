@@ -8,7 +8,6 @@ export interface Environment {
   readonly folder: Folder;
   /** The shared data directory; its server runs except for start figures. */
   readonly prepared: PreparedFixture;
-  /** Its running server. */
   readonly fixture: () => Fixture;
   /** The server with a neighbour of a million rows. */
   readonly crowded: () => Promise<Fixture>;

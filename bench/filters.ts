@@ -6,7 +6,6 @@ import { methodByName } from "#contract/catalog.ts";
 
 export const listAdvisories = "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories";
 
-/** One request. */
 export interface FilterQuery {
   /** "event-types, rare" */
   readonly label: string;

@@ -53,7 +53,6 @@ interface Options {
   /** An audit log of ten million entries instead of one million. */
   readonly large: boolean;
   readonly profile: string | undefined;
-  /** The other checkout. */
   readonly against: string | undefined;
   readonly anchor: boolean;
   readonly short: boolean;

@@ -3,7 +3,6 @@
 import { type Application, openApplication, readSettings } from "#application";
 import type { Terminal } from "./terminal.ts";
 
-/** Opens the application for `work` and always closes it. */
 export const withApplication = async <T>({ environment, log, err }: Terminal, work: (application: Application) => Promise<T>): Promise<T> => {
   const application = await openApplication({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) });
   try {

@@ -9,7 +9,6 @@ export interface EventTail {
   readonly group: string | undefined;
   /** Only these types; empty for all. */
   readonly types: readonly string[];
-  /** Number of past events to print first. */
   readonly past: number;
   readonly json: boolean;
   readonly write: (line: string) => void;

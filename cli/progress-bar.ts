@@ -11,7 +11,6 @@ export interface Progress {
 
 export interface ProgressBar {
   readonly update: (progress: Progress) => void;
-  /** Removes the bar. */
   readonly end: () => void;
 }
 

@@ -18,7 +18,6 @@ export const views: readonly ViewedMethodFact[] = version1.filter(isViewed);
 
 const viewsByOperation = new Map(views.map((method) => [method.view.of.name, method]));
 
-/** Returns the version 1 view of this operation, or undefined. */
 export const viewOf = (method: MethodFact): ViewedMethodFact | undefined => viewsByOperation.get(method.name);
 /** Domains with a version segment in their paths: "iam", "registry", … */
 export const domains: ReadonlySet<string> = new Set(methods.filter((method) => method.version).map((method) => method.domain));

@@ -7,7 +7,6 @@ import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb
 import { file_google_rpc_status } from "./gen/google/rpc/status_pb.js";
 import { files as platformFiles } from "./gen/index.ts";
 
-/** The files of the platform's contract with their services. */
 export const files: readonly DescFile[] = platformFiles;
 
 /** Every message by name, for typed details. */

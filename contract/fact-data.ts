@@ -98,14 +98,12 @@ interface EnumData {
 interface MethodData extends Partial<Omit<MethodFact, MethodName | "input" | "output" | "view">>, Pick<MethodFact, MethodName> {
   readonly input: string;
   readonly output: string;
-  /** For version 1. */
   readonly view?: { readonly of: string; readonly requestIn?: string; readonly tellsRequest: boolean };
 }
 
 export interface ContractData {
   readonly enums: readonly EnumData[];
   readonly messages: readonly MessageData[];
-  /** Top-level messages of their files. */
   readonly topMessages: readonly string[];
   readonly methods: readonly MethodData[];
   readonly version1: readonly MethodData[];
@@ -154,7 +152,6 @@ const methodData = ({ input, output, view, ...fact }: MethodFact): MethodData =>
   ...(view ? { view: { of: view.of.name, ...(view.requestIn ? { requestIn: view.requestIn.name } : {}), tellsRequest: view.tellsRequest } } : {}),
 });
 
-/** Returns the contract in serialized form. */
 export const contractData = ({ messages, methods, version1, capabilities }: Contract): ContractData => {
   const all = new Map<string, MessageFact>();
   const enums = new Map<string, EnumFact>();
@@ -197,7 +194,6 @@ const enumOf = ({ name, values, written = [], answered = [] }: EnumData): EnumFa
   answered: new Set(answered),
 });
 
-/** Restores the facts. */
 export const contractOf = (data: ContractData): Contract => {
   const enums = new Map(data.enums.map((each) => [each.name, enumOf(each)]));
   const dataOf = new Map(data.messages.map((each) => [each.name, each]));

@@ -19,7 +19,6 @@ export interface FieldFact {
   readonly shape: Shape;
   /** Kind of the value, of list entries, or of map values. */
   readonly kind: Kind;
-  /** Kind of map keys. */
   readonly keyKind: Kind | undefined;
   readonly message: MessageFact | undefined;
   readonly enum: EnumFact | undefined;
@@ -61,7 +60,6 @@ export interface FieldFact {
   readonly deletedWithReference: boolean;
   /** For a resource's field with `refersTo`: the use that blocks deletion ("bound to identities"); "" if it does not. */
   readonly inUseAs: string;
-  /** Only in version 1. */
   readonly version1Only: boolean;
   readonly filter: FilterFact | undefined;
   readonly deprecated: boolean;

@@ -3,7 +3,6 @@
 
 import { type FieldFact, jsonPathOf, type MessageFact, type ViewedMethodFact } from "./facts.ts";
 
-/** A field of version 1 and its place in version 2. */
 export interface Link {
   readonly field: FieldFact;
   /** From the version 2 message to the field; empty if the inner fields are in that message itself. */

@@ -16,7 +16,6 @@ const optionParts = <Options extends Message>({ proto }: Described<Options>, { n
 export const hasOption = <Options extends Message>({ proto }: Described<Options>, { number }: GenExtension<Options, unknown>): boolean =>
   proto.options?.$unknown?.some(({ no }) => no === number) === true;
 
-/** Returns a message option, or undefined. */
 export const messageOption = <Options extends Message, Schema extends DescMessage>(
   descriptor: Described<Options>,
   option: GenExtension<Options, MessageShape<Schema>>,

@@ -5,7 +5,6 @@ import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
 import { asOwner } from "./database.ts";
 import type { World } from "./world.ts";
 
-/** Writes and seals all pending entries. */
 export const sealAudit = ({ server }: World): Promise<void> => server.application.services.audit.finish();
 
 /** Returns the items of all pages of a list. */

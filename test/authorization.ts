@@ -11,7 +11,6 @@ export interface ClientHost {
   readonly url: string;
   /** Requested paths in order. */
   readonly asked: string[];
-  /** Handlers by path. */
   readonly answers: Map<string, (request: IncomingMessage, response: ServerResponse) => void>;
   /** Publishes a document, with overrides of a valid one. Returns its URL, which is the client ID. */
   put(path: string, document?: Readonly<Record<string, unknown>>): string;
@@ -109,7 +108,6 @@ export const allow = async (
   return told;
 };
 
-/** Requests tokens and returns the response. */
 export const askForTokens = async (world: World, form: Parameters): Promise<{ readonly status: number; readonly body: JsonObject }> => {
   const given = Object.entries(form).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
   const response = await fetch(`${world.url}/oauth/token`, { method: "POST", body: new URLSearchParams(given) });

@@ -17,10 +17,8 @@ import { dumpRows } from "./dump.ts";
 import { fixtures, runImport } from "./story/import.ts";
 import { openWorld } from "./world.ts";
 
-/** The secret key of the fixture's server, in base64. */
 export const baselineSecretKey = Buffer.alloc(32, 7).toString("base64");
 
-/** The time of its rows. */
 export const baselineTimeMs = Date.UTC(2026, 10, 20, 12);
 
 export const baselinePath = join(import.meta.dirname, "fixtures", "baseline.sql");

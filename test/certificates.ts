@@ -14,7 +14,6 @@ const openssl = (args: readonly string[]): void => void execFileSync("openssl", 
 const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 const filesOf = (folder: string, name: string): Certificate => ({ certificateFile: join(folder, `${name}.pem`), keyFile: join(folder, `${name}.key`) });
 
-/** Creates a self-signed authority. */
 export const makeAuthority = (folder: string, name: string): Certificate => {
   const files = filesOf(folder, name);
   openssl(["req", "-x509", ...newKey, "-days", "60", "-subj", `/CN=${name}`, "-keyout", files.keyFile, "-out", files.certificateFile]);
@@ -50,7 +49,6 @@ export const signCertificate = (folder: string, name: string, authority: Certifi
   return files;
 };
 
-/** Returns the options of an HTTPS server. */
 export const readCertificateFiles = async ({ certificateFile, keyFile }: Certificate): Promise<{ readonly cert: string; readonly key: string }> => ({
   cert: await readFile(certificateFile, "utf8"),
   key: await readFile(keyFile, "utf8"),

@@ -10,7 +10,6 @@ export const chartLayerType = "application/vnd.cncf.helm.chart.content.v1.tar+gz
 export interface ChartSample {
   readonly name: string;
   readonly version?: string;
-  /** The annotation `images`. */
   readonly images?: string;
   /** Files in addition to Chart.yaml, by path in the archive. */
   readonly files?: Readonly<Record<string, string>>;

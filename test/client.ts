@@ -105,7 +105,6 @@ const clientOf = ({ Client, credentials }: typeof grpc, url: string): grpc.Clien
   return client;
 };
 
-/** Closes the gRPC connections to this server. */
 export const disconnect = (url: string): void => {
   const address = url.replace(/^https?:\/\//, "");
   clients.get(address)?.close();

@@ -72,7 +72,6 @@ const makeDatabase = async (url: string, serverUrl: string, name: string): Promi
 /** Revokes temporary tables, as in the operator's guide. Clones do not inherit database privileges. */
 const closeDatabase = (url: string, name: string): Promise<void> => command(url, `revoke temporary on database ${name} from public`);
 
-/** Creates the migrated template on the server at `url`. */
 export const makeTemplate = async (url: string, serverUrl: string): Promise<TestServer> => {
   const template = freshName();
   await makeDatabase(url, serverUrl, template);

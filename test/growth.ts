@@ -27,7 +27,6 @@ export interface Growth {
   readonly growth: number;
 }
 
-/** Measures `work` with texts up to length `longest`. */
 export const growthOf = async (work: (text: string) => unknown, textOf: (length: number) => string, longest: number): Promise<Growth> => {
   const long = textOf(longest);
   const short = textOf(Math.floor(longest / 8));

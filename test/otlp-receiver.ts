@@ -32,7 +32,6 @@ export interface OtlpReceiver {
   /** Waits until `holds` accepts the spans of a trace, and returns them. */
   trace(traceId: string, holds: (spans: readonly ReceivedSpan[]) => boolean): Promise<readonly ReceivedSpan[]>;
   find(holds: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
-  /** Waits for a request, answered or not. */
   asked(): Promise<void>;
   close(): Promise<void>;
 }

@@ -24,7 +24,6 @@ const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true
 const isBinary = (content: string): boolean => content.includes("\0");
 
 export const files: ReadonlyMap<string, string> = new Map(found.filter(([, content]) => !isBinary(content)));
-/** Paths of images and other binary files. */
 export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));
 
 export const isGenerated = (path: string): boolean =>

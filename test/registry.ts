@@ -17,7 +17,6 @@ export interface RegistryRequest {
 }
 
 export interface RegistryClient {
-  /** Sends any request below /v2/. */
   send(verb: string, path: string, request?: RegistryRequest): Promise<Response>;
   /** Pushes a blob in one request and returns its digest. Throws on failure. */
   pushBlob(repo: string, bytes: string | Uint8Array, algorithm?: "sha256" | "sha512"): Promise<string>;

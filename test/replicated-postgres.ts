@@ -54,7 +54,6 @@ export interface PostgresHost {
   pause(): void;
   /** Continues the frozen processes. */
   resume(): void;
-  /** Runs a statement as superuser. */
   query(statement: string): Promise<(string | null)[][]>;
 }
 
@@ -67,7 +66,6 @@ export interface ReplicatedPostgres {
   readonly ownerUrl: string;
   /** The same for these hosts only. */
   urlOf(...hosts: readonly PostgresHost[]): string;
-  /** Promotes the standby to primary. */
   promote(): Promise<void>;
   close(): Promise<void>;
 }

@@ -6,7 +6,6 @@ type Line = Readonly<Record<string, unknown>>;
 
 export interface RequestLog {
   readonly log: Log;
-  /** Returns all lines so far. */
   lines(): readonly Line[];
   /** Returns everything logged, as text. */
   text(): string;

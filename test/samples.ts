@@ -152,7 +152,6 @@ export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = f
 /** Returns the path before the first field: "/iam/v2/groups". */
 export const collectionOf = (method: MethodFact): string => (method.http[0]?.template ?? "").replace(/[/:]*\{.*$/, "").replace(/:.*$/, "");
 
-/** Returns the operation that creates this resource. */
 export const createOf = (message: string): MethodFact | undefined =>
   methods.find((method) => method.output.name === message && method.rpc === `Create${method.output.short}`);
 
@@ -192,10 +191,8 @@ export const valueAt = (request: JsonObject, path: readonly string[]): Json | un
   return found;
 };
 
-/** Returns the value without nested IMMUTABLE fields. */
 export const withoutImmutable = (field: FieldFact, value: Json): Json => without(field, value, ({ immutable }) => immutable);
 
-/** Returns the value without nested INPUT_ONLY fields. */
 export const withoutInputOnly = (field: FieldFact, value: Json): Json => without(field, value, ({ inputOnly }) => inputOnly);
 
 const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => boolean): Json => {

@@ -15,7 +15,6 @@ export interface ScimProvider {
   readonly token: string;
   /** "http://…/scim/v2/…" */
   readonly base: string;
-  /** Sends a request below the provider's URL. */
   ask(verb: string, path: string, body?: Json, headers?: Readonly<Record<string, string>>): Promise<ScimAnswer>;
 }
 

@@ -6,7 +6,6 @@ import { createServer, connect, type Socket } from "node:net";
 import { join } from "node:path";
 
 export interface SwallowingProxy {
-  /** The database's URL through the proxy. */
   readonly url: string;
   /** Drops everything from now on. */
   swallow(): void;

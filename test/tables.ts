@@ -3,7 +3,6 @@
 
 import { importsOf, literalsOf } from "./source.ts";
 
-/** Contents by path. */
 export type Sources = Readonly<Record<string, string>>;
 
 export interface FileTables {
@@ -15,7 +14,6 @@ export interface FileTables {
   readonly anyTable?: true;
 }
 
-/** The tables in modules.json. */
 export interface TablePlan {
   readonly files: Readonly<Record<string, FileTables>>;
   /** By module; "*" for generic statements. */

@@ -76,7 +76,6 @@ export const showConfirmation = async (world: World, browser: FakeBrowser, page:
   return typed === undefined ? shown : submitForm(world, browser, "/oauth/device", { user_code: unescaped(typed) });
 };
 
-/** Returns the target of a page's refresh, or undefined. */
 export const refreshTarget = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
 
 /** Opens the page, confirms, signs in as this user, and returns the last page. */

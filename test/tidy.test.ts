@@ -17,7 +17,6 @@ interface FileRule {
   readonly rule: Rule;
   /** Violating files with the expected message. Strings are split if the rule reads this file too. */
   readonly planted: readonly (readonly [path: string, content: string, violation: RegExp])[];
-  /** Files that the rule must accept. */
   readonly fine: readonly (readonly [path: string, content: string])[];
 }
 

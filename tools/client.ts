@@ -183,7 +183,6 @@ interface Body {
   readonly required: ReadonlySet<string>;
   /** For an update: the JSON name of the resource's field, and the resource's path fields. */
   readonly update?: { readonly field: string; readonly required: ReadonlySet<string> } | undefined;
-  /** Type of the update mask. */
   readonly mask?: string | undefined;
   /** The list accepts `parent` for `uidp.childrenOf`. */
   readonly parent?: boolean;

@@ -6,7 +6,6 @@ import { join } from "node:path";
 
 const given = ["Dockerfile", "*/*.{yaml,json,service,conf}"];
 
-/** Copies them to another folder, which is created. */
 export const copyDeployFiles = (from: string, to: string): void => {
   for (const path of globSync(given, { cwd: from })) cpSync(join(from, path), join(to, path));
 };

@@ -11,7 +11,6 @@ import { join } from "node:path";
 
 const directory = join(import.meta.dirname, "..", "server", "store", "migrations");
 
-/** Checksums by file name. */
 export type Checksums = ReadonlyMap<string, string>;
 
 /** As in server/store/migration-files.ts; checkouts may convert line ends. */

@@ -1,7 +1,6 @@
 // A line with what is awaited and the remaining time. A terminal counts down; otherwise it is written once.
 
 export interface Countdown {
-  /** Removes the line. */
   end(): void;
 }
 

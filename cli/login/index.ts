@@ -34,7 +34,6 @@ export type SignInMethod =
       /** Uid of an identity provider, or name of a verified organization. */
       readonly idp: string | undefined;
       readonly invite: string | undefined;
-      /** Chooses one of several providers; throws if it cannot prompt. */
       readonly choose: (offered: readonly OfferedProvider[], stop: AbortSignal) => Promise<string>;
     }
   | { readonly by: "exchange"; readonly identity: string | undefined; readonly token: string };
@@ -61,9 +60,7 @@ export interface SignedIn {
 }
 
 export interface SignOutOptions {
-  /** URL of the server. */
   readonly issuer: string;
-  /** Audience of the token; undefined for the server itself. */
   readonly audience: string | undefined;
   readonly alias: string | undefined;
   readonly environment: Environment;

@@ -12,7 +12,6 @@ export interface MethodOptions {
   readonly audience: string;
   /** Uid of an identity provider, or name of a verified organization. */
   readonly idp: string | undefined;
-  /** Code of an invite to accept. */
   readonly invite?: string | undefined;
   readonly err: NodeJS.WriteStream;
   /** Aborted when the user stops waiting. */

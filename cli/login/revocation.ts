@@ -3,7 +3,6 @@
 import { Fault } from "#base/fault.ts";
 import { discoverIssuer, type Issuer, refusalText, requestJson } from "./issuer-client.ts";
 
-/** The stored tokens of one session. */
 export interface KeptTokens {
   readonly access: string | undefined;
   readonly refresh: string | undefined;

@@ -25,7 +25,6 @@ export interface ListByUids {
   readonly method: MethodFact;
   readonly list: FieldFact;
   readonly uids: readonly string[];
-  /** Additional filters. */
   readonly request?: JsonObject;
   readonly signal?: AbortSignal | undefined;
 }

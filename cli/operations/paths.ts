@@ -15,7 +15,7 @@ const ancestorsOf = (message: MessageFact, uid: string): { readonly uid: string;
   return [...ancestorsOf(parentMessage, parent), { uid: parent, message: parentMessage }];
 };
 
-/** Unique without a group: organizations and built-in roles. Users choose their own names. */
+/** Unique at the root: organizations and built-in roles, but not users, who choose their own names. */
 const uniqueAtRoot: ReadonlySet<string> = new Set(["Group", "Role"]);
 
 /** Finds paths. An ambiguous path is followed by the uid, so that names cannot impersonate other resources (attack 143). */

@@ -17,7 +17,6 @@ export type GivenFlags = ReadonlyMap<string, readonly string[]>;
 export interface Given {
   readonly positionals: readonly string[];
   readonly flags: GivenFlags;
-  /** -f FILE. */
   readonly file: string | undefined;
 }
 

@@ -19,7 +19,6 @@ import { openPaths } from "./paths.ts";
 import { type Names, openNames } from "./references.ts";
 import type { CommandShape } from "./shape.ts";
 
-/** Options of every API command. */
 export interface SessionOptions {
   readonly server?: string;
   readonly context?: string;

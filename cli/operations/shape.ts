@@ -126,7 +126,6 @@ export const shapeOf = (method: MethodFact): CommandShape => {
   };
 };
 
-/** Returns the contract's description of the field. */
 export const fieldText = ({ message, field }: FieldFlag): string =>
   (contractTexts[`${message.name}.${field.name}`] ?? "").replace(/ ?Additive: not part of the public message\./, "").trim();
 

@@ -18,8 +18,6 @@ export const hasColors = (
 
 const reset = "\u001b[0m";
 
-/** Returns the text in bold if colours are on. */
 export const bold = (colored: boolean, text: string): string => (colored && text !== "" ? `\u001b[1m${text}${reset}` : text);
 
-/** Returns the text in red if colours are on. */
 export const red = (colored: boolean, text: string): string => (colored && text !== "" ? `\u001b[31m${text}${reset}` : text);

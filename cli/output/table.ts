@@ -6,7 +6,6 @@ const combining = /[\p{M}\u200c\u200d]/u;
 
 const columnsOfCharacter = (character: string): number => (combining.test(character) ? 0 : wide.test(character) ? 2 : 1);
 
-/** Returns the display width of the text. */
 export const widthOf = (text: string): number => {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;

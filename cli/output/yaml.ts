@@ -24,7 +24,6 @@ export interface ReadDocument {
   readonly problem: string | undefined;
 }
 
-/** Parses JSON or YAML. */
 export const parseStructured = (content: string): ReadDocument => {
   const document = parseDocument(content, { uniqueKeys: true, schema: "core", maxAliasCount: 0 } as Parameters<typeof parseDocument>[1]);
   const [error] = document.errors;

@@ -342,7 +342,6 @@ const fileTypes = [
 
 const successText = (method: MethodFact): string => (method.output.name === "google.protobuf.Empty" ? "Success. The response has no body." : "The response.");
 
-/** Returns all responses of an operation by status. */
 export const answersOf = (
   schemas: Schemas,
   method: MethodFact,

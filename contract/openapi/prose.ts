@@ -46,7 +46,6 @@ export const descriptionOf = (name: string): string => {
   return unwrapped(`${about}${conventions}`);
 };
 
-/** Describes authentication. */
 export const bearerText = unwrapped(`
 An access token of this server: from \`/oauth/token\`, \`/sts/exchange\` or a sign-in. A token of another issuer is accepted too: it acts as
 the user registered with its issuer and subject or, with the header \`Gantry-Identity: UID\`, as the assumable identity that its

@@ -84,7 +84,7 @@ const numbersBelow = (end: string): string[] => {
   return [...fewer, ...less];
 };
 
-/** 64-bit integers, except the lowest, for a simpler pattern. */
+/** 64-bit integers except the lowest, which no caller needs. */
 const int64Pattern = `^(?:0|-?(?:${numbersBelow(String(2n ** 63n)).join("|")}))$`;
 
 /**
