@@ -7,7 +7,7 @@ import { RE2JS } from "re2js";
 import { limits } from "./limits.ts";
 import { patternCost } from "./pattern-cost.ts";
 
-/** What a request may still spend on matching. */
+/** The remaining steps that a request may spend on matching. */
 export interface MatchingBudget {
   steps: number;
 }

@@ -15,7 +15,7 @@ const uid = fc.oneof(
   fc.tuple(hex(40), fc.array(hex(16), { maxLength: 5 })).map(([root, path]) => [root, ...path].join("/")),
 );
 
-test("a uid covers exactly the uids whose ancestry includes it", () => {
+test("a uid covers exactly the uids below it and itself", () => {
   fc.assert(
     fc.property(near, near, (place, other) => {
       assert.equal(covers(place, other), ancestry(other).includes(place));

@@ -8,7 +8,7 @@
 const unseen = /(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 const picture = /^\p{Extended_Pictographic}$/u;
-/** What a joiner may follow to combine emoji: an emoji with its colour or its presentation selector. */
+/** A joiner combines emoji after one with its colour or its presentation selector. */
 const pictureAtEnd = /(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\p{Extended_Pictographic}\ufe0f)$/u;
 /** Letters and marks from Hebrew to Vedic and of their supplementary blocks, which joiners shape. */
 const shapedLetter = /^(?!\p{Default_Ignorable_Code_Point})(?=[\u0590-\u1cff\ua800-\uabff])[\p{L}\p{M}]$/u;

@@ -56,7 +56,7 @@ const tokenKey = (token: Token): string => {
   return knownQualifiers[token.text] ?? otherQualifier + textKey(token.text);
 };
 
-/** Returns a key whose bytes sort as Maven does; equal versions ("1" and "1.0") have equal keys. */
+/** Returns a key that sorts, by bytes, as Maven does; equal versions ("1" and "1.0") have equal keys. */
 export const mavenKey = (version: string): string => withoutTrailingNulls(mavenTokens(version)).map(tokenKey).join("") + noQualifier;
 
 export const compareMaven = (one: string, other: string): number => compareBytes(mavenKey(one), mavenKey(other));

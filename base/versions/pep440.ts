@@ -39,7 +39,7 @@ const localKey = (local: string | undefined): string => {
 
 export const isPep440 = (version: string): boolean => pep440Form.test(version.trim().toLowerCase());
 
-/** Returns a key whose bytes sort as PEP 440 does; equal versions ("1.0" and "1") have equal keys. */
+/** Returns a key that sorts, by bytes, as PEP 440 does; equal versions ("1.0" and "1") have equal keys. */
 export const pep440Key = (version: string): string => {
   const found = pep440Form.exec(version.trim().toLowerCase());
   if (!found) return `A${textKey(version)}`;

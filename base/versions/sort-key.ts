@@ -1,4 +1,4 @@
-// Sort keys: texts whose bytes sort as versions do, so that an index can order them.
+// Sort keys: texts that sort by bytes as versions do, so that an index can order them.
 
 /** Ends a text within a key. It is below every character, so that "a" sorts before "ab". */
 const end = "\u0001";

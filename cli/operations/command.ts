@@ -77,7 +77,7 @@ const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
   return referred === undefined ? upper(flag.name) || "UID" : upper(nounOf(referred).replaceAll(" ", "-"));
 };
 
-/** Returns true for a secret input: it is omitted from events and responses. In a resource, a redacted field is none. */
+/** Returns true for a secret input, which events and responses omit. Redacted fields of resources do not count. */
 const isSecret = ({ field, message }: FieldFlag): boolean =>
   field.redacted && field.kind === "string" && (field.inputOnly || !message.fields.some(({ name }) => name === "uid"));
 

@@ -98,7 +98,7 @@ const table = (output: Output, columns: readonly Column[], resources: readonly J
     return shown;
   };
   let shown = fittingColumns(telling, 0);
-  // A resource without a name is identified by its fields: if they have no room next to the uid, the uid is dropped.
+  // A resource without a name is identified by its fields: if they do not fit next to the uid, the uid is dropped.
   const isNameless = columns.filter(({ weight }) => weight === undefined).length === 1;
   if (isNameless && shown.length < 3 && shown.length < telling.length) shown = fittingColumns(telling.slice(0, -1), 1);
   const rows = (shown[0]?.cells ?? []).map((_, index) => shown.map(({ cells }) => cells[index] ?? ""));
