@@ -1,4 +1,4 @@
-// The test database itself.
+// The test database.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { silent } from "#base/log.ts";
 import { openStore } from "#db";
 import { freshDatabase } from "./database.ts";
 
-test("two test databases are migrated and know nothing of each other", async () => {
+test("two test databases are migrated and independent of each other", async () => {
   const [one, other] = await Promise.all([freshDatabase(), freshDatabase()]);
   const first = await openStore({ databaseUrl: one.url, log: silent });
   const second = await openStore({ databaseUrl: other.url, log: silent });

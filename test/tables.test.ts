@@ -1,5 +1,5 @@
-// Every table has one owner among the files of the store, and modules.json names it, the tables that each file reads
-// besides, and the tables of each module. `npm run golden` writes what the code says into modules.json.
+// Every table has one owner among the store's files. modules.json lists owners, other tables each file reads, and tables of each
+// module; `npm run golden` updates it.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const read = (): ModulesFile => JSON.parse(readFileSync(path, "utf8"));
 
 const columnsMax = 160;
 
-/** As modules.json is written: an object's entries on lines of their own, a list on one line while it fits. */
+/** Formats as in modules.json: object entries on their own lines, lists on one line if they fit. */
 const written = (value: unknown, indent = ""): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const inner = `${indent}  `;
@@ -42,7 +42,6 @@ const written = (value: unknown, indent = ""): string => {
         .replace(/,$/, "")}\n${indent}]`;
 };
 
-/** The same file with these tables in it. */
 const withTables = ({ tables: _before, ...file }: ModulesFile, plan: TablePlan): ModulesFile => {
   const modules = Object.entries(file.modules).map(([module, { tables: _, ...facts }]) => {
     const tables = plan.modules[module];
@@ -67,8 +66,6 @@ test("modules.json names the tables of each file of the store and of each module
   assert.deepEqual({ files: tables, modules: said }, plan, "Who uses which tables has changed. If that is meant:  npm run golden");
 });
 
-// ---- planted --------------------------------------------------------------------------------------------------
-
 const store: Sources = {
   "server/db/migrations/0001_x.sql":
     "-- create table none ();\ncreate table sessions (id text);\ncreate table people (id text);\ncreate table groups (uid text);",
@@ -86,7 +83,7 @@ const store: Sources = {
 const moduleNames = ["server/db", "server/iam/signin", "server/kernel", "server/authn", "server/iam/resources"];
 const planted = (more: Sources, declared?: TablePlan["files"]) => planTables({ ...store, ...more }, moduleNames, declared);
 
-test("planted: owners, joins and modules are found", () => {
+test("planted owners, joins and modules are found", () => {
   const found = planted({});
   assert.deepEqual(found.violations, []);
   assert.deepEqual(found.plan.files, {
@@ -97,7 +94,7 @@ test("planted: owners, joins and modules are found", () => {
   assert.deepEqual(found.plan.modules, { "server/iam/signin": ["sessions"], "server/kernel": ["*"] });
 });
 
-test("planted and refused: a table that two files write, by any statement, and one that none does", () => {
+test("a planted table written by two files, or by none, is refused for any kind of statement", () => {
   for (const statement of [
     "insert into people (id) values ($1)",
     "update people set id = $1",
@@ -115,7 +112,7 @@ test("planted and refused: a table that two files write, by any statement, and o
   assert.match(planted({ "server/db/migrations/0002_y.sql": "create table lost (id text);" }).violations.join(), /^lost is owned by no file/);
 });
 
-test("planted: every way to read another's table is seen, and what only looks like one is not", () => {
+test("every way to read another file's table is found, and look-alikes are not", () => {
   const readsOf = (statement: string): readonly string[] =>
     planted({ "server/db/other.ts": `rows.query(\`${statement}\`);` }).plan.files["server/db/other.ts"]?.reads ?? [];
   for (const statement of [
@@ -130,7 +127,7 @@ test("planted: every way to read another's table is seen, and what only looks li
     assert.deepEqual(readsOf(statement), [], statement);
 });
 
-test("planted: a resource's table belongs to the file that modules.json names, where it reads it, and else to that of any table", () => {
+test("a planted resource table belongs to the file named in modules.json, otherwise to the generic one", () => {
   const groups = { "server/db/hierarchy.ts": "rows.query(`select uid from groups`);" };
   assert.deepEqual(planted(groups).plan.files["server/db/rows.ts"]?.owns, ["groups"]);
   const declared = { "server/db/hierarchy.ts": { owns: ["groups"] } };
@@ -141,7 +138,7 @@ test("planted: a resource's table belongs to the file that modules.json names, w
   });
 });
 
-test("planted: tables that migrations drop or rename, and partitions, are none", () => {
+test("dropped and renamed tables and partitions are not counted", () => {
   const sql = "drop table people; alter table sessions rename to visits; create table part_1 partition of visits for values from (1) to (2);";
   assert.deepEqual([...tablesOf({ ...store, "server/db/migrations/0002_y.sql": sql })].sort(), ["groups", "visits"]);
 });

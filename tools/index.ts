@@ -1,7 +1,6 @@
-// Writes the two lists that would otherwise be a fourth place to touch for a new resource: the generated files of
-// the contract, and the resource files. Part of `npm run gen`.
+// Generates the lists of contract files and resource files, so that a new resource needs no further edit. Part of `npm run gen`.
 //
-//   node tools/index.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/index.ts [FOLDER]   writes to FOLDER instead of the project
 
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +14,7 @@ const write = (path: string, content: string): void => {
   writeFileSync(join(into, path), content);
 };
 
-// Our own options are about the contract, not of it.
+// Options describe the contract and are not part of it.
 const contract = globSync("{chainguard,gantry}/**/*_pb.js", { cwd: join(into, "contract/gen") })
   .filter((path) => !path.startsWith("gantry/annotations/"))
   .sort();
