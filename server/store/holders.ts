@@ -1,12 +1,12 @@
-// Who holds a capability at a path: one page of identities with the bindings that give it, in one statement.
+// Lists the identities that have a capability at a path, with the role bindings that grant it: one page in one statement.
 //
-// A binding gives rights at its group and below, so only those at the path and above it matter, however many there are
-// beside and below. In each group of that ancestry, each role that has the capability is one range of
-// role_bindings_by_place_and_role, whose collation it names, in the order of identities: a page takes the first rows of
-// every range, and merges.
-// What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
-// organization, and the identity exists. A user who has not accepted membership is listed too, and told apart by `isMember`; whether
-// that user exists, the page does not tell.
+// A binding applies to its group and below, so only bindings at the path and above it matter, however many there are elsewhere. For each
+// group of that ancestry and each role with the capability, role_bindings_by_place_and_role has one range in the order of identities. A
+// page merges the first rows of all ranges.
+//
+// Same rules as authz/rights.ts: the binding has not expired, its group is at or below the identity's own, the organization is not
+// suspended, and the identity exists. A user who has not accepted membership is listed with `isMember` false; the page does not reveal
+// whether that user exists.
 
 import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
@@ -15,11 +15,11 @@ import type { Param, Read } from "./handle.ts";
 import { versionColumn } from "./rows.ts";
 
 export interface HoldersQuery {
-  /** The path and everything above it. */
+  /** The path and all its ancestors. */
   readonly ancestry: readonly string[];
-  /** The capability's symbol, as roles keep it. */
+  /** The capability's symbol, as stored in roles. */
   readonly capability: string;
-  /** An identity that holds the capability without a binding; undefined: none. */
+  /** An identity that has the capability without a binding, if any. */
   readonly unboundHolder: string | undefined;
   readonly nowMs: number;
 }
@@ -28,7 +28,7 @@ export interface Holder {
   readonly uid: string;
   readonly name: string;
   readonly email: string;
-  /** Of a person: they have agreed to belong to the organization. */
+  /** For a user: whether membership has been accepted. */
   readonly isMember: boolean;
   readonly bindings: readonly GivingBinding[];
 }
@@ -36,7 +36,7 @@ export interface Holder {
 export interface HoldersPage {
   /** One entry for each identity, in order. */
   readonly holders: readonly Holder[];
-  /** Counted on the first page only. */
+  /** Set on the first page only. */
   readonly total: number | undefined;
 }
 
@@ -46,11 +46,11 @@ export interface GivingBinding {
   readonly roleName: string;
   readonly group: string;
   readonly groupName: string;
-  /** Milliseconds since 1970; undefined: it never ends. */
+  /** Unix ms; undefined if it does not expire. */
   readonly endMs: number | undefined;
 }
 
-/** A binding of a holder, or the holder alone where it has none. */
+/** A binding of a holder; without one, only the identity. */
 const holderBinding = columns({
   identityUid: text,
   name: text,
@@ -63,7 +63,7 @@ const holderBinding = columns({
   endMs: nullableNumber,
 });
 
-/** The columns of the statement's first row, before those of a binding: the access version and the total. */
+/** The leading columns of the first row: access version and total. */
 const headColumns = 2;
 
 const bindingCounts = (identity: string, path: string): string =>
@@ -119,7 +119,7 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
   ) as held`;
 };
 
-/** One page of the identities that hold a capability at the first path of the ancestry. */
+/** Returns a page of identities that have a capability at the first path of the ancestry. */
 export const findHolders = async (rows: Read, query: HoldersQuery, page: PageRequest): Promise<HoldersPage> => {
   const { ancestry, capability, unboundHolder, nowMs } = query;
   const { order, after: [after] = [], limit, skip } = page;

@@ -1,4 +1,4 @@
-// What people say about themselves (resources: IdentityMetadata), beside what their issuers say of them.
+// Table identity_metadata: profile fields that users set themselves (resource IdentityMetadata), next to those of their issuers.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, nullableObject, text, time } from "./columns.ts";
@@ -8,10 +8,10 @@ export interface PersonWithMetadata {
   readonly name: string;
   readonly givenName: string;
   readonly familyName: string;
-  /** The fields that the person set. */
+  /** The fields that the user set. */
   readonly metadata: JsonObject;
   readonly createTime: string;
-  /** When the person last said something; when they came, where they never did. */
+  /** Time of the user's last change; the creation time if there was none. */
   readonly updateTime: string;
 }
 
@@ -25,7 +25,7 @@ const person = columns({
   updateTime: time("coalesce(metadata.update_time, identity.create_time)"),
 });
 
-/** The person of that uid, locked until the transaction ends. */
+/** Returns the user and locks it until the transaction ends. */
 export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMetadata | undefined> => {
   const found = await person.findOne(
     rows,
@@ -43,7 +43,7 @@ export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMe
 
 const said = columns({ updateTime: time("update_time") });
 
-/** Stores what a person says, in the place of what is there. Returns the time of the change. */
+/** Replaces the metadata of a user. Returns the update time. */
 export const writeIdentityMetadata = async (rows: Write, uid: string, metadata: JsonObject, nowMs: number): Promise<string> => {
   const written = await said.findOne(
     rows,

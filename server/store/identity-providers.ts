@@ -1,4 +1,4 @@
-// Identity providers: as signing in needs them, and the state of their SCIM tokens, whose etag is a number that grows.
+// Table identity_providers: lookups for sign-in, and the state of SCIM tokens, whose etag is a counter.
 
 import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -7,8 +7,8 @@ import type { SealedColumn } from "./sealed-column.ts";
 import type { Binding } from "./vault.ts";
 
 /**
- * What a provider's client secret is sealed for, and to whom: it belongs to one client of one issuer, and nobody who edits the
- * provider sends it to an issuer of theirs (attack 64).
+ * The seal of a provider's client secret is bound to one client of one issuer, so that an editor of the provider cannot send it to
+ * another issuer (attack 64).
  */
 export const clientSecretPurpose = "client secret";
 export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonly issuer: string; readonly clientId: string }): Binding => [
@@ -26,22 +26,22 @@ export const clientSecretColumn: SealedColumn = {
 
 export interface Provider {
   readonly uid: string;
-  /** The group that it belongs to. */
+  /** Uid of the group that owns it. */
   readonly parent: string;
   readonly name: string;
-  /** Uid of the role that a person gets on the first sign-in. */
+  /** Uid of the role that a user gets on first sign-in. */
   readonly defaultRole: string;
   readonly oidc: {
     readonly issuer: string;
     readonly clientId: string;
-    /** Besides `openid`. */
+    /** In addition to `openid`. */
     readonly additionalScopes: readonly string[];
-    /** Empty: no groups are read. */
+    /** Empty if groups are not read. */
     readonly groupsClaim: string;
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed by the vault for clientSecretPurpose, bound as clientSecretBinding says; undefined where PKCE does without one. */
+  /** Sealed with clientSecretPurpose and clientSecretBinding; undefined if PKCE needs no secret. */
   readonly clientSecretSealed: string | undefined;
 }
 
@@ -69,11 +69,11 @@ const readProvider = async (rows: Read, statement: string, uid: string): Promise
 export const findProvider = (rows: Read, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1`, uid);
 
-/** The same, and it is not deleted until the transaction ends. */
+/** Like findProvider, and locks the provider against deletion until the transaction ends. */
 export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 
-/** As much of a provider as a person chooses it by. */
+/** The fields that sign-in shows to choose a provider. */
 export interface OfferedProvider {
   readonly uid: string;
   readonly name: string;
@@ -86,7 +86,7 @@ const offered = columns<OfferedProvider>({
   issuer: expression("provider.oidc ->> 'issuer'", text),
 });
 
-/** The identity providers of the verified organization of this name, the first `count`. */
+/** Returns the first `count` identity providers of the verified organization with this name. */
 export const findProvidersOfOrganization = (rows: Read, name: string, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -95,7 +95,7 @@ export const findProvidersOfOrganization = (rows: Read, name: string, count: num
     [name, count],
   );
 
-/** The first `count` identity providers, where all are of one organization; else none. */
+/** Returns the first `count` identity providers if all belong to one organization; otherwise none. */
 export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -112,13 +112,13 @@ export interface ProviderIssuer {
 
 const providerIssuer = columns<ProviderIssuer>({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
 
-/** The issuers of all identity providers, each once; the first `count`. */
+/** Returns the first `count` issuers of identity providers, without duplicates. */
 export const listProviderIssuers = (rows: Read, count: number): Promise<ProviderIssuer[]> =>
   providerIssuer.find(rows, `select ${providerIssuer.list} from identity_providers group by 1 order by 1 limit $1`, [count]);
 
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
-/** The client ids with which the providers of these very groups name an issuer, in one of its spellings, one for each provider. */
+/** Returns the client ID of each provider in exactly these groups whose issuer has one of these spellings. */
 export const listClientIds = async (rows: Read, spellings: readonly string[], groups: readonly string[]): Promise<(string | undefined)[]> => {
   const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = any($1) and left(uid, -17) = any($2)`, [
     spellings,
@@ -131,12 +131,12 @@ export interface ScimState {
   readonly enabled: boolean;
   readonly etag: string;
   readonly tokenHash: string | undefined;
-  /** A token was made, whatever has become of it. */
+  /** A token was created, even if it no longer exists. */
   readonly issued: boolean;
   readonly revoked: boolean;
-  /** Milliseconds since 1970. Infinity: it never ends, or there is none. */
+  /** Unix ms; Infinity if it does not expire or there is no token. */
   readonly expireTimeMs: number;
-  /** When the token before this one ends; undefined where there is none. */
+  /** When the previous token expires; undefined if there is none. */
   readonly previousExpireTimeMs: number | undefined;
 }
 
@@ -155,16 +155,16 @@ const scim = columns<ScimState>({
   previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
 });
 
-/** What decides whether a SCIM token is taken. */
+/** The fields that decide whether a SCIM token is accepted. */
 export interface ScimAccess {
-  /** SHA-256 of the token, and when it ends. */
+  /** SHA-256 of the token. */
   readonly tokenHash: string | undefined;
-  /** Milliseconds since 1970; Infinity: never. */
+  /** Unix ms; Infinity if it does not expire. */
   readonly expireTimeMs: number;
-  /** The same of the token before it. */
+  /** SHA-256 of the previous token. */
   readonly previousTokenHash: string | undefined;
   readonly previousExpireTimeMs: number | undefined;
-  /** The organization's; "" where it has none. */
+  /** Status of the organization; "" if it has none. */
   readonly organizationStatus: string;
 }
 
@@ -176,7 +176,7 @@ const scimAccess = columns<ScimAccess>({
   organizationStatus: expression("organization.status", text),
 });
 
-/** The tokens of this provider; undefined where SCIM is off, or there is no such provider. */
+/** Returns the tokens of a provider; undefined if SCIM is disabled or there is no such provider. */
 export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | undefined> =>
   scimAccess.findOne(
     rows,
@@ -185,29 +185,29 @@ export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | un
     [uid],
   );
 
-/** The state of this provider's token. */
+/** Returns the state of a provider's SCIM token. */
 export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** Like findScim, and locks the row until the transaction ends. */
 export const lockScim = (rows: Write, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1 for update`, [uid]);
 
-/** A token as it is kept; times are RFC 3339. */
+/** A token as stored; times are RFC 3339. */
 export interface ScimToken {
   readonly hash: string;
   readonly createTime: string;
-  /** Null: it never ends. */
+  /** Null if it does not expire. */
   readonly expireTime: string | null;
-  /** Until when the token that is replaced works on; null: it ends now. */
+  /** When the replaced token expires; null for immediately. */
   readonly previousExpireTime: string | null;
 }
 
-// What changes in the provider's row; the kernel writes it as every change of a resource's row.
+// Changed columns of the provider's row; the kernel writes them.
 
 const nextVersion = ({ etag }: ScimState): Values => ({ scim_version: Number(etag) + 1 });
 
-/** A new token in the place of the one that is there. */
+/** Returns the columns that replace the token. */
 export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Values => ({
   ...nextVersion(state),
   scim_previous_token_hash: previousExpireTime === null ? null : (state.tokenHash ?? null),
@@ -217,7 +217,7 @@ export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTim
   scim_token_expire_time: expireTime,
 });
 
-/** The end of the token and of the one before it. */
+/** Returns the columns that revoke the token and the previous one. */
 export const scimRevokedColumns = (state: ScimState): Values => ({
   ...nextVersion(state),
   scim_token_hash: null,

@@ -1,5 +1,5 @@
-// Tables image_coverage and advisory_coverage: of which ecosystems the images that tags name have packages, image by image and summed
-// for each group (docs/decisions/0074). Written where images are matched (server/feeds/match-images.ts).
+// Tables image_coverage and advisory_coverage: the package ecosystems of tagged images, by image and summed by group
+// (docs/decisions/0074). Written when images are matched (server/feeds/match-images.ts).
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
@@ -10,13 +10,13 @@ import { imagesText } from "./image-packages.ts";
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-/** An image that a tag names, for one architecture. */
+/** A tagged image of one architecture. */
 export interface CoveredImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
   readonly shortRepo: string;
   readonly repoUid: string;
-  /** That of the tag; "" if the group has no such tag. */
+  /** Digest of the tag; "" if the group has no such tag. */
   readonly digest: string;
   readonly identity: string;
   /** "Debian:12", "PyPI". */
@@ -35,7 +35,7 @@ const coveredImage = columns<CoveredImage>({
   ecosystems: expression("held.ecosystems", textList),
 });
 
-/** The images of these repos. `ecosystems`: those of each package, by its label. */
+/** Returns the images of these repos. `ecosystems` maps package labels to ecosystems. */
 export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], ecosystems: ReadonlyMap<string, string>): Promise<CoveredImage[]> =>
   coveredImage.find(
     rows,
@@ -53,7 +53,7 @@ export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], eco
     [...repoColumns(repos), JSON.stringify(Object.fromEntries(ecosystems))],
   );
 
-/** Writes the images of these repos, and deletes what they have no longer. */
+/** Writes the images of these repos and deletes rows that are no longer among them. */
 export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[], images: readonly CoveredImage[]): Promise<void> => {
   const values = [
     columnOf(images, ({ owner }) => owner),
@@ -90,7 +90,7 @@ export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[
   );
 };
 
-/** Deletes the images of an organization that are not of these repos. */
+/** Deletes the images of an organization that belong to other repos than these. */
 export const deleteImageCoverageExcept = async (rows: Write, root: string, repos: readonly ImageRepo[]): Promise<void> => {
   await rows.query(
     `delete from image_coverage where owner >= $1 and owner < $1 || '0' and not exists (
@@ -99,7 +99,7 @@ export const deleteImageCoverageExcept = async (rows: Write, root: string, repos
   );
 };
 
-/** Sums the images of an organization's groups by ecosystem and release. */
+/** Updates the number of images by group, ecosystem and release in an organization. */
 export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promise<void> => {
   await rows.query(
     `with counted as (
@@ -116,7 +116,7 @@ export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promis
   );
 };
 
-/** An ecosystem and a release of a group's images. */
+/** An ecosystem and release among a group's images. */
 export interface GroupEcosystem {
   readonly uid: string;
   readonly ecosystem: string;
@@ -129,25 +129,25 @@ const groupEcosystem = columns<GroupEcosystem>({
   release: expression("held.release", text),
 });
 
-/** Groups whose images are looked at: one, or one with all below it. */
+/** A range of groups: one group, or one with its descendants. */
 export interface CoveragePlace {
-  /** Uids of the groups, from `low` (included) to `high` (excluded). */
+  /** Uids of the groups from `low` (inclusive) to `high` (exclusive). */
   readonly low: string;
   readonly high: string;
-  /** Behind all that lies in these groups. */
+  /** Upper bound of the uids of all resources in these groups. */
   readonly end: string;
 }
 
-/** A group with those below it; EVERYWHERE for all. */
+/** Returns the range of a group and its descendants; EVERYWHERE for all. */
 export const placeBelow = (path: string): CoveragePlace => {
   const end = path === EVERYWHERE ? "~" : `${path}0`;
   return { low: path, high: end, end };
 };
 
-/** A group by itself. */
+/** Returns the range of a single group. */
 export const placeOnly = (path: string): CoveragePlace => ({ ...placeBelow(path), high: `${path}!` });
 
-// $1 to $3: the places, none of which overlap. One by one, by the index: without statistics the planner would read all rows.
+// $1 to $3: ranges that do not overlap. Read one by one through the index, because without statistics the planner would read all rows.
 const placesText = "unnest($1::text[], $2::text[], $3::text[]) as place(low, high, finish)";
 
 const placeParams = (places: readonly CoveragePlace[]): [string[], string[], string[]] => [
@@ -156,7 +156,7 @@ const placeParams = (places: readonly CoveragePlace[]): [string[], string[], str
   columnOf(places, ({ end }) => end),
 ];
 
-/** The ecosystems of the images there, at most `limit`. */
+/** Returns at most `limit` ecosystems of the images in these ranges. */
 export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<GroupEcosystem[]> =>
   groupEcosystem.find(
     rows,
@@ -168,7 +168,7 @@ export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[]
     { rows: limit, wide: true },
   );
 
-/** An image, by the digest or by what it is made of, that no source judges completely. */
+/** An image (by digest or identity) for which no source covers all ecosystems. */
 export interface UnjudgedImage {
   readonly owner: string;
   readonly repo: string;
@@ -176,7 +176,7 @@ export interface UnjudgedImage {
   readonly digest: string;
   readonly tags: readonly string[];
   readonly architectures: readonly string[];
-  /** Its ecosystems that were asked for. */
+  /** Those of the requested ecosystems that it has. */
   readonly ecosystems: readonly string[];
 }
 
@@ -192,20 +192,20 @@ const unjudgedColumns = {
 
 const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 
-// $4 and $5: groups, and an ecosystem with its release each.
+// $4 and $5: a group, and an ecosystem with its release.
 const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
 
-// An image without any package is not judged.
+// An image without packages is not evaluated.
 const isUnjudged = "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))";
 
-/** Ecosystems with their releases, of the images of a group each. */
+/** Pairs of a group and an ecosystem with its release. */
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
 /**
- * The images that have packages of these ecosystems in these groups, or no packages: the first `limit` in order. The index has them
- * repo by repo, so that no more repos are read than it takes.
+ * Returns the first `limit` images that have packages of these ecosystems in these groups, or no packages. The index is ordered by repo,
+ * so no more repos are read than needed.
  */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
@@ -223,11 +223,11 @@ export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gap
     { rows: limit, wide: true },
   );
 
-/** Images by their packages. */
+/** Counts of images by what is known of their packages. */
 export interface KnownImages {
-  /** Images whose packages are known. */
+  /** Images with known packages. */
   readonly known: number;
-  /** Those of them that have packages of ecosystems that were asked for, or no packages. */
+  /** Those with packages of the requested ecosystems, or without packages. */
   readonly unjudged: number;
 }
 
@@ -236,7 +236,7 @@ const knownImages = columns<KnownImages>({
   unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
 });
 
-/** Counts the images whose packages are known. */
+/** Returns the counts of images with known packages. */
 export const countKnownImages = async (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps): Promise<KnownImages> => {
   const found = await knownImages.findOne(
     rows,
@@ -250,7 +250,7 @@ export const countKnownImages = async (rows: Read, places: readonly CoveragePlac
   return found ?? { known: 0, unjudged: 0 };
 };
 
-/** Images of which no packages are known: the first of them in order, and how many there are. */
+/** Images without known packages: the first ones in order, and their number. */
 export interface UnreadImages {
   readonly images: readonly UnjudgedImage[];
   readonly count: number;
@@ -259,8 +259,8 @@ export interface UnreadImages {
 const unreadImage = columns<UnjudgedImage & { readonly count: number }>({ ...unjudgedColumns, count: expression("count(*) over ()", number) });
 
 /**
- * The images that tags name and of which no packages are known, the first `limit` in order; of an index those of its platforms.
- * Attestations have the platform "unknown". Tags, platforms and packages are read once for each repo.
+ * Returns the first `limit` tagged images without known packages; for an index, those of its platforms. Attestations have the platform
+ * "unknown". Tags, platforms and packages are read once for each repo.
  */
 export const findUnreadImages = async (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnreadImages> => {
   const found = await unreadImage.find(
@@ -293,13 +293,13 @@ const imageEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** An image that a tag names, and its ecosystems. */
+/** A tagged image and its ecosystems. */
 export interface TagEcosystems extends ImageRepo {
   readonly tag: string;
   readonly ecosystems: readonly string[];
 }
 
-/** The ecosystems of the images that these tags name. */
+/** Returns the ecosystems of the images with these tags. */
 export const findTagEcosystems = (rows: Read, tags: readonly (ImageRepo & { readonly tag: string })[]): Promise<TagEcosystems[]> =>
   imageEcosystem.find(
     rows,
@@ -314,14 +314,14 @@ const digestEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** The ecosystems of an image that a tag names. */
+/** The ecosystems of an image by digest. */
 export interface DigestEcosystems {
   readonly repoUid: string;
   readonly digest: string;
   readonly ecosystems: readonly string[];
 }
 
-/** The ecosystems of these images of repos, as far as a tag names them. */
+/** Returns the ecosystems of these images by digest, if they are tagged. */
 export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>
   digestEcosystem.find(
     rows,

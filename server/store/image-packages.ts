@@ -1,5 +1,5 @@
-// Table image_packages: what images are made of, written by imports and read for what was resolved. Kept for good: what a
-// source tells no longer is withdrawn. Where SBOMs were pushed for the digest that a tag has, they say it (image_sboms).
+// Table image_packages: packages of images, written by imports. Rows are kept: records that a source no longer publishes are
+// soft-deleted. SBOMs that were pushed for a tag's digest take precedence (image_sboms).
 
 import { columns, text } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
@@ -7,7 +7,7 @@ import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, ref
 import type { Read, Write } from "./handle.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-/** {"name": "version"}, or {"name": ["version", "version"]}: an image may have a package several times. */
+/** Returns {"name": "version"}, or {"name": ["version", "version"]} if a package is installed several times. */
 const packagesJson = ({ packages }: ImagePackagesRecord): string => {
   const versions = new Map<string, Set<string>>();
   for (const { name, version } of packages) versions.set(name, (versions.get(name) ?? new Set()).add(version));
@@ -18,8 +18,8 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 };
 
 /**
- * What stands behind `from`: each tag's image with an architecture and its packages.
- * @param condition about image.owner, image.repo, image.short_repo and image.tag
+ * Returns the SQL of a `from` item: each tagged image with its architecture and packages.
+ * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
   with pushed as (
@@ -39,14 +39,14 @@ export const imagesText = (condition: string): string => `(
       and pushed.architecture in (image.architecture, ''))
 )`;
 
-/** Each version of each package of an image's column. */
+/** SQL: each version of each package of an image row. */
 export const packageVersionsText = `lateral jsonb_each(image.packages) as package(name, versions)
   cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
     else jsonb_build_array(package.versions) end) as installed(version)`;
 
 const imageKey = columns({ repo: text, tag: text, architecture: text });
 
-/** Writes what is new or made of something else than before. */
+/** Writes new and changed images. */
 export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records)]
@@ -82,7 +82,7 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
   return { ...noCounts, new: made, changed, unchanged: drafts.length - made - changed };
 };
 
-/** Which of these images are everybody's by this feed, by recordKey. */
+/** Returns the keys (recordKey) of those of these images that the feed published for everyone. */
 export const findPublicImages = async (rows: Read, feed: string, images: readonly ImagePackagesRecord[]): Promise<Set<string>> => {
   const found = await imageKey.find(
     rows,
@@ -94,7 +94,7 @@ export const findPublicImages = async (rows: Read, feed: string, images: readonl
   return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
 };
 
-/** Withdraws those of a feed whose keys `findTold` does not find. */
+/** Soft-deletes the feed's images whose keys `findTold` does not return. */
 export const withdrawImages = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const owner = ownerGroup(target);
   const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
@@ -121,27 +121,27 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, findTold
 
 const imagePackages = columns({ owner: text, repo: text, tag: text, packages: text });
 
-/** What an image of a tag is made of, for one architecture. */
+/** Packages of a tagged image for one architecture. */
 export interface ImagePackages {
-  /** The group; "" for everybody. */
+  /** Uid of the group; "" for public. */
   readonly owner: string;
   readonly repo: string;
   readonly tag: string;
-  /** Versions by name. */
+  /** Versions by package name. */
   readonly packages: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Whose images count. */
+/** Selects the owners of images. */
 export interface ImageOwners {
-  /** Those of groups at or below these paths. */
+  /** Groups at or below these paths. */
   readonly paths: readonly string[];
-  /** Of these groups alone; undefined: of all. */
+  /** Only these groups; undefined for all. */
   readonly groups: readonly string[] | undefined;
-  /** Those of everybody too. */
+  /** Includes public images. */
   readonly public: boolean;
 }
 
-/** What the images of a tag are made of, architecture by architecture. */
+/** Returns the packages of images with these tags, by architecture. */
 export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: string, tags: readonly string[]): Promise<ImagePackages[]> => {
   const found = await imagePackages.find(
     rows,

@@ -1,19 +1,19 @@
-// Table image_sboms: SBOMs that were pushed for images, waiting to be read, and the packages of those that were. A row goes with its
-// repo, and with the manifest that carried the document.
+// Table image_sboms: pushed SBOMs of images, first waiting to be read, then with their packages. A row is deleted with its repo, or with
+// the manifest that carried the document.
 
 import { columns, expression, number, text, time } from "./columns.ts";
 import { columnOf, uidSegmentOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** A document that a manifest carries about an image. */
+/** An SBOM document that a manifest carries for an image. */
 export interface PushedSbom {
-  /** The image's, by sha256. */
+  /** SHA-256 digest of the image. */
   readonly digest: string;
   readonly manifestDigest: string;
   readonly documentDigest: string;
 }
 
-/** Notes what is to be read of one repo; what is known already stays as it is. Part of the push's transaction. Returns how many are new. */
+/** Queues SBOMs of one repo in the push's transaction; known ones are not changed. Returns the number of new ones. */
 export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<number> => {
   const made = await rows.query(
     `insert into image_sboms (uid, repo_uid, digest, manifest_digest, document_digest, state, create_time, update_time, try_time)
@@ -34,7 +34,7 @@ export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly
   return made.length;
 };
 
-/** Those that this manifest carried say nothing any longer, and go when the images were matched without them. */
+/** Withdraws the SBOMs of a deleted manifest. Their rows are deleted when the images have been matched without them. */
 export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
   await rows.query(
     `update image_sboms set state = 'IMAGE_SBOM_STATE_UNREADABLE', problem = 'was deleted', packages = '{}', package_count = 0, unnamed_count = 0,
@@ -43,7 +43,7 @@ export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDige
   );
 };
 
-/** One that is to be read, and by whom: the holder's number tells a later one from it. */
+/** A claimed SBOM. The number of tries identifies the claim. */
 export interface WaitingSbom {
   readonly uid: string;
   readonly repoUid: string;
@@ -61,8 +61,8 @@ const waitingSbom = columns<WaitingSbom>({
 });
 
 /**
- * Takes one that is due until `untilMs`. Of several organizations that wait, the one that was last served the longest time ago
- * comes first: `served` are organizations in that order.
+ * Claims a due SBOM until `untilMs`. The least recently served organization comes first: `served` has organizations in the order they
+ * were last served.
  */
 export const claimSbom = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<WaitingSbom | undefined> =>
   waitingSbom.findOne(
@@ -75,7 +75,7 @@ export const claimSbom = (rows: Write, served: readonly string[], nowMs: number,
     [served, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Whether any is due. */
+/** Returns whether an SBOM is due. */
 export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' and try_time <= $1)", [
     new Date(nowMs).toISOString(),
@@ -83,13 +83,13 @@ export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => 
   return row?.[0] === "t";
 };
 
-/** What was read, or why nothing was; or that it is no SBOM at all, and has no row. */
+/** The result of reading a document: packages, a problem, or a document that is not an SBOM (its row is deleted). */
 export type SbomResult =
   | { readonly format: string; readonly packages: string; readonly count: number; readonly unnamed: number }
   | { readonly problem: string }
   | { readonly isOther: true };
 
-/** Writes it where nobody else has taken it over meanwhile. */
+/** Stores the result unless another server has claimed the SBOM since. */
 export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, result: SbomResult, nowMs: number): Promise<void> => {
   if ("isOther" in result) {
     await rows.query("delete from image_sboms where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [uid, tries]);
@@ -114,7 +114,7 @@ export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, res
   );
 };
 
-/** To be tried again then. */
+/** Postpones the next try until `untilMs`. */
 export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, untilMs: number): Promise<void> => {
   await rows.query("update image_sboms set try_time = $3 where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [
     uid,
@@ -125,7 +125,7 @@ export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, unt
 
 const unmatchedRoot = columns({ root: expression("left(uid, 40)", text) });
 
-/** Organizations whose images were not matched since an SBOM was read. */
+/** Returns the organizations whose images were not matched since an SBOM was read. */
 export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   const found = await unmatchedRoot.find(
     rows,
@@ -134,16 +134,16 @@ export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** Part of the transaction that matches them, and before it reads them. */
+/** Marks an organization's SBOMs as matched. Call it in the matching transaction, before reading them. */
 export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("delete from image_sboms where left(uid, 40) = $1 and gone and not matched", [root]);
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
 };
 
-/** An SBOM that was read. */
+/** An SBOM that has been read. */
 export interface ReadSbomRow {
   readonly uid: string;
-  /** The image's, by sha256. */
+  /** SHA-256 digest of the image. */
   readonly digest: string;
   readonly documentDigest: string;
   readonly packageCount: number;
@@ -153,7 +153,7 @@ export interface ReadSbomRow {
 
 const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
-/** The SBOMs of these images of a repo that were read, the latest pushed first. */
+/** Returns the SBOMs of these images that have been read, most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>
   readSbomRow.find(
     rows,
@@ -168,7 +168,10 @@ const packageOfSbom = columns({
   version: expression("installed.version", text),
 });
 
-/** The packages of these, each version by itself; with `names` those whose last name begins with one of them (in small letters) alone. */
+/**
+ * Returns packages of these SBOMs, one row for each version. If given, `names` are lower-case prefixes of the last segment of the package
+ * name.
+ */
 export const findSbomPackages = (
   rows: Read,
   uids: readonly string[],
@@ -189,7 +192,7 @@ export const findSbomPackages = (
 
 const taggedSbom = columns({ repoUid: expression("given.repo_uid", text), tagDigest: expression("given.digest", text), uid: expression("sbom.uid", text) });
 
-/** SBOMs that were read, of these digests of repos and of the platforms behind each. */
+/** Returns the SBOMs of these digests and of their platforms' digests that have been read. */
 export const findSbomsBehind = (
   rows: Read,
   images: readonly { readonly repoUid: string; readonly digest: string }[],

@@ -1,5 +1,5 @@
-// Table library_versions: the versions of libraries in the order of their ecosystems. Sources add up: a version that one
-// of them tells no longer stays as long as another tells of it. Kept for good: what none tells is withdrawn.
+// Table library_versions: versions of libraries in the order of their ecosystems. A version remains as long as one source publishes it;
+// then it is soft-deleted.
 
 import { mavenKey } from "#base/versions/maven.ts";
 import { pep440Key } from "#base/versions/pep440.ts";
@@ -33,7 +33,7 @@ export const libraryVersionsOf = (artifact: string, { ecosystem, versions }: Lib
   }));
 };
 
-/** Versions that are new or of which more is known now; and those that this feed alone told of and no longer does. */
+/** Writes new and changed versions, and soft-deletes those that this feed published but no longer does. */
 export const writeLibraryVersions = async (
   rows: Write,
   { feed, nowMs }: RecordTarget,
@@ -79,7 +79,7 @@ export const writeLibraryVersions = async (
   );
 };
 
-/** Withdraws the versions of these artifacts that this feed told of. */
+/** Soft-deletes the versions of these artifacts that this feed published. */
 export const withdrawLibraryVersions = async (rows: Write, { feed, nowMs }: RecordTarget, artifacts: readonly string[]): Promise<void> => {
   await rows.query("update library_versions set delete_time = $3, update_time = $3 where artifact_uid = any($1) and feed = $2 and delete_time is null", [
     artifacts,
@@ -96,11 +96,11 @@ export interface VersionRow {
   readonly description: string;
   readonly createTime: string;
   readonly updateTime: string;
-  /** 64 bits. */
+  /** A 64-bit number. */
   readonly sizeBytes: string;
 }
 
-/** Equal versions ("1.0" and "1.0.0" of Python) by when they were published. */
+/** Equal versions (Python's "1.0" and "1.0.0") are ordered by publication time. */
 const versionOrders: Readonly<Record<string, readonly string[]>> = {
   version: ["sort_key", "create_time", "version"],
   create_time: ["create_time", "version"],
@@ -116,7 +116,7 @@ const versionRow = columns({
   sizeBytes: text,
 });
 
-/** One page of the versions of the artifact of this uid and name. */
+/** Returns a page of an artifact's versions. */
 export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: string; readonly name: string }, page: PageRequest): Promise<VersionRow[]> => {
   const order = versionOrders[page.order.column] ?? [];
   const terms: PageTerms = { values: [], terms: ["delete_time is null"] };
