@@ -1,21 +1,20 @@
-// When a loop that looks for work in the database looks again: soon after something was committed, and otherwise seldom, so that a
-// server at rest costs next to nothing.
+// Schedules a loop that looks for work in the database: soon after a commit, otherwise rarely, so that an idle server costs next to nothing.
 
 import type { Changes } from "./handle.ts";
 
 export interface Looks {
-  /** Resolves when it is time to look, which counts as a look from then on. @param restMs in place of the loop's own */
+  /** Resolves when the loop must look, and counts that as a look. @param restMs replaces the loop's own idle time */
   next(restMs?: number): Promise<void>;
-  /** The last look left something, or failed: the next one waits for no commit. */
+  /** The last look left work or failed: the next one does not wait for a commit. */
   again(): void;
-  /** Ends the wait for the next look, now or when it begins. */
+  /** Ends the current or next wait. */
   wake(): void;
 }
 
 export interface LookTimes {
-  /** The shortest time from one look to the next, however much is committed. */
+  /** Minimum time between looks, however much is committed. */
   readonly betweenMs: number;
-  /** How often it looks although nothing was committed: for what becomes due by time alone. */
+  /** Maximum time between looks without a commit, for work that becomes due over time. */
   readonly restMs: number;
 }
 
@@ -23,10 +22,10 @@ export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: Lo
   let seen = -1;
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isWoken = false;
-  /** Ends the pause that runs. */
+  /** Ends the current pause. */
   let end = (): void => {};
 
-  /** Waits for so long, for `end`, and with `forChange` for a commit. */
+  /** Waits for this time, for `end`, or, if `forChange`, for a commit. */
   const pause = (ms: number, forChange: boolean): Promise<void> =>
     new Promise((resolve) => {
       const timer = Number.isFinite(ms) ? setTimeout(() => end(), ms).unref() : undefined;
@@ -45,7 +44,7 @@ export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: Lo
       while (!isWoken && changes.count() === seen && sinceMs() < restMs) await pause(restMs - sinceMs(), true);
       while (!isWoken && sinceMs() < betweenMs) await pause(betweenMs - sinceMs(), false);
       isWoken = false;
-      // Counted before the look: what is committed while it looks is found by the next one.
+      // Read before the look: commits during the look are found by the next one.
       seen = changes.count();
       lookedMs = performance.now();
     },

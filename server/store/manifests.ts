@@ -1,4 +1,4 @@
-// Table manifests: what is known of the platform manifests behind an image's digest. A row goes with its repo.
+// Table manifests: facts about the platform manifests of an image index. A row is deleted with its repo.
 
 import { columns, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -11,7 +11,7 @@ export interface Manifest {
 
 const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
 
-/** The manifests of an image, without a variant first, in a fixed order. */
+/** Returns the manifests of an image in a fixed order, those without a variant first. */
 export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>
   manifestRow.find(
     rows,
@@ -20,7 +20,7 @@ export const findManifests = (rows: Read, repo: string, digest: string): Promise
     [repo, digest],
   );
 
-/** One platform manifest as an import brings it. */
+/** A platform manifest from an import. */
 export interface ManifestFact {
   readonly repo: string;
   readonly indexDigest: string;
@@ -29,7 +29,7 @@ export interface ManifestFact {
   readonly architecture: string;
   readonly variant: string;
   readonly sizeBytes: number;
-  /** RFC 3339, or "" where the source does not say. */
+  /** RFC 3339; "" if the source does not state it. */
   readonly createTime: string;
 }
 
@@ -43,7 +43,7 @@ const manifestFact = columns<Omit<ManifestFact, "indexDigest">>({
   createTime: time("create_time"),
 });
 
-/** What is known behind these digests of one repo, each platform manifest once. */
+/** Returns the distinct platform manifests of these digests in a repo. */
 export const findPlatformManifests = (rows: Read, repo: string, digests: readonly string[]): Promise<Omit<ManifestFact, "indexDigest">[]> =>
   manifestFact.find(
     rows,
@@ -53,12 +53,12 @@ export const findPlatformManifests = (rows: Read, repo: string, digests: readonl
     [repo, digests],
   );
 
-/** Forgets what is behind a digest that its repo has no longer. */
+/** Deletes the facts about a digest that the repo no longer has. */
 export const deleteImageFacts = async (rows: Write, repo: string, digest: string): Promise<void> => {
   await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
 };
 
-/** Writes what is not known yet; a digest's content never changes. Returns how many were new. */
+/** Inserts manifests that are not known yet; the content of a digest never changes. Returns the number of new ones. */
 export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {
   if (facts.length === 0) return 0;
   const column = (of: (fact: ManifestFact) => string): string[] => facts.map(of);

@@ -1,13 +1,13 @@
-// Table memberships: to which organizations people have agreed to belong. A person's uid lies below no group, so what an
-// organization sees of a person follows from a row here, and from nothing that the organization does by itself.
+// Table memberships: organizations that users have joined. A user's uid is not below any group, so an organization sees a user's data
+// only through a row here, and cannot create one by itself.
 //
-// A row is made where the person, or the operator, says so: an invite that is accepted, a sign-in through the organization's
-// identity provider, an organization that is founded, a binding that the operator makes, AcceptMembership. What a mapping of
-// groups or SCIM gives counts only together with a sign-in through that same provider: neither makes a row.
+// A row is created by the user or the operator: accepting an invite, signing in through the organization's identity provider, creating
+// the organization, a role binding by the operator, AcceptMembership. Group mappings and SCIM do not create rows; they count only
+// together with a sign-in through the same provider.
 //
-// Without a membership a user's role bindings in the organization are pending and grant nothing (docs/decisions/0067; rights.ts).
-// Table pending_memberships: one row for each user and organization that are waiting for the user's answer, kept by triggers.
-// Table membership_declines: the answer no, which outlives the role bindings.
+// Without a membership a user's role bindings in the organization are pending and grant nothing (docs/decisions/0067; rights.ts). Table
+// pending_memberships: one row for each user and organization that await the user's decision, maintained by triggers. Table
+// membership_declines: refusals, which outlive the role bindings.
 
 import type { PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
@@ -16,7 +16,7 @@ import { columns, expression, nullableText, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** How a membership came about. */
+/** How a membership was created. */
 export type MembershipBasis = "invite" | "provider" | "founding" | "operator" | "acceptance";
 
 export interface NewMembership {
@@ -29,8 +29,8 @@ export interface NewMembership {
 }
 
 /**
- * Creates the membership; returns false if it exists. The operator's word makes nobody a member who has declined: false too. Whoever
- * becomes a member is not pending any more and has not declined (trigger memberships_answered).
+ * Creates the membership and returns true; returns false if it exists, or if the basis is "operator" and the user has declined. A trigger
+ * (memberships_answered) deletes the user's pending and declined rows.
  */
 export const insertMembership = async (rows: Write, { group, identityUid, basis, createTime }: NewMembership): Promise<boolean> => {
   const made = await rows.query(
@@ -42,7 +42,7 @@ export const insertMembership = async (rows: Write, { group, identityUid, basis,
   return made.length > 0;
 };
 
-/** Writes that the user declines; returns false if that is so already. The membership is not pending any more (trigger). */
+/** Records that the user declines; returns false if already recorded. A trigger deletes the pending row. */
 export const insertMembershipDecline = async (rows: Write, { group, identityUid, createTime }: Omit<NewMembership, "basis">): Promise<boolean> => {
   const made = await rows.query(
     "insert into membership_declines (organization_uid, identity_uid, create_time) values ($1, $2, $3) on conflict do nothing returning 1",
@@ -51,7 +51,7 @@ export const insertMembershipDecline = async (rows: Write, { group, identityUid,
   return made.length > 0;
 };
 
-/** An organization that a user has joined or declined, or whose question to the user is open. */
+/** An organization that a user has joined or declined, or that awaits the user's decision. */
 export interface PersonOrganization {
   readonly uid: string;
   readonly name: string;
@@ -59,7 +59,7 @@ export interface PersonOrganization {
   readonly acceptTime: string | undefined;
   /** RFC 3339; undefined unless the user has declined. */
   readonly declineTime: string | undefined;
-  /** RFC 3339: since when it is pending; undefined if it is not, or if nobody asks (SCIM has announced the user). */
+  /** RFC 3339: since when it is pending. Undefined if it is not, or if the user was provisioned by SCIM and is not asked. */
   readonly requestTime: string | undefined;
 }
 
@@ -90,7 +90,7 @@ const organizationsStatement = (descending: boolean): string => `
   where $3::text is null or organization.uid ${descending ? "<" : ">"} $3
   order by organization.uid ${descending ? "desc" : "asc"} offset $4 limit $5`;
 
-/** Returns a user's organizations, those of `among`, in the order of their uids. */
+/** Returns a user's organizations among `among`, in uid order. */
 export const findPersonOrganizations = (
   rows: Read,
   identityUid: string,
@@ -107,7 +107,7 @@ export const countPersonOrganizations = async (rows: Read, identityUid: string, 
   return Number(row?.[0]);
 };
 
-// Of a user whom SCIM has announced there is no pending row: a role binding is enough to answer.
+// Users provisioned by SCIM have no pending row; a role binding is enough to decide.
 const onlyOrganization = `
   select ${personOrganization.list} from groups as organization ${answers}
   where organization.uid = $2 and (membership is not null or declined is not null or pending is not null or exists (
@@ -117,7 +117,7 @@ const onlyOrganization = `
 export const findPersonOrganization = (rows: Read, identityUid: string, uid: string): Promise<PersonOrganization | undefined> =>
   personOrganization.findOne(rows, onlyOrganization, [identityUid, uid]);
 
-// The newest first, by an index; those that ask nothing any more are looked through.
+// Newest first, by index; rows that no longer need a decision are filtered out.
 const unansweredText = `
   select ${personOrganization.list} from pending_memberships as asked
   join groups as organization on organization.uid = asked.organization_uid ${answers}
@@ -130,8 +130,8 @@ const unansweredText = `
   order by asked.create_time desc, asked.organization_uid desc limit $3`;
 
 /**
- * Returns the pending memberships that the user is asked about, the newest first: those since `sinceMs`, of organizations that are
- * not suspended, with a role binding that has not expired.
+ * Returns the pending memberships that the user is asked about, newest first: those since `sinceMs`, of organizations that are not
+ * suspended, with a role binding that has not expired.
  */
 export const findUnansweredOrganizations = (
   rows: Read,
@@ -142,7 +142,7 @@ export const findUnansweredOrganizations = (
 
 const unjoined = columns({ root: expression("left(binding.uid, 40)", text) });
 
-/** Returns the organizations that have a role binding for the user and that the user has not joined: they see the uid alone. */
+/** Returns the organizations with a role binding of the user that the user has not joined; they see only the uid. */
 export const findUnjoinedOrganizations = async (rows: Read, identityUid: string): Promise<string[]> =>
   (
     await unjoined.find(
@@ -153,7 +153,7 @@ export const findUnjoinedOrganizations = async (rows: Read, identityUid: string)
     )
   ).map(({ root }) => root);
 
-/** How many role bindings grant nothing because their users have not accepted, for how many users in how many organizations. */
+/** Counts of role bindings that grant nothing because the user has not accepted membership. */
 export interface PendingBindingCounts {
   readonly bindings: number;
   readonly users: number;
@@ -166,7 +166,7 @@ const pendingCounts = columns<PendingBindingCounts>({
   organizations: expression("count(distinct left(binding.uid, 40))", number),
 });
 
-/** Counts them on the whole server (gantry doctor). */
+/** Returns these counts for the whole server (gantry doctor). */
 export const countPendingBindings = async (rows: Read): Promise<PendingBindingCounts> =>
   (await pendingCounts.findOne(
     rows,
@@ -174,11 +174,11 @@ export const countPendingBindings = async (rows: Read): Promise<PendingBindingCo
        and not exists (select from memberships where identity_uid = binding.identity_uid and organization_uid = left(binding.uid, 40))`,
   )) ?? { bindings: 0, users: 0, organizations: 0 };
 
-/** A row of an organization's that names an identity. */
+/** A reference to an identity in a row of an organization. */
 export interface NamedIdentity {
-  /** Where the row lies: any uid in the organization. */
+  /** Any uid in the organization. */
   readonly place: string;
-  /** Of the identity. */
+  /** Uid of the identity. */
   readonly uid: string;
 }
 
@@ -189,8 +189,8 @@ const membersText = `
   where (identity_uid, organization_uid) in (select * from unnest($1::text[], $2::text[]))`;
 
 /**
- * Which of these identities their organizations see, as a question: of a person no more than the uid, until the person has
- * agreed to belong there. What lives in an organization is that organization's own.
+ * Returns a predicate: whether the organization of this row sees the identity. An organization sees only the uid of a user who has not
+ * joined. Identities within an organization are visible to it.
  */
 export const findSeenIdentities = async (rows: Read, named: readonly NamedIdentity[]): Promise<(one: NamedIdentity) => boolean> => {
   const people = named.filter(({ uid }) => isRoot(uid));

@@ -1,14 +1,14 @@
-// Logs: tables in which a row's uid is its place and its number, in sixteen hex digits. What is newer than a bound lies behind all that
-// is older, in the order of numbers and, in each place, in the order of uids. A list finds where that begins, and passes over nothing.
+// Logs: tables in which a uid is the group's path plus the row's number in sixteen hex digits. Rows newer than a bound come after all
+// older ones, by number and, within each group, by uid. Lists seek to the first such row instead of skipping older ones.
 
 import type { Param } from "./handle.ts";
 
 interface Log {
-  /** The column of the number. */
+  /** The number column. */
   readonly number: string;
-  /** What the index of a parent has behind it; in one place both are in the same order. */
+  /** The column after the parent in the parent index; within one group both have the same order. */
   readonly behindParent: "uid" | "position";
-  /** The column by whose months the rows are partitioned. */
+  /** The column that partitions the rows by month. */
   readonly monthsBy?: string;
 }
 
@@ -26,9 +26,9 @@ interface LowerBound {
 }
 
 /**
- * A number that is less than that of every row that was created after a time: one less than the first number since the first month by
- * whose end such a row was there. Exact, however the clocks of the servers differ that create and seal. Each look has one bound of
- * the month alone: of two the planner would expect few rows, and go through all of the month.
+ * Returns SQL for a number below that of every row created after `time`: the first number since the first month that ended with such a
+ * row present, minus one. Exact even if the clocks of the creating and sealing servers differ.
+ * Each subquery has one bound of the month: with two the planner would expect few rows and read the whole month.
  */
 const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string, time: string): string => {
   const rows = `from ${table} where left(uid, 40) = ${root}`;
@@ -41,7 +41,7 @@ const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string
     cross join lateral (select ${number} as number ${rows} and ${monthsBy} >= month.low order by ${number}, uid limit 1) as first)`;
 };
 
-/** What the lower bounds of a list say of the numbers of its rows, as SQL; undefined where the table is no log or nothing follows. */
+/** Returns SQL for the exclusive lower bound of the numbers of a list's rows; undefined if the table is not a log or nothing follows. */
 export const numberBefore = (table: string, conditions: readonly LowerBound[], root: string, add: (value: Param) => string): string | undefined => {
   const log = logs.get(table);
   const find = (column: string): LowerBound | undefined => conditions.find((each) => each.comparison === "after" && each.column === column);
@@ -52,27 +52,27 @@ export const numberBefore = (table: string, conditions: readonly LowerBound[], r
   return time && numberBeforeTime(table, log, root, `${add(time.value)}::timestamptz`);
 };
 
-/** True where a lower bound leads to the first rows of a list in the order of this column. */
+/** Returns whether a lower bound leads to the first rows of a list ordered by this column. */
 export const isBoundedByNumber = (table: string, conditions: readonly LowerBound[], column: string): boolean =>
   (column === "uid" || column === logs.get(table)?.number) && numberBefore(table, conditions, "", () => "") !== undefined;
 
 export interface PlacesPage {
   readonly table: string;
-  /** A row of low and high for each branch, named `branch`. */
+  /** SQL with `low` and `high` of each branch, named `branch`. */
   readonly branches: string;
   readonly conditions: readonly LowerBound[];
-  /** Other terms of a row. */
+  /** Other terms of the rows. */
   readonly terms: readonly string[];
-  /** The uid behind which the page begins, as SQL. */
+  /** SQL of the uid after which the page starts. */
   readonly after: string | undefined;
   readonly descending: boolean;
-  /** As SQL: how many rows of each place the page may need. */
+  /** SQL of the number of rows that the page may need of each group. */
   readonly limit: string;
 }
 
 /**
- * Returns the statement of uids, in no order, among which are those of a page in the order of uids: of each place at which a branch has
- * rows, the first ones beyond the bound. The places are found one by one, by the index of the parent.
+ * Returns the SQL for a superset of a page's uids in no order: the first ones after the bound in each group that has rows in a branch.
+ * The groups are found one by one through the parent index.
  */
 export const placesPageText = ({ table, branches, conditions, terms, after, descending, limit }: PlacesPage, add: (value: Param) => string): string => {
   const log = logs.get(table);
@@ -88,9 +88,9 @@ export const placesPageText = ({ table, branches, conditions, terms, after, desc
   } else {
     ofNumber.push(`${log.number} > places.before`);
     if (after !== undefined) {
-      // Of the place that the last row of the page before lies in, or below, the digits at a number's place.
+      // If the page's cursor is in or below this group: its digits in the position of a number.
       const digits = `('x' || substr(${after}, length(places.place) + 2, 16))::bit(64)::bigint`;
-      // A group's digits may be more than any number.
+      // A group's digits may exceed the largest number.
       const bounded = `coalesce(nullif(greatest(${digits}, -1), -1), ${numberMax})`;
       const end = descending ? numberMax : "0";
       ofNumber.push(`${log.number} ${behind}= case when starts_with(${after}, places.place || '/') then ${bounded} else ${end} end`);

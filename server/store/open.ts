@@ -1,4 +1,4 @@
-// Opens the store: a database, migrated, with its connections.
+// Opens the store: migrates the database and connects to it.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
@@ -17,32 +17,32 @@ import { openPrimary } from "./primary.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
-  /** postgresql://user:password@host/database, as DATABASE_URL has it; with several hosts, the one that is the primary. */
+  /** DATABASE_URL: postgresql://user:password@host/database. With several hosts, the primary is used. */
   readonly databaseUrl: string;
-  /** The owner's connection, as GANTRY_MIGRATE_URL has it; undefined: there is none beside the server's own. */
+  /** GANTRY_MIGRATE_URL, the owner's connection; undefined to migrate with the server's own. */
   readonly migrateUrl?: string | undefined;
-  /** How many months of the audit log are kept; undefined: as many as the database says. */
+  /** Months that the audit log is kept; undefined to leave the database's value. */
   readonly auditMonths?: number | undefined;
-  /** A standby of it, as GANTRY_READ_REPLICA_URL has it, for lists; undefined: there is none. */
+  /** GANTRY_READ_REPLICA_URL, a standby for lists, if any. */
   readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
-  /** The processes that serve together and share the connections; absent: this one alone. */
+  /** The processes that share the connections; by default this one only. */
   readonly siblings?: Siblings | undefined;
-  /** Receives a line for what takes its time: waiting, migrations. */
+  /** Receives a line for each slow step: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
-  /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
+  /** Response timeout of PostgreSQL (default: limits.databaseAnswerMs). */
   readonly databaseAnswerMs?: number | undefined;
-  /** How long it may take to say whether it is ready; limits.readinessMs where nothing is said. */
+  /** Timeout of the readiness check (default: limits.readinessMs). */
   readonly readinessMs?: number | undefined;
 }
 
-/** How often a database that is only just starting is tried again. */
+/** Retry interval for a database that is starting. */
 const retryMs = limits.statementTimeoutMs / 60;
 
-/** Migrates; waits for a database that is only just starting. `variable` names the setting that holds the address. */
+/** Migrates, after waiting for a database that is starting. `variable` names the setting of the URL. */
 const migrateWhenReady = async (variable: string, databaseUrl: string, options: MigrateOptions): Promise<{ readonly mayMigrate: boolean }> => {
-  // The address may hold a password, so it is never shown.
+  // The URL may contain a password, so it is never shown.
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   }
@@ -67,8 +67,8 @@ const migrateWhenReady = async (variable: string, databaseUrl: string, options: 
 };
 
 /**
- * Brings the database to what this code needs: with the owner's connection where there is one, and then looks with the
- * server's own whether it finds it. Whatever prevents it is thrown as a Fault of one line.
+ * Migrates the database, with the owner's connection if there is one, and then checks it with the server's own. Throws a one-line Fault
+ * on failure.
  */
 export const prepareDatabase = async ({
   databaseUrl,
@@ -85,7 +85,7 @@ export const prepareDatabase = async ({
   }
 };
 
-/** Opens the store of a database that prepareDatabase has just prepared. */
+/** Opens the store; prepareDatabase must have run. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
@@ -112,7 +112,7 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
   };
 };
 
-/** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
+/** Migrates and opens the store. Throws a one-line Fault on failure. */
 export const openStore = async (options: StoreOptions): Promise<Store> => {
   await prepareDatabase(options);
   return openPreparedStore(options);

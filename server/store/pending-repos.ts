@@ -1,5 +1,5 @@
-// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers give a new repository what is
-// pending for its path, and remove what belongs to a path that expires or whose group is deleted.
+// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers move pending content to a new
+// repository, and delete it when its path expires or its group is deleted.
 
 import { timestamp } from "#base/time.ts";
 import { columns, nullableText, text } from "./columns.ts";
@@ -16,9 +16,8 @@ const pendingRepo = columns<PendingRepo>({ uid: text, groupUid: text, path: text
 const lockedRepo = columns<PendingRepo & { readonly repoUid: string | undefined }>({ uid: text, groupUid: text, path: text, repoUid: nullableText });
 
 /**
- * Returns what is pending for a path whose deepest group is `group`, the highest group first. Several groups have one if a group of
- * the path was created between two pushes. A pending path outside of these groups is another organization's, or another group's
- * of the same name, and is not found.
+ * Returns the pending rows of a path with the deepest group `group`, highest group first. There are several if a group of the path was
+ * created between two pushes. Rows of other groups with the same path are not returned.
  */
 export const findPendingRepos = (rows: Read, path: string, group: string): Promise<PendingRepo[]> =>
   pendingRepo.find(
@@ -32,11 +31,11 @@ export const findPendingRepos = (rows: Read, path: string, group: string): Promi
 export const findAdoptingRepo = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await rows.query("select repo_uid from pending_repos where uid = $1", [uid]))[0]?.[0] ?? undefined;
 
-/** Keeps a pending path from expiring and from becoming a repository until the transaction ends; undefined if it has expired. */
+/** Prevents a pending path from expiring or becoming a repository until the transaction ends; returns undefined if it has expired. */
 export const lockPendingRepo = (rows: Write, uid: string): Promise<(PendingRepo & { readonly repoUid: string | undefined }) | undefined> =>
   lockedRepo.findOne(rows, `select ${lockedRepo.list} from pending_repos where uid = $1 for key share`, [uid]);
 
-/** Returns how many paths of an organization are pending. */
+/** Returns the number of pending paths of an organization. */
 export const countPendingRepos = async (rows: Read, organization: string): Promise<number> => {
   const [row] = await rows.query(
     "select count(*) from pending_repos where repo_uid is null and (group_uid = $1 or (group_uid > $1 || '/' and group_uid < $1 || '0'))",
@@ -54,7 +53,10 @@ export const insertPendingRepo = async (rows: Write, { uid, groupUid, path }: Pe
   ]);
 };
 
-/** Notes that a pending path is used, unless that was noted after `unlessSinceMs`: parallel uploads of one push do not wait for each other. */
+/**
+ * Records that a pending path is in use, unless recorded after `unlessSinceMs`, so that parallel uploads of one push do not wait for each
+ * other.
+ */
 export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, unlessSinceMs: number): Promise<void> => {
   await rows.query("update pending_repos set update_time = $2 where uid = $1 and update_time < $3", [uid, timestamp(nowMs), timestamp(unlessSinceMs)]);
 };
@@ -63,8 +65,8 @@ const isExpired = `update_time < $2 and not exists (
   select from uploads where uploads.repo_uid = pending_repos.uid and holder <> '' and hold_time >= $1)`;
 
 /**
- * Deletes rows that nobody has used since `beforeMs`, with the blobs and uploads of those that are pending; at most `count`. Returns how many of
- * them were pending, and whether there may be more.
+ * Deletes up to `count` rows unused since `beforeMs`, with the blobs and uploads of pending ones. Returns the number that were pending,
+ * and whether there may be more.
  */
 export const deleteStalePendingRepos = async (
   rows: Write,
@@ -80,7 +82,7 @@ export const deleteStalePendingRepos = async (
   return { pending: gone.filter(([isPending]) => isPending === "t").length, more: gone.length === count };
 };
 
-/** Returns how many pending paths `deleteStalePendingRepos` would delete in all. */
+/** Returns the number of pending paths that `deleteStalePendingRepos` would delete in total. */
 export const countStalePendingRepos = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from pending_repos where repo_uid is null and ${isExpired}`, [timestamp(nowMs), timestamp(beforeMs)]);
   return Number(row?.[0] ?? 0);

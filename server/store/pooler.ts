@@ -1,4 +1,4 @@
-// Whether a connection pooler stands between us and PostgreSQL, and keeps a connection no longer than a transaction.
+// Detects a connection pooler in transaction mode between Gantry and PostgreSQL.
 
 import pg from "pg";
 import { announcedBackend } from "./driver-internals.ts";
@@ -9,9 +9,9 @@ const backendOf = async (client: pg.Client): Promise<number> => {
 };
 
 /**
- * True where transactions of one connection are done by several of PostgreSQL's, or one of these does those of several.
- * PostgreSQL itself announces at the start the process that serves the connection, a pooler something else; so that the
- * second connection, which shows how it pools, is made behind a pooler alone.
+ * Returns whether one connection's transactions run on several PostgreSQL backends, or one backend serves several connections.
+ * PostgreSQL announces the backend's process ID at the start, a pooler another number. So the second connection, which reveals the
+ * pooling mode, is opened only behind a pooler.
  */
 export const poolsTransactions = async (client: pg.Client, config: pg.ClientConfig): Promise<boolean> => {
   const first = await backendOf(client);
@@ -20,12 +20,12 @@ export const poolsTransactions = async (client: pg.Client, config: pg.ClientConf
   other.on("error", () => {});
   await other.connect();
   try {
-    // One that gives its connections in turn gives another now.
+    // A round-robin pooler uses another backend now.
     if ((await backendOf(client)) !== first) return true;
-    // One that gives the latest first gives the other client ours, which is at rest.
+    // A most-recently-used pooler gives the idle backend to the other client.
     await other.query("begin");
     const taken = await backendOf(other);
-    // Not asked first: of a pool of one connection the other has it now.
+    // Do not query this client first: with a pool of one connection, the other client has it now.
     return taken === first || (await backendOf(client)) !== first;
   } finally {
     await other.end().catch(() => {});

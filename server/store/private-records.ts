@@ -1,25 +1,25 @@
-// Whose records somebody sees besides what is public: as places, and as the sources that were imported there. For statements
-// about what scanners read; lists of the API have their own way (list.ts).
+// The private records that a caller can see: the groups, and the sources imported there. For statements about scanner data; API lists use
+// list.ts.
 
 import { columns, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
-/** What lies at or below one of these paths; sorted, and none lies below another. */
+/** The subtrees of these paths; sorted and disjoint. */
 export interface Places {
   readonly lows: readonly string[];
-  /** Behind everything of the place. */
+  /** Upper bound of each subtree. */
   readonly highs: readonly string[];
 }
 
 export interface PrivateRecords {
   readonly places: Places;
-  /** Sources of advisories there. */
+  /** IDs of the advisory sources there. */
   readonly feeds: readonly string[];
 }
 
 const feedId = columns({ id: text });
 
-/** The private records of these paths, of which none lies below another; undefined where there are none. */
+/** Returns the private records of these disjoint paths; undefined if there are no paths. */
 export const findPrivateRecords = async (rows: Read, paths: readonly string[]): Promise<PrivateRecords | undefined> => {
   if (paths.length === 0) return undefined;
   const lows = [...paths].sort();

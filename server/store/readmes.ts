@@ -1,12 +1,12 @@
-// The readmes of repos, which stand in the repos' own rows.
+// Readmes of repos, stored in the rows of the repos.
 
 import { columns, expression, text, time } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface Readme {
-  /** Of the repo. */
+  /** Uid of the repo. */
   readonly uid: string;
-  /** "": none. */
+  /** "" if there is none. */
   readonly content: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -19,6 +19,6 @@ const readme = columns<Readme>({
   updateTime: time("coalesce(readme_update_time, create_time)"),
 });
 
-/** The readme of a repo; undefined where there is no such repo. */
+/** Returns the readme of a repo; undefined if there is no such repo. */
 export const findReadme = (rows: Read, repo: string): Promise<Readme | undefined> =>
   readme.findOne(rows, `select ${readme.list} from repos where uid = $1`, [repo]);

@@ -1,35 +1,35 @@
-// What imports hand to the store: neutral records, whatever file they came from. A writer takes a batch of a few
-// hundred to a thousand; each goes in as a handful of statements, and what is stored already is not written again.
+// Records that imports pass to the store, independent of the file format. A writer takes a batch of a few hundred to a thousand records
+// and writes it in a few statements; unchanged records are not written again.
 
-/** For whom an import is, and when. */
+/** The owner, source and time of an import. */
 export interface RecordTarget {
-  /** The group that owns what is imported. */
+  /** The group that owns the imported records. */
   readonly group: string;
   /**
-   * Whether the open operations show it too. Vulnerabilities and image packages then belong to everybody. Undefined:
-   * nothing is said of it, so that what is public stays so and what is new is not.
+   * Makes the records visible to anonymous callers; vulnerabilities and image packages then belong to everyone. If undefined, existing
+   * records keep their visibility and new ones are private.
    */
   readonly public: boolean | undefined;
-  /** Names the source, always the same for the same source: what vanishes from it is withdrawn (withdrawVanished). */
+  /** Identifies the source across imports: records that disappear from it are withdrawn (withdrawVanished). */
   readonly feed: string;
   readonly nowMs: number;
-  /** The documents that tell the records, by recordKey. */
+  /** Source documents of the records, by recordKey. */
   readonly tellers?: ReadonlyMap<string, RecordTeller>;
-  /** The form of what no document tells. */
+  /** The form of records without a source document. */
   readonly form?: string;
 }
 
-/** The document that tells a record. */
+/** The source document of a record. */
 export interface RecordTeller {
   readonly id: string;
   readonly form: string;
-  /** What a new record is. */
+  /** Visibility of new records. */
   readonly public: boolean;
-  /** Its licence allows to publish it. */
+  /** Its license permits publication. */
   readonly isPublishable: boolean;
 }
 
-/** How many records of a batch were what. */
+/** Counts of a batch's records by outcome. */
 export interface WriteCounts {
   readonly new: number;
   readonly changed: number;
@@ -37,7 +37,7 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** Members of AdvisoryEvent.Detection.ScanV1, by their JSON names. */
+/** Fields of AdvisoryEvent.Detection.ScanV1, by JSON name. */
 export interface ScanDetection {
   readonly scanner?: string;
   readonly subpackage?: string;
@@ -62,7 +62,7 @@ export type FalsePositiveType =
   | "TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY"
   | "TYPE_INLINE_MITIGATIONS_EXIST";
 
-/** What happened: exactly one of the members of AdvisoryEvent's oneof, under its JSON name. */
+/** Exactly one field of AdvisoryEvent's oneof, by JSON name. */
 export type AdvisoryEventData =
   | { readonly detection: { readonly nvdapi: { readonly cpeSearched?: string; readonly cpeFound?: string } } }
   | { readonly detection: { readonly manual: Readonly<Record<string, never>> } }
@@ -84,12 +84,12 @@ export type AdvisoryEventData =
   | { readonly patched: { readonly patchedVersions?: readonly string[]; readonly note?: string } };
 
 export interface AdvisoryEventRecord {
-  /** RFC 3339 in UTC; what is finer than milliseconds is cut. */
+  /** RFC 3339 in UTC, truncated to milliseconds. */
   readonly time: string;
-  /** The record's author where the source names none. */
+  /** Default: the record's author. */
   readonly author?: string;
   readonly reviewer?: string;
-  /** APPROVED where the source says nothing: imports are of trusted feeds. */
+  /** Default: APPROVED, because imports are from trusted feeds. */
   readonly reviewState?: "REVIEW_STATE_PENDING" | "REVIEW_STATE_APPROVED" | "REVIEW_STATE_REQUEST_CHANGES" | "REVIEW_STATE_REJECTED";
   readonly issue?: string;
   readonly data: AdvisoryEventData;
@@ -98,12 +98,11 @@ export interface AdvisoryEventRecord {
 export interface AdvisoryRecord {
   readonly kind: "advisory";
   /**
-   * What makes it the same advisory the next time, whatever else changes: "CGA-2m48-vwwr-5rx7", or where a number
-   * stands for several, all that tells them apart ("RHSA-2020:1358 CVE-2020-10531 icu"). Two sources that give the
-   * same key mean the same advisory.
+   * Identifies the advisory across imports: "CGA-2m48-vwwr-5rx7", or if an ID covers several advisories, all parts that distinguish them
+   * ("RHSA-2020:1358 CVE-2020-10531 icu"). Sources with the same key mean the same advisory.
    */
   readonly key: string;
-  /** Its number as it is shown. */
+  /** The displayed ID. */
   readonly advisoryId: string;
   readonly legacyAdvisoryId?: string;
   /** The feed's name, such as "Wolfi". */
@@ -115,12 +114,12 @@ export interface AdvisoryRecord {
   readonly componentName?: string;
   readonly componentLocation?: string;
   readonly componentType?: string;
-  /** The package that the artifact is built from; artifactName where the source does not say. */
+  /** The package that the artifact is built from (default: artifactName). */
   readonly origin?: string;
   /** DocumentAdvisory.package_namespace, such as "wolfi". */
   readonly namespace?: string;
   readonly aliases: readonly string[];
-  /** In the source's order; they are kept by time, and in that order where times are equal. */
+  /** In the source's order; stored by time, with ties in the source's order. */
   readonly events: readonly AdvisoryEventRecord[];
   /** When its source withdrew it. */
   readonly withdrawnTime?: string;
@@ -128,7 +127,7 @@ export interface AdvisoryRecord {
 
 export interface SeverityRecord {
   readonly type: "TYPE_CVSS_V2" | "TYPE_CVSS_V3" | "TYPE_CVSS_V4" | "TYPE_UNSPECIFIED";
-  /** The vector, or the score where the source gives no vector. */
+  /** The vector, or the score if the source has no vector. */
   readonly score: string;
 }
 
@@ -150,7 +149,7 @@ export interface ReferenceRecord {
 
 export interface VulnerabilityRecord {
   readonly kind: "vulnerability";
-  /** Its own number: never an alias. */
+  /** Its own ID, never an alias. */
   readonly id: string;
   readonly aliases: readonly string[];
   readonly state: "PUBLISHED" | "REJECTED";
@@ -159,39 +158,39 @@ export interface VulnerabilityRecord {
   readonly severities: readonly SeverityRecord[];
   readonly references: readonly ReferenceRecord[];
   readonly publishTime?: string;
-  /** Of two sources' records of one number the later modified stays; of equally old ones the first. */
+  /** If two sources have a record with the same ID, the later modified one is kept; with equal times the first. */
   readonly modifyTime?: string;
   readonly withdrawnTime?: string;
 }
 
 export interface LibraryVersionRecord {
   readonly version: string;
-  /** When it was published; absent where the source does not know. */
+  /** Absent if unknown to the source. */
   readonly publishTime?: string;
-  /** Bytes of its files together; absent where the source does not know. */
+  /** Total bytes of its files; absent if unknown to the source. */
   readonly sizeBytes?: number;
   readonly description?: string;
 }
 
-/** An artifact with all versions that this source has of it. */
+/** An artifact with all its versions in this source. */
 export interface LibraryArtifactRecord {
   readonly kind: "library";
   readonly ecosystem: "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON";
   readonly name: string;
   readonly description?: string;
-  /** It has a version in which vulnerabilities were remediated. */
+  /** It has a version with remediated vulnerabilities. */
   readonly remediated?: boolean;
   readonly cudaVersions?: readonly string[];
   readonly versions: readonly LibraryVersionRecord[];
 }
 
-/** What one image, by repo, tag and architecture, is made of. */
+/** The packages of one image, by repo, tag and architecture. */
 export interface ImagePackagesRecord {
   readonly kind: "image";
   /** "nginx", "public/apko" */
   readonly repo: string;
   readonly tag: string;
-  /** "amd64"; "" where the source does not say. */
+  /** "amd64"; "" if the source does not state it. */
   readonly architecture: string;
   readonly packages: readonly { readonly name: string; readonly version: string }[];
 }
@@ -203,59 +202,59 @@ export interface PackageOriginRecord {
   readonly origin: string;
 }
 
-/** That a vulnerability is exploited, as CISA's catalogue says. A fact beside the vulnerability's records: it changes none of them. */
+/** An exploited vulnerability, from CISA's KEV catalog. Stored separately from vulnerability records, which it does not change. */
 export interface KnownExploitRecord {
   readonly kind: "known exploit";
-  /** The vulnerability's CVE number. */
+  /** CVE ID. */
   readonly id: string;
-  /** A day, "2025-08-25". */
+  /** A date, "2025-08-25". */
   readonly dateAdded: string;
-  /** By when it is to be dealt with; "" where nothing is said. */
+  /** Remediation deadline; "" if none. */
   readonly dueDate: string;
-  /** Known to be used in campaigns of ransomware. */
+  /** Known to be used in ransomware campaigns. */
   readonly ransomware: boolean;
   readonly requiredAction: string;
 }
 
-/** How likely a vulnerability is to be exploited within 30 days, as EPSS says. A fact beside its records, too. */
+/** The probability that a vulnerability is exploited within 30 days, from EPSS. Also stored separately from vulnerability records. */
 export interface ExploitPredictionRecord {
   readonly kind: "exploit prediction";
-  /** The vulnerability's CVE number. */
+  /** CVE ID. */
   readonly id: string;
   /** From 0 to 1. */
   readonly score: number;
-  /** The part of all vulnerabilities that are as likely or less. */
+  /** The proportion of vulnerabilities with the same or a lower score. */
   readonly percentile: number;
-  /** The day for which it was computed. Of two sources' the later one stays. */
+  /** The date of the score. Of two sources, the later date is kept. */
   readonly date: string;
 }
 
-/** One line of versions of a product: "18" of nodejs. */
+/** A release line of a product, such as "18" of nodejs. */
 export interface LifecycleRelease {
-  /** The version that all versions of the line begin with. */
+  /** The common prefix of the line's versions. */
   readonly version: string;
-  /** A day, "2022-04-19". */
+  /** A date, "2022-04-19". */
   readonly releaseDate: string;
-  /** The day from which on it is at its end; "true": it is, since nobody says when; "": no end is known. */
+  /** End-of-life date; "true" if it is past but the date is unknown; "" if no end is known. */
   readonly end: string;
-  /** The day from which on it is supported for long; "true": it is, since nobody says when; "": it is not. */
+  /** Start date of long-term support; "true" if the date is unknown; "" if it has none. */
   readonly lts: string;
-  /** The newest version of the line; "" where the source does not say. */
+  /** The newest version of the line; "" if the source does not state it. */
   readonly latest: string;
-  /** It cannot be built any longer: there is no grace behind its end. */
+  /** It can no longer be built, so it has no grace period. */
   readonly broken: boolean;
 }
 
-/** When the versions of a product are released and end. */
+/** Release and end-of-life dates of a product's versions. */
 export interface LifecycleRecord {
   readonly kind: "lifecycle";
   /** "nodejs" */
   readonly product: string;
-  /** The names that repos and packages of the product have, the product's own first. */
+  /** Names of the product's repos and packages, its own name first. */
   readonly names: readonly string[];
-  /** For how many months versions are still maintained behind their end. */
+  /** Months of maintenance after the end of life. */
   readonly graceMonths: number;
-  /** Each version once, in the source's order. */
+  /** Distinct versions, in the source's order. */
   readonly releases: readonly LifecycleRelease[];
 }
 

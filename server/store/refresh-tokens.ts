@@ -1,4 +1,4 @@
-// Refresh tokens: a row for each family, which is all tokens of one sign-in. The row knows the latest token alone.
+// Table refresh_tokens: a row for each token family, that is, all refresh tokens of one sign-in. The row stores only the latest token.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -6,21 +6,21 @@ import { columns, expression, flag, nullableObject, nullableText, nullableTextLi
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
-/** What every access token of a family says, and cannot have more of. */
+/** Claims of every access token of a family; they cannot be extended. */
 export interface RefreshTokenFamily {
   readonly identityUid: string;
   readonly identityProviderUid: string;
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
   readonly audience: readonly string[];
-  /** Undefined: not narrowed. */
+  /** Undefined if not restricted. */
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
-  /** The client that it was given to (RFC 6749, 6), and whose audience it keeps; undefined where no client is known by an id. */
+  /** ID of the client that the token was issued to (RFC 6749, 6), which determines the audience; undefined if the client has no ID. */
   readonly client: string | undefined;
-  /** Milliseconds since 1970. */
+  /** Unix ms. */
   readonly createTimeMs: number;
-  /** The latest token's end, in milliseconds since 1970. */
+  /** Expiry of the latest token, in Unix ms. */
   readonly expireTimeMs: number;
 }
 
@@ -43,7 +43,7 @@ const family = columns<RefreshTokenFamily>({
   expireTimeMs: timeMs("expire_time"),
 });
 
-/** Stores a family. False where the identity or the provider is gone: a row made after their end would outlive them. */
+/** Inserts a family; returns false if the identity or provider no longer exists, so that no row outlives them. */
 export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
   const inserted = await rows.query(
     `with person as (select 1 from identities where uid = $3 for key share), provider as (select 1 from identity_providers where uid = $4 for key share)
@@ -69,8 +69,8 @@ export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Pro
 };
 
 /**
- * Replaces the latest token's secret, if this is it and it has not expired. The new one ends at `expireTimeMs`, but
- * never after the family's whole time. Undefined where it was not the latest, or was given to another client.
+ * Replaces the secret of the latest token and returns the family; undefined if the secret is not the latest, has expired, or was issued
+ * to another client. The new token expires at `expireTimeMs`, but not after the family's total lifetime.
  */
 export const replaceRefreshTokenSecret = (
   rows: Write,
@@ -78,7 +78,7 @@ export const replaceRefreshTokenSecret = (
     readonly id: string;
     readonly secretHash: string;
     readonly nextSecretHash: string;
-    /** Who presents it, by its own word; undefined where it says nothing. */
+    /** The client ID that the request states, if any. */
     readonly client: string | undefined;
     readonly nowMs: number;
     readonly expireTimeMs: number;
@@ -101,13 +101,13 @@ export const replaceRefreshTokenSecret = (
     ],
   );
 
-/** The family of an ID, whichever of its tokens is presented. */
+/** Returns the family with this ID, whichever of its tokens is presented. */
 export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFamily | undefined> =>
   family.findOne(rows, `select ${family.list} from refresh_tokens where id = $1`, [id]);
 
 const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
-/** Deletes a family. Undefined where there was none; `isLive`: its latest token had not expired at `nowMs`. */
+/** Deletes a family and returns it; undefined if there was none. `isLive`: its latest token had not expired at `nowMs`. */
 export const deleteRefreshToken = (
   rows: Write,
   id: string,
@@ -117,7 +117,7 @@ export const deleteRefreshToken = (
 
 const ended = columns({ id: text, client: nullableText });
 
-/** Deletes a person's families from sign-ins through this provider, and returns them. */
+/** Deletes and returns a user's families from sign-ins through this provider. */
 export const deleteRefreshTokensThrough = (
   rows: Write,
   identityProviderUid: string,
