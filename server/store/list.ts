@@ -7,14 +7,14 @@
 // nor the frequency of a value. This module does, and writes each statement so that only the intended index fits. There are two
 // strategies:
 //
-//   scan one index has the rows in the page's order, and reading stops when the page is full
-//            (uid) order by uid: a branch is a range
-//            (root, field, uid) order by that field in a whole root. If a condition fixes the field, order by uid: a branch is a
+//   scan   one index has the rows in the page's order, and reading stops when the page is full
+//            (uid)                order by uid: a branch is a range
+//            (root, field, uid)   order by that field in a whole root. If a condition fixes the field, order by uid: a branch is a
 //                                 range of (field, uid)
-//            (parent, name) children of one parent by name, which has another collation there (behindParent)
-//            (parent, uid) children of one parent without the rows of groups below, for tables that have this index
-//            (root, field, uid) order by uid with several values of a field: a range for each, merged
-//   sort the rows are few: the most selective of these indexes, or one without an order (GIN: list elements, substrings), finds
+//            (parent, name)       children of one parent by name, which has another collation there (behindParent)
+//            (parent, uid)        children of one parent without the rows of groups below, for tables that have this index
+//            (root, field, uid)   order by uid with several values of a field: a range for each, merged
+//   sort   the rows are few: the most selective of these indexes, or one without an order (GIN: list elements, substrings), finds
 //          all of them, then they are sorted
 //
 // A substring without a trigram ("a", "--") may be in every row or in none: all selected rows are read, in disk order. Index order

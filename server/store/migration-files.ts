@@ -1,8 +1,8 @@
 // Reads and checks the numbered files of migrations/.
 //
-//   first line -- compatible | -- breaking, then optionally ", outside a transaction"
-//   compatible the previous version of Gantry can run on the new schema
-//   breaking it cannot: its servers must be stopped first
+//   first line      -- compatible | -- breaking, then optionally ", outside a transaction"
+//   compatible      the previous version of Gantry can run on the new schema
+//   breaking        it cannot: its servers must be stopped first
 //   outside a transaction
 //                   for `create index concurrently`. Each statement ends with its line and may run twice, because an interrupted
 //                   migration starts over.

@@ -40,7 +40,7 @@ export interface Place {
   readonly position: number;
 }
 
-/** The state that a host reports. */
+/** The state of a host. */
 export type HostState = ({ readonly is: "primary" } & Place) | ({ readonly is: "standby" } & Place) | { readonly is: "away"; readonly error: unknown };
 
 /** All hosts responded or failed, and none is a primary. Has PostgreSQL's code for a server that is starting, because one may follow. */

@@ -55,7 +55,10 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   vulnerability_cves: rowsComeAndGo,
 };
 
-/** SECURITY DEFINER functions of the baseline, which act as the owner. All others are executable by everyone and act as the caller. */
+/**
+ * Functions of the baseline that run with the privileges of the owner (SECURITY DEFINER). All others are executable by everyone and act
+ * as the caller.
+ */
 export const ownerFunctions: readonly string[] = ["create_audit_month(text)", "drop_audit_month(text)", "refresh_import_statistics(text)"];
 
 // Tables of the migrations, and partitions, which are never accessed by name.

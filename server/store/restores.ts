@@ -1,19 +1,19 @@
-// Table restores: what the database was restored from, each time. Written by the owner's connection alone; kept for good.
+// Table restores: a row for each restore of the database. Written only by the owner's connection and never deleted.
 
 import { columns, number, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface RestoreRow {
-  /** Behind it positions go on. */
+  /** Positions continue after it. */
   readonly base: number;
-  /** Milliseconds since 1970. */
+  /** Unix ms. */
   readonly restoreMs: number;
   readonly sealed: string;
 }
 
 const restore = columns<RestoreRow>({ base: number, restoreMs: timeMs("restore_time"), sealed: text });
 
-/** All of them, the first one first. */
+/** Returns all restores, oldest first. */
 export const findRestores = (rows: Read): Promise<RestoreRow[]> => restore.find(rows, `select ${restore.list} from restores order by base`);
 
 export const insertRestore = async (rows: Write, { base, restoreMs, sealed }: RestoreRow): Promise<void> => {

@@ -1,5 +1,4 @@
-// Every table whose rows are kept for a time only, in the order in which their rows are deleted: with an event go its
-// deliveries.
+// All tables with a retention, in the order in which their rows are deleted: deliveries are deleted with their event.
 
 import { affectedImagesRetention } from "./affected-images.ts";
 import { authorizationCodesRetention } from "./authorization-codes.ts";
@@ -23,8 +22,8 @@ import { userCodeGuessesRetention } from "./user-code-guesses.ts";
 import { vulnReportsRetention } from "./vuln-reports.ts";
 
 /**
- * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
- * Nor are invites: they are a resource's rows, and each that is deleted has its event (signin/expired-invites.ts).
+ * Without the audit log's months: dropping part of a chain is sealed with the secret key (server/audit). Without invites: they are
+ * resources, and each deletion emits an event (signin/expired-invites.ts).
  */
 export const retentions: readonly Retention[] = [
   idempotencyKeysRetention,

@@ -1,11 +1,11 @@
-// Role bindings beside what the kernel does with the resource's rows.
+// Table role_bindings: lookups beyond the kernel's.
 
 import { columns, expression, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 const uidOnly = columns({ uid: text });
 
-/** The uid of the binding of this identity to this role in this very group. */
+/** Returns the uid of the binding of this identity to this role directly in this group. */
 export const findRoleBindingUid = async (
   rows: Read,
   { group, identityUid, roleUid }: { readonly group: string; readonly identityUid: string; readonly roleUid: string },
@@ -14,7 +14,7 @@ export const findRoleBindingUid = async (
   return (await uidOnly.findOne(rows, statement, [group, identityUid, roleUid]))?.uid;
 };
 
-/** The bindings of this identity in this group and below it, in the order of their uids. */
+/** Returns the bindings of this identity in this group and below, in uid order. */
 export const listBindingsBelow = async (rows: Read, group: string, identityUid: string): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from role_bindings where identity_uid = $2 and uid > $1 || '/' and uid < $1 || '0' order by uid`;
   return (await uidOnly.find(rows, statement, [group, identityUid])).map(({ uid }) => uid);
@@ -22,15 +22,15 @@ export const listBindingsBelow = async (rows: Read, group: string, identityUid: 
 
 const counted = columns({ count: expression("count(distinct binding.identity_uid)", number) });
 
-// Bindings in this very group with all that a role gives, which count now: a pending owner is no owner (attack 266).
+// SQL: effective bindings directly in this group with all capabilities of a role. A pending owner is not an owner (attack 266).
 const boundWith = `role_bindings as binding
      join roles as held on held.uid = binding.role_uid join roles as wanted on wanted.uid = $2
      where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities
        and (length(binding.identity_uid) > 40
          or exists (select from memberships where identity_uid = binding.identity_uid and organization_uid = left(binding.uid, 40)))`;
 
-// Whom a provider cannot reach: identities that are no people of its issuer, and whom it has not announced. Of another uid that nobody has
-// signed in as it is not known.
+// SQL: identities that a provider does not control, that is, neither users of its issuer nor provisioned by it. Uids without a sign-in
+// count as such, because nothing more is known of them.
 const outside = `not exists (select from identities as person where person.uid = binding.identity_uid and length(person.uid) = 40 and person.issuer = any($4))
      and not exists (select from scim_users as announced where announced.identity_uid = binding.identity_uid and announced.identity_provider_uid = $5)`;
 
@@ -39,18 +39,18 @@ export interface BoundQuery {
   readonly role: string;
   /** RFC 3339. */
   readonly now: string;
-  /** The identity provider whose people do not count, and the spellings of its issuer. */
+  /** Users of this identity provider are excluded; `people` has the spellings of its issuer. */
   readonly provider: string;
   readonly people: readonly string[];
 }
 
-/** How many identities are bound in this very group with all that `role` gives, besides the people of a provider. */
+/** Returns the number of identities bound directly in this group with all capabilities of `role`, excluding users of the provider. */
 export const countIdentitiesBoundWith = async (rows: Read, { group, role, now, people, provider }: BoundQuery): Promise<number> => {
   const statement = `select ${counted.list} from ${boundWith} and ${outside}`;
   return (await counted.findOne(rows, statement, [group, role, now, people, provider]))?.count ?? 0;
 };
 
-/** False where this identity is bound so, and nobody besides it who counts. */
+/** Returns false if this identity is bound this way and no other counted identity is. */
 export const hasOwnersBeside = async (
   rows: Read,
   { group, role, now, people, provider, identityUid }: BoundQuery & { readonly identityUid: string },

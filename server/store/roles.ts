@@ -1,5 +1,4 @@
-// Roles, as somebody who asks for their own rights is shown them, and the built-in ones; the resource's own rows go
-// through the kernel.
+// Table roles: roles visible to an identity, and built-in roles. The kernel reads and writes the rows of the resource.
 
 import { columns, expression, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -8,13 +7,13 @@ export interface KnownRole {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** Symbols. */
+  /** Capability symbols. */
   readonly capabilities: readonly string[];
 }
 
 const knownRole = columns<KnownRole>({ id: expression("uid", text), name: text, description: text, capabilities: textList });
 
-/** The built-in roles, and those that the identity is bound to, of a user in organizations that the user has joined. */
+/** Returns the built-in roles and the roles bound to the identity; for a user only in joined organizations. */
 export const findKnownRoles = (rows: Read, identity: string): Promise<KnownRole[]> =>
   knownRole.find(
     rows,
@@ -29,11 +28,11 @@ export interface BuiltInRole {
   readonly uid: string;
   readonly name: string;
   readonly description: string;
-  /** Symbols. */
+  /** Capability symbols. */
   readonly capabilities: readonly string[];
 }
 
-/** Inserts the role, or updates what its row says. */
+/** Inserts the role or updates its row. */
 export const writeBuiltInRole = async (rows: Write, role: BuiltInRole, now: string): Promise<void> => {
   await rows.query(
     `insert into roles as held (uid, name, description, capabilities, create_time, update_time)

@@ -1,5 +1,5 @@
-// Tables scim_groups and scim_members: the groups of an identity provider and the users in them, a row each. Kept as long as the
-// provider is. Nothing here reads all members of a group at once but who asks to be shown them.
+// Tables scim_groups and scim_members: groups of an identity provider and their members, one row each. Kept as long as the provider. Only
+// listing members reads all members of a group.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, text, time } from "./columns.ts";
@@ -11,7 +11,7 @@ export interface ScimGroupRow {
   readonly externalId: string | undefined;
   /** JSON text. */
   readonly document: string;
-  /** Grows with each change. */
+  /** Incremented by each change. */
   readonly version: number;
   /** RFC 3339. */
   readonly createTime: string;
@@ -28,9 +28,9 @@ const group = columns<ScimGroupRow>({
 });
 
 export interface WrittenScimGroup extends Pick<ScimGroupRow, "uid" | "externalId" | "document"> {
-  /** By what mappings name it. */
+  /** The name that mappings use. */
   readonly mappedAs: string;
-  /** In lower case. */
+  /** Lower case. */
   readonly displayName: string;
   readonly nowMs: number;
 }
@@ -44,7 +44,7 @@ const groupValuesOf = ({ uid, externalId, mappedAs, displayName, document, nowMs
   timestamp(nowMs),
 ];
 
-/** Throws ALREADY_EXISTS where the provider has a group of this external id. */
+/** Inserts a group. Throws ALREADY_EXISTS if the provider has a group with this external ID. */
 export const insertScimGroup = async (rows: Write, identityProviderUid: string, row: WrittenScimGroup): Promise<void> => {
   await rows.query(
     `insert into scim_groups (uid, external_id, mapped_as, display_name, document, create_time, update_time, identity_provider_uid)
@@ -56,11 +56,11 @@ export const insertScimGroup = async (rows: Write, identityProviderUid: string, 
 export const findScimGroup = (rows: Read, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** Like findScimGroup, and locks the row until the transaction ends. */
 export const lockScimGroup = (rows: Write, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1 for update`, [uid]);
 
-/** Throws ALREADY_EXISTS as insertScimGroup does. Returns the row as it is now. */
+/** Updates a group and returns the new row. Throws ALREADY_EXISTS like insertScimGroup. */
 export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<ScimGroupRow | undefined> =>
   group.findOne(
     rows,
@@ -70,7 +70,7 @@ export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<Sci
     groupValuesOf(row),
   );
 
-/** With its members. */
+/** Deletes a group with its members. */
 export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> => {
   await rows.query("delete from scim_members where group_uid = $1", [uid]);
   await rows.query("delete from scim_groups where uid = $1", [uid]);
@@ -81,7 +81,7 @@ export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> =
 const memberOnly = columns({ userUid: text });
 const userUids = (found: readonly { readonly userUid: string }[]): string[] => found.map(({ userUid }) => userUid);
 
-/** Adds those of these users that the provider has and the group has not. Returns them. */
+/** Adds existing users that are not members yet, and returns them. */
 export const insertScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(
@@ -92,22 +92,22 @@ export const insertScimMembers = async (rows: Write, groupUid: string, users: re
     ),
   );
 
-/** Takes these users out. Returns who was in. */
+/** Removes these users, and returns those that were members. */
 export const deleteScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]));
 
-/** Takes everybody out but these. Returns who was in. */
+/** Removes all other users, and returns those that were members. */
 export const deleteOtherScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and not user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]),
   );
 
-/** The groups that a user is in, which nobody else changes until the transaction ends. */
+/** Locks a user's groups until the transaction ends. */
 export const lockGroupsOfScimUser = async (rows: Write, userUid: string): Promise<void> => {
   await rows.query("select 1 from scim_groups where uid in (select group_uid from scim_members where user_uid = $1) order by uid for no key update", [userUid]);
 };
 
-/** Takes a user out of all groups, which are other versions then. */
+/** Removes a user from all groups and increments the groups' versions. */
 export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs: number): Promise<void> => {
   await rows.query(
     `with gone as (delete from scim_members where user_uid = $1 returning group_uid)
@@ -119,7 +119,7 @@ export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs:
 
 const known = columns({ uid: text });
 
-/** Those of these users that are there, which nobody removes until the transaction ends. */
+/** Returns those of these users that exist, and locks them against deletion until the transaction ends. */
 export const lockScimUserUids = async (rows: Write, users: readonly string[]): Promise<string[]> =>
   (await known.find(rows, `select ${known.list} from scim_users where uid = any($1) order by uid for key share`, [users])).map(({ uid }) => uid);
 
@@ -130,7 +130,7 @@ export interface ScimMember {
 
 const member = columns<ScimMember>({ groupUid: text, userUid: text });
 
-/** The members of these groups in the order of their uids, so many at most. */
+/** Returns up to `most` members of these groups in uid order. */
 export const listScimMembers = (rows: Read, groups: readonly string[], most: number): Promise<ScimMember[]> =>
   member.find(rows, `select ${member.list} from scim_members where group_uid = any($1) order by group_uid, user_uid limit $2`, [groups, most], {
     rows: most,
@@ -150,7 +150,7 @@ const groupOfUser = columns<GroupOfScimUser>({
   document: expression("held.document", text),
 });
 
-/** The groups that these users are in, so many at most. */
+/** Returns up to `most` groups of these users. */
 export const listGroupsOfScimUsers = (rows: Read, users: readonly string[], most: number): Promise<GroupOfScimUser[]> =>
   groupOfUser.find(
     rows,

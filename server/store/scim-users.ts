@@ -1,6 +1,6 @@
-// Tables scim_users, scim_removals and scim_arrivals: the people whom an identity provider has announced by SCIM, those whom it
-// has removed again, and who came by an external id that is not their subject. Kept as long as the provider is; of a user that was
-// removed nothing stays but what keeps the person from signing in.
+// Tables scim_users, scim_removals and scim_arrivals: users provisioned by an identity provider through SCIM, users it has removed, and
+// users who signed in with an external ID other than their subject. Kept as long as the provider. Of a removed user only the data that
+// blocks sign-in is kept.
 
 import { timestamp } from "#base/time.ts";
 import { columns, flag, nullableText, number, text, time } from "./columns.ts";
@@ -10,12 +10,12 @@ import { type Add, scimComparison, scimLists, type ScimOperator, type ScimPartTe
 export interface ScimUserRow {
   readonly uid: string;
   readonly externalId: string | undefined;
-  /** Of the person; undefined: not known yet. */
+  /** Uid of the user's identity; undefined if not known yet. */
   readonly identityUid: string | undefined;
   readonly active: boolean;
   /** JSON text. */
   readonly document: string;
-  /** Grows with each change. */
+  /** Incremented by each change. */
   readonly version: number;
   /** RFC 3339. */
   readonly createTime: string;
@@ -33,7 +33,7 @@ const user = columns<ScimUserRow>({
   updateTime: time("update_time"),
 });
 
-/** What lists compare and sort by: texts in lower case but `externalId` and `id`, which are compared as they are. */
+/** Keys for filters and sorting: lower case, except `externalId` and `id`, which are compared exactly. */
 export interface ScimUserKeys {
   readonly userName: string;
   readonly displayName: string;
@@ -46,9 +46,9 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
 }
 
 /**
- * The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external
- * id, and what the trigger raises where there is no room (exceededQuota). For who comes back there is: the insert waits for the deletion,
- * whose trigger runs first.
+ * Inserts and returns a user, and deletes an earlier removal of it. Throws ALREADY_EXISTS if the provider has a user with this name or
+ * external ID. Throws the trigger's error if the quota is exceeded (exceededQuota). A returning user always fits: the insert waits for
+ * the deletion of the removal, which releases its quota first.
  */
 export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
   user.findOne(
@@ -74,11 +74,11 @@ export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<Sci
 export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** Like findScimUser, and locks the row until the transaction ends. */
 export const lockScimUser = (rows: Write, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1 for update`, [uid]);
 
-/** Throws ALREADY_EXISTS as insertScimUser does. Returns the row as it is now. */
+/** Updates a user and returns the new row. Throws ALREADY_EXISTS like insertScimUser. */
 export const updateScimUser = (
   rows: Write,
   row: Pick<NewScimUser, "uid" | "externalId" | "identityUid" | "active" | "document" | "nowMs"> & ScimUserKeys,
@@ -95,7 +95,7 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
-/** Whether the provider has announced anybody, or removed them since. */
+/** Returns whether the provider has provisioned any user, or removed one since. */
 export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select exists (select from scim_users where identity_provider_uid = $1)
@@ -107,7 +107,7 @@ export const hasScimPeople = async (rows: Read, identityProviderUid: string): Pr
 
 // ---- lists ------------------------------------------------------------------------------------------------------
 
-/** What users are looked for and sorted by: each but `active` has an index. */
+/** Attributes for filters and sorting: each except `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
 type SortableUserAttribute = Exclude<ScimUserAttribute, "emails.value" | "active">;
@@ -131,8 +131,8 @@ const emailComparison = (operator: ScimOperator, value: string | boolean, add: A
 };
 
 /**
- * The same of one address with these parts, which stand in the document alone. The column and its index choose the rows whose documents
- * are read. PostgreSQL reads no JSON with a NUL or half a character in it, which may be in what nobody here knows: such a document has no parts.
+ * Returns a condition on one address with these parts, which only the document has. The column and its index preselect the rows.
+ * PostgreSQL cannot read JSON with a NUL or a lone surrogate, which unknown attributes may contain; such a document has no parts.
  */
 const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: Add): string => {
   const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
@@ -154,22 +154,22 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
   },
 });
 
-// ---- who may sign in --------------------------------------------------------------------------------------------
+// ---- permission to sign in -------------------------------------------------------------------------------------------
 
-// Any number that no other lock has (lock.ts); with whom it is about.
+// Differs from other lock numbers (lock.ts); combined with a hash of the user.
 const personKey = 730_141_293;
 
 /**
- * Whoever says something new of whom the provider knows by this external id, and whoever signs in as them, goes on when the other has
- * ended: as long as there is no row of them, there is no other lock (attack 222).
+ * Locks an external ID of a provider: SCIM changes and sign-ins of the same user run one after the other. Without a row there is nothing
+ * else to lock (attack 222).
  */
 export const lockScimPerson = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${personKey}, hashtext($1))`, [`${identityProviderUid} ${externalId}`]);
 };
 
 /**
- * Remembers that the provider has removed whom it knew by this external id. There is room for it where a user, or another removal, went
- * in the same transaction; else what the trigger raises is thrown (exceededQuota).
+ * Records that the provider has removed the user with this external ID. Fits the quota if a user or another removal was deleted in the
+ * same transaction; otherwise throws the trigger's error (exceededQuota).
  */
 export const writeScimRemoval = async (
   rows: Write,
@@ -186,7 +186,7 @@ export const deleteScimRemoval = async (rows: Write, identityProviderUid: string
   await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
 };
 
-/** Remembers who came by an external id that is not their subject: a user that is announced later is that person. */
+/** Records the identity of a user who signed in with an external ID other than the subject, for a SCIM user that is provisioned later. */
 export const writeScimArrival = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<void> => {
   await rows.query(
     `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
@@ -197,8 +197,8 @@ export const writeScimArrival = async (rows: Write, identityProviderUid: string,
 };
 
 /**
- * Notes whose identity it is that the provider knows by this external id. Undefined where nobody is announced by it, or nothing is
- * another than before; `before`: the identity that it was until now, which becomes another while SCIM is on alone.
+ * Sets the identity of the SCIM user with this external ID. Returns undefined if there is no such user or nothing changes. `before` is
+ * the previous identity, which is replaced only while SCIM is enabled.
  */
 export const writeScimIdentity = async (
   rows: Write,
@@ -223,15 +223,15 @@ export const writeScimIdentity = async (
 
 const arrived = columns({ identityUid: text });
 
-/** The person who came through the provider by this external id, the last one. */
+/** Returns the identity that last signed in through the provider with this external ID. */
 export const findScimIdentity = async (rows: Read, identityProviderUid: string, externalId: string): Promise<string | undefined> => {
   const statement = `select ${arrived.list} from scim_arrivals where identity_provider_uid = $1 and external_id = $2`;
   return (await arrived.findOne(rows, statement, [identityProviderUid, externalId]))?.identityUid;
 };
 
 /**
- * Whether an identity provider of this group, or of one above it, has deactivated the person by SCIM or removed them. Whoever is active
- * stays so until the transaction ends.
+ * Returns whether an identity provider of this group or an ancestor has deactivated or removed the user by SCIM. An active user stays
+ * active until the transaction ends.
  */
 export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
   const reaches = `exists (
@@ -239,8 +239,8 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
     where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
   const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
   if (known.some(([active]) => active === "f")) return true;
-  // A statement of its own: whoever was waited for may have removed the user. Who was announced again while they were removed is a user,
-  // beside whom the removal stays: that statement had begun before it was there.
+  // A separate statement, because a concurrent transaction may have removed the user. If a removed user was provisioned again
+  // concurrently, the removal remains next to the new user, because it was not visible to that statement.
   const announced = `exists (
     select from scim_users as again
     where again.identity_provider_uid = scim_removals.identity_provider_uid and again.external_id = scim_removals.external_id)`;
@@ -248,7 +248,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
   return removed.length > 0;
 };
 
-/** Whether this provider has deactivated the person by SCIM or removed them. Waits for nobody: what is dismissed behind this look ends what was there. */
+/** Returns whether this provider has deactivated or removed the user by SCIM. Does not wait: a later removal deletes existing sessions. */
 export const isDismissedBy = async (rows: Read, identityProviderUid: string, identityUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select coalesce(
@@ -261,8 +261,8 @@ export const isDismissedBy = async (rows: Read, identityProviderUid: string, ide
 };
 
 /**
- * What SCIM says of a person who comes through this provider; undefined where SCIM is off, or says nothing. Who is "active" stays so until the
- * transaction ends.
+ * Returns the SCIM status of a user who signs in through this provider; undefined if SCIM is disabled or has no record. An "active" user
+ * stays active until the transaction ends.
  */
 export const lockScimStanding = async (
   rows: Write,
@@ -276,7 +276,7 @@ export const lockScimStanding = async (
     identityUid,
   ]);
   if (found) return found[0] === "t" ? "active" : "inactive";
-  // A statement of its own: whoever was waited for may have removed the user.
+  // A separate statement, because a concurrent transaction may have removed the user.
   const removed = await rows.query("select 1 from scim_removals where identity_provider_uid = $1 and identity_uid = $2", [identityProviderUid, identityUid]);
   return removed.length > 0 ? "removed" : undefined;
 };

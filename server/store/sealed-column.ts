@@ -1,11 +1,11 @@
-// A column of texts that the vault has sealed, as each table's file describes its own.
+// Describes a column of texts sealed by the vault. The owner of each table declares its own.
 
 export interface SealedColumn {
   readonly table: string;
-  /** Of the table's key. */
+  /** Key column of the table. */
   readonly key: string;
   readonly column: string;
   readonly purpose: string;
-  /** What a row's text is bound to, as SQL: a list of texts. */
+  /** SQL list of the texts that a value is bound to. */
   readonly boundTo: string;
 }

@@ -1,4 +1,4 @@
-// Sign-ins in progress. The callback of the identity provider takes the row, or the answer to the question that a page asks behind it.
+// Table sign_ins: sign-ins in progress. The identity provider's callback consumes the row, or the form of a page that it shows.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -7,15 +7,15 @@ import type { Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface SignInRow {
-  /** SHA-256 of the state that the provider sends back, and of what the browser's cookie holds. */
+  /** SHA-256 of the state that the provider returns, and of the browser's cookie. */
   readonly stateHash: string;
   readonly browserHash: string;
   readonly identityProviderUid: string;
-  /** The client address that it was begun from, as ClientLimits.hashOf has it. */
+  /** Hash of the client address where it began (ClientLimits.hashOf). */
   readonly addressHash: string;
-  /** What the callback needs to know, sealed by the vault. */
+  /** Data for the callback, sealed by the vault. */
   readonly sealed: string;
-  /** Milliseconds since 1970. */
+  /** Unix ms. */
   readonly expireTimeMs: number;
 }
 
@@ -28,7 +28,7 @@ export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> =
   );
 };
 
-/** Deletes the row that this browser has at this identity provider, unless it has expired. Of concurrent requests one gets it. */
+/** Deletes and returns this browser's sign-in at this provider unless it has expired. Only one of several concurrent requests gets it. */
 export const takeSignIn = (
   rows: Write,
   { stateHash, browserHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "browserHash" | "identityProviderUid">,
@@ -40,7 +40,7 @@ export const takeSignIn = (
     [stateHash, browserHash, identityProviderUid, timestamp(nowMs)],
   );
 
-/** Deletes some of the sign-ins that nobody came back from: the path is open, and each call of it leaves a row. */
+/** Deletes some expired sign-ins: the path is public, and each request inserts a row. */
 export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from sign_ins where state_hash in (
