@@ -1,19 +1,19 @@
-// The tags of a repo in short, and how many repos are kept the same as another one: what version 1 of the registry counts.
+// Summary of a repo's tags, and the number of repos synchronized from another one, for version 1 of the registry API.
 
 import { columns, expression, number, text, time } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface TagsSummary {
   readonly count: number;
-  /** When one of them was last changed; "": there is none. */
+  /** Time of the last change of a tag; "" if there are no tags. */
   readonly lastUpdated: string;
-  /** The uid of "latest", or of the one that was changed last; "": there is none. */
+  /** Uid of "latest", or of the last changed tag; "" if there is none. */
   readonly latest: string;
-  /** The longest other name of its digest; "": it has none. */
+  /** The longest other tag name of its digest; "" if there is none. */
   readonly latestVersion: string;
 }
 
-/** Which tags do not count. */
+/** Tags to exclude. */
 export interface LeftOutTags {
   readonly referrers: boolean;
   readonly dates: boolean;
@@ -46,7 +46,7 @@ export const findTagsSummary = async (rows: Read, repo: string, { referrers, dat
 
 const repoCount = columns({ count: expression("count(*)::integer", number) });
 
-/** How many repos at or below these places are kept the same as the source. */
+/** Returns the number of repos at or below these paths that are synchronized from the source. */
 export const countReposOfSource = async (rows: Read, source: string, places: readonly string[]): Promise<number> => {
   const found = await repoCount.findOne(
     rows,

@@ -1,5 +1,5 @@
-// Table uploads: what is being uploaded, how far it is, and who appends to it at the moment. A row goes with its repo, or
-// once nobody has written to it for limits.uploadKeptMs (collection).
+// Table uploads: uploads in progress, their size, and the lease of the current writer. A row is deleted with its repo, or after
+// limits.uploadKeptMs without a write (collection).
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, nullableObject, number, text } from "./columns.ts";
@@ -9,15 +9,15 @@ export interface UploadRow {
   readonly id: string;
   readonly key: string;
   readonly sizeBytes: number;
-  /** The blob place's note of it. */
+  /** State of the blob store. */
   readonly state: JsonObject | undefined;
-  /** "sha512" where it was said before that the digest will be of that; else "". */
+  /** "sha512" if announced as the algorithm of the digest; otherwise "". */
   readonly algorithm: string;
 }
 
 const uploadRow = columns<UploadRow>({ id: text, key: text, sizeBytes: number, state: nullableObject, algorithm: text });
 
-/** Begins one. */
+/** Inserts an upload. */
 export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   await rows.query(
@@ -29,7 +29,10 @@ export const insertUpload = async (rows: Write, repo: string, upload: UploadRow,
 export const findUpload = (rows: Read, repo: string, id: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `select ${uploadRow.list} from uploads where id = $1 and repo_uid = $2`, [id, repo]);
 
-/** Holds an upload for `holder`: nobody else appends to it meanwhile. Undefined where another holds it, or there is none. */
+/**
+ * Leases an upload to `holder`, so that no other request appends to it. Returns undefined if it is leased to another holder or does not
+ * exist.
+ */
 export const holdUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number, untilMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -37,7 +40,7 @@ export const holdUpload = (rows: Write, repo: string, id: string, holder: string
     [id, repo, holder, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Holds it longer. */
+/** Extends the lease. */
 export const extendUploadHold = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
   await rows.query("update uploads set hold_time = $3 where id = $1 and holder = $2", [id, holder, new Date(untilMs).toISOString()]);
 };
@@ -46,7 +49,7 @@ export const releaseUpload = async (rows: Write, id: string, holder: string): Pr
   await rows.query("update uploads set holder = '' where id = $1 and holder = $2", [id, holder]);
 };
 
-/** Writes down how far it is, and lets go of it; false where somebody else has taken it meanwhile. */
+/** Stores the progress and releases the lease; returns false if the lease was lost. */
 export const updateUpload = async (
   rows: Write,
   id: string,
@@ -64,7 +67,7 @@ export const updateUpload = async (
   return updated.length > 0;
 };
 
-/** Ends it; undefined where somebody else holds it, or there is none. `holder` "": nobody may. */
+/** Deletes and returns an upload; undefined if it does not exist or is leased to another holder. With `holder` "", any lease prevents it. */
 export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -72,11 +75,11 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
-/** Ends one that `holder` holds; undefined if another holds it, or there is none. */
+/** Like deleteUpload for the holder of the lease, whether or not the lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
 
-/** Ends uploads to which nobody has written since `beforeMs`, and which nobody holds; at most so many. */
+/** Deletes and returns up to `count` uploads without a write since `beforeMs` and without a lease. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
     rows,
@@ -86,7 +89,7 @@ export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number,
     [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
   );
 
-/** Returns how many uploads `deleteStaleUploads` would end. */
+/** Returns the number of uploads that `deleteStaleUploads` would delete. */
 export const countStaleUploads = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query("select count(*) from uploads where update_time < $2 and (holder = '' or hold_time < $1)", [
     new Date(nowMs).toISOString(),

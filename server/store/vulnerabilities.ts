@@ -1,6 +1,6 @@
-// Tables vulnerabilities and vulnerability_cves: what CVE, OSV and RustSec say of a vulnerability, and under which CVE numbers
-// it is known; written by imports, read by the open list and by whoever asks how severe an advisory is. Kept for good: what
-// a source tells no longer is hidden from lists. The numbers go with their record.
+// Tables vulnerabilities and vulnerability_cves: vulnerability records from CVE, OSV and RustSec, and their CVE IDs. Written by imports;
+// read by the open list and for advisory severities. Rows are kept: records that a source no longer publishes are hidden from lists. CVE
+// IDs are deleted with their record.
 
 import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
@@ -12,12 +12,12 @@ import { addParameter, orderValue, pageClause, type PageTerms } from "./library-
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
-/** A record's time as the store writes times, so that both compare as texts. */
+/** Normalizes a record's time to the store's format, so that times compare as texts. */
 const normalTime = (time: string | undefined): string => (time === undefined ? "" : new Date(time).toISOString());
 
 const isHidden = ({ state, withdrawnTime }: VulnerabilityRecord): boolean => state === "REJECTED" || withdrawnTime !== undefined;
 
-// Number by number, by the primary key: of a table that has just been filled the planner would read all that its owner has.
+// By ID through the primary key: for a freshly filled table the planner would read all rows of its owner.
 const rowsOfIds = `unnest($2::text[]) as given(number) cross join lateral (
   select * from vulnerabilities where id = given.number and owner = $1 offset 0) as held`;
 
@@ -30,11 +30,11 @@ const storedRecord = columns({
   documentId: nullableText,
 });
 
-/** Of records that no document tells: the later modified of two sources' records of one number; the stored one where they are equally old. */
+/** For records without a document: of two sources' records with one ID the later modified wins, and the stored one on a tie. */
 const replaces = (record: VulnerabilityRecord, feed: string, stored: { readonly feed: string; readonly modifyTime: string } | undefined): boolean =>
   stored === undefined || stored.feed === feed || normalTime(record.modifyTime) > stored.modifyTime;
 
-/** Writes who tells these; what they say is the same. */
+/** Updates the document and feed of records with unchanged content. */
 const adoptVulnerabilities = async (
   rows: Write,
   target: RecordTarget,
@@ -53,14 +53,14 @@ const recordId = columns({ id: text });
 interface NumberedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
-  /** There is no row of it yet. */
+  /** It has no row yet. */
   readonly isNew: boolean;
 }
 
-/** Writes under which CVE numbers records are known: their own, and their aliases. */
+/** Writes the CVE IDs of records: their own IDs and aliases. */
 const writeCves = async (rows: Write, owner: string, records: readonly NumberedRecord[]): Promise<void> => {
   const known = records.filter(({ isNew }) => !isNew).map(({ id }) => id);
-  // Record by record, by the index, as with rowsOfIds.
+  // Record by record through the index, as in rowsOfIds.
   if (known.length > 0) {
     await rows.query(
       `delete from vulnerability_cves as held using unnest($2::text[]) as given(number) cross join lateral (
@@ -78,7 +78,7 @@ const writeCves = async (rows: Write, owner: string, records: readonly NumberedR
   ]);
 };
 
-/** Writes what is new or says something else than before. */
+/** Writes new and changed records. */
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records).values()]
@@ -88,8 +88,8 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
-    // Who tells it is decided already, where a document does. What vanished from its source has no digest any more, and
-    // gives way to whoever knows it still.
+    // For records with a document the winner is already decided. A record that disappeared from its source has no digest and gives way to
+    // any source that still has it.
     return before?.digest !== digest && (target.tellers !== undefined || before?.digest === "" || replaces(record, target.feed, before));
   });
   await adoptVulnerabilities(
@@ -153,7 +153,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   return counts;
 };
 
-/** Hides these, which nobody tells any longer; they stay, for whoever asks by their number. */
+/** Hides records that no source has any longer; they remain available by ID. */
 export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
@@ -163,11 +163,11 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
   return gone.length;
 };
 
-/** Deletes these: they are somebody else's from now on, and who may not see them does so no longer, not even by their numbers. */
+/** Deletes records that now belong to another owner, so that callers without access no longer see them, not even by ID. */
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides those of a feed that no document tells and whose keys `findTold` does not find. */
+/** Hides the feed's records without a document that `findTold` does not return. */
 export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
@@ -189,13 +189,13 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
 
 const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: expression("digest <> ''", flag) });
 
-/** The rows of these numbers, of those that there are. */
+/** Returns the rows with these IDs that exist. */
 export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
   const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
   return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
 };
 
-/** Which of these numbers are everybody's by this feed. */
+/** Returns those of these IDs that the feed has made public. */
 export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: readonly string[]): Promise<Set<string>> => {
   const found = await recordId.find(
     rows,
@@ -205,7 +205,7 @@ export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: r
   return new Set(found.map(({ id }) => id));
 };
 
-/** What is known of the severity of a vulnerability: the record's number, its aliases, its severities (JSON). */
+/** Severities of a record: its ID, aliases and severities (JSON). */
 export interface SeverityRow {
   readonly id: string;
   readonly owner: string;
@@ -215,10 +215,7 @@ export interface SeverityRow {
 
 const severityRow = columns<SeverityRow>({ id: text, owner: text, aliases: textList, severities: text });
 
-/**
- * The records of these numbers, and those that they name as their aliases: public ones, and those of groups in these
- * organizations.
- */
+/** Returns the visible records with these IDs and the records named as their aliases: public ones, and those of groups in these organizations. */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {
   if (ids.length === 0) return [];
   const visible = "not hidden and (owner = '' or left(owner, 40) = any($1))";
@@ -234,9 +231,9 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
   );
 };
 
-/** A record as the open list shows it: columns in the contract's words, lists as JSON, facts where there are any. */
+/** A record of the open list: columns named as in the contract, lists as JSON, and facts if there are any. */
 export interface VulnerabilityRow {
-  /** What places it in the order. */
+  /** Position in the order. */
   readonly key: readonly string[];
   readonly id: string;
   readonly summary: string;
@@ -245,9 +242,9 @@ export interface VulnerabilityRow {
   readonly severities: string;
   readonly createTime: string;
   readonly updateTime: string;
-  /** "" while it holds. */
+  /** "" if it is not withdrawn. */
   readonly withdrawTime: string;
-  /** "" where nothing says that it is exploited. */
+  /** "" if it is not known to be exploited. */
   readonly dateAdded: string;
   readonly dueDate: string;
   readonly ransomware: boolean;
@@ -275,18 +272,18 @@ const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
   scoreDate: text,
 });
 
-/** Which records; all that are neither rejected nor withdrawn where nothing is set. */
+/** Selects records; by default all that are neither rejected nor withdrawn. */
 export interface VulnerabilityFilter {
-  /** Of these numbers, rejected and withdrawn ones too. */
+  /** Only these IDs, including rejected and withdrawn records. */
   readonly ids: readonly string[] | undefined;
-  /** Only what was changed after this time; "": at any. */
+  /** Only records changed after this time; "" for any. */
   readonly updatedSince: string;
   readonly exploited: boolean;
   readonly ransomware: boolean;
   readonly scoreMin: number;
 }
 
-/** Columns of the index that has the order. */
+/** Columns of the index for each order. */
 const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
   id: ["held.id"],
   create_time: ["held.create_time", "held.id"],
@@ -295,13 +292,13 @@ const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
 
 type FactTable = "known" | "predicted";
 
-/** A record is known under several CVE numbers, of which each may have a fact; this one counts, the gravest, and is shown. */
+/** A record may have several CVE IDs, each with a fact. The most severe fact counts and is displayed. */
 const factRanks: Readonly<Record<FactTable, (fact: string) => string>> = {
   known: (fact) => `${fact}.ransomware, ${fact}.date_added, ${fact}.id`,
   predicted: (fact) => `${fact}.score, ${fact}.id`,
 };
 
-// Written out: which tables a file uses is read from its statements (modules.json).
+// Written out, because the check of tables used by a file reads its statements (modules.json).
 const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) => string>> = {
   known: (fact, named) => `vulnerability_cves as ${named} join known_exploits as ${fact} on ${fact}.id = ${named}.cve and ${fact}.owner = '' and ${fact}.shown`,
   predicted: (fact, named) =>
@@ -310,7 +307,7 @@ const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) =
 
 const descending = (columns: string): string => columns.replaceAll(",", " desc,").concat(" desc");
 
-/** The fact of each record that counts, where it has one. */
+/** SQL: the fact of each record that counts, if any. */
 const shownFact = (table: FactTable): string =>
   `left join lateral (
      select fact.* from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id
@@ -319,7 +316,7 @@ const shownFact = (table: FactTable): string =>
 const hasFact = (table: FactTable, condition = ""): string =>
   `exists (select from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id ${condition})`;
 
-/** Records by their facts, of each record the one that counts. */
+/** SQL: records by facts, each with the fact that counts. */
 const factsFirst = (table: FactTable): string => `${factsOfNumbers[table](table, "named_first")} join vulnerabilities as held on held.id = named_first.id`;
 
 const countsMost = (table: FactTable): string =>
@@ -329,17 +326,17 @@ const countsMost = (table: FactTable): string =>
 
 interface FactOrder {
   readonly table: FactTable;
-  /** The fact and its number, of the fact's own index, and then the record's number. */
+  /** The fact and its CVE ID, as in the fact's index, then the record's ID. */
   readonly columns: readonly [fact: string, cve: string, id: string];
 }
 
-/** By a fact. Without it a record stands at the lower end, by its number. */
+/** Orders by fact. Records without one are at the lower end, by ID. */
 const factOrders: ReadonlyMap<string, FactOrder> = new Map([
   ["known_exploited", { table: "known", columns: ["known.date_added", "known.id", "held.id"] }],
   ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id", "held.id"] }],
 ]);
 
-/** Part of a list by a fact: the records that have it, or those that have not. */
+/** Part of a list by fact: records with or without it. */
 interface FactPart {
   readonly table: FactTable;
   readonly isThere: boolean;
@@ -349,13 +346,13 @@ interface Selected extends PageTerms {
   readonly from: string;
 }
 
-/** Public records, and the facts that they are shown with. */
+/** Adds the displayed facts to a selection of records. */
 const withShownFacts = (from: string, { table, isThere }: Partial<FactPart>): string => {
   const tables: readonly FactTable[] = ["known", "predicted"];
   return [from, ...tables.filter((each) => !(isThere && each === table)).map(shownFact)].join(" ");
 };
 
-/** Public records. */
+/** Selects public records. */
 const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, scoreMin }: VulnerabilityFilter, part?: FactPart): Selected => {
   const first = part?.isThere ? part.table : undefined;
   const selected: Selected = {
@@ -365,7 +362,7 @@ const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, score
   };
   selected.terms.push(ids ? `held.id = any(${addParameter(selected, ids)})` : "not held.hidden");
   if (updatedSince !== "") selected.terms.push(`held.update_time > ${addParameter(selected, updatedSince)}`);
-  // The gravest of a record's facts is so where one of them is.
+  // If any fact of a record has ransomware, so does its most severe one.
   if (first === "known" && ransomware) selected.terms.push("known.ransomware");
   else if (first !== "known" && (exploited || ransomware)) selected.terms.push(hasFact("known", ransomware ? "and fact.ransomware" : ""));
   if (scoreMin > 0) {
@@ -399,15 +396,15 @@ const countPart = async (rows: Read, filter: VulnerabilityFilter, part?: FactPar
   return found?.records ?? 0;
 };
 
-/** How many public records there are. */
+/** Returns the number of public records. */
 export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> => countPart(rows, filter);
 
 const isRequired = ({ exploited, ransomware, scoreMin }: VulnerabilityFilter, table: FactTable): boolean =>
   table === "known" ? exploited || ransomware : scoreMin > 0;
 
 /**
- * By a fact: those without it come first, or last where it descends. Two statements, each in the order of an index, since
- * one over both would sort everything. The key of a record without it is empty but for its number.
+ * Orders by fact: records without one come first, or last if descending. Runs two statements, each in index order, because one for both
+ * would sort everything. The key of a record without a fact has only its ID.
  */
 const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, columns: order }: FactOrder, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const [, id] = page.after ?? [];
@@ -416,7 +413,7 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
   let toSkip = page.skip;
   let isBegun = page.after === undefined;
   for (const isThere of page.order.descending ? [true, false] : [false, true]) {
-    // The page before ended in this part.
+    // The previous page ended in this part.
     const isStart = !isBegun && isThere === isAfterThere;
     isBegun ||= isStart;
     if (!isBegun || found.length >= page.limit || (!isThere && isRequired(filter, table))) continue;
@@ -425,19 +422,19 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
     const selected = selectVulnerabilities(filter, { table, isThere });
     const [fact, cve] = page.after ?? [];
     if (isStart && isThere) {
-      // What the index of facts has; the rest of the key is the record's.
+      // The position in the index of facts; the rest of the key is the record's.
       const position = [fact ?? "", cve ?? ""].map((value) => addParameter(selected, value)).join(", ");
       selected.terms.push(`(${order[0]}, ${order[1]}) ${page.order.descending ? "<=" : ">="} (${position})`);
     }
     const read = await findPart(rows, selected, isThere ? order : ["held.id"], request, { table, isThere });
     found.push(...(isThere ? read : read.map((row) => ({ ...row, key: ["", row.id] }))));
-    // What was skipped here need not be skipped in the next part.
+    // Rows skipped in this part are not skipped again in the next.
     toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, { table, isThere })));
   }
   return found;
 };
 
-/** One page of public records. */
+/** Returns a page of public records. */
 export const findVulnerabilities = (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const byFact = factOrders.get(page.order.column);
   if (byFact) return findByFact(rows, filter, byFact, page);
