@@ -7,8 +7,8 @@ import type { Write } from "./handle.ts";
 const request = columns({ requestTimeMs: timeMs("request_time") });
 
 /**
- * Records an access request unless one was made after `sinceMs`. Returns undefined if recorded, otherwise the time of the earlier request
- * (Unix ms). Of concurrent requests one is recorded.
+ * Records an access request unless one was made after `sinceMs`. Returns undefined if recorded, otherwise the time of the earlier one
+ * (Unix ms).
  */
 export const insertAccessRequest = async (rows: Write, groupUid: string, identityUid: string, nowMs: number, sinceMs: number): Promise<number | undefined> => {
   const noted = await rows.query(

@@ -1,4 +1,4 @@
-// Table group_invites: lookup by the hash of the invite code, and expiry. The kernel writes the rows.
+// Table group_invites: lookup by the hash of the code, and expiry. The kernel writes the rows.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,16 +8,15 @@ import type { Read, Write } from "./handle.ts";
 export interface Invite {
   readonly uid: string;
   readonly role: string;
-  /** The only email address that may accept; "" for any holder of the code. */
+  /** The only address that may accept; "" for any holder of the code. */
   readonly email: string;
   readonly singleUse: boolean;
-  /** The inviter, whose permissions the invite depends on. */
+  /** The invite depends on the inviter's permissions. */
   readonly invitedBy: string;
   /** The inviter's roles that come from group mappings at sign-in. */
   readonly byMappings: readonly string[];
-  /** Unix ms. */
   readonly expirationTimeMs: number;
-  /** Unix ms at which the granted access expires; undefined if never. */
+  /** When the granted access expires, if ever. */
   readonly expireTimeMs: number | undefined;
 }
 
@@ -34,11 +33,10 @@ const invite = columns<Invite>({
 
 const uidOnly = columns({ uid: text });
 
-/** Returns the uid of the invite with this code, even if it can no longer be accepted. */
+/** Returns the invite's uid, even if it can no longer be accepted. */
 export const findInviteUid = async (rows: Read, codeHash: string): Promise<string | undefined> =>
   (await uidOnly.findOne(rows, `select ${uidOnly.list} from group_invites where code_hash = $1`, [codeHash]))?.uid;
 
-/** Returns the invite with this code and locks it until the transaction ends. */
 export const lockInvite = (rows: Write, codeHash: string): Promise<Invite | undefined> =>
   invite.findOne(rows, `select ${invite.list} from group_invites where code_hash = $1 for update`, [codeHash]);
 
@@ -48,13 +46,13 @@ export const listExpiredInvitesOfRole = async (rows: Read, role: string, nowMs: 
   return (await uidOnly.find(rows, statement, [role, timestamp(nowMs)])).map(({ uid }) => uid);
 };
 
-/** Returns some invites that expired before `endMs`, without `except`. */
+/** Returns some invites that expired before `endMs`. */
 export const findExpiredInvites = async (rows: Read, endMs: number, except: readonly string[]): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from group_invites where expiration_time < $1 and uid <> all ($3) order by expiration_time limit $2`;
   return (await uidOnly.find(rows, statement, [timestamp(endMs), limits.sweepRowsMax, except])).map(({ uid }) => uid);
 };
 
-/** Locks those of these invites that expired before `endMs`, skipping rows that are locked, and returns their uids. */
+/** Locks those of these invites that expired before `endMs`, skipping locked rows. */
 export const lockExpiredInvites = async (rows: Write, uids: readonly string[], endMs: number): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from group_invites where uid = any ($2) and expiration_time < $1 order by uid for update skip locked`;
   return (await uidOnly.find(rows, statement, [timestamp(endMs), uids])).map(({ uid }) => uid);

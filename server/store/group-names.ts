@@ -1,10 +1,9 @@
-// Table group_names: taken and reserved group names (docs/decisions/0068). Triggers write it with the group's row, so that a unique index
-// decides between servers. A reserved name is kept until the operator releases it.
+// Table group_names: taken and reserved names (docs/decisions/0068). Triggers write it with the group's row, so that a unique index
+// decides between servers.
 
 import { columns, expression, flag, number, text, textList, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** A name, and the group that has it or that it is reserved for. */
 export interface NameClaim {
   readonly groupUid: string;
   readonly name: string;
@@ -19,8 +18,8 @@ const isTaken = `(held or used or exists (
   ))`;
 
 /**
- * Returns the claim that keeps a group below `parent` ("" for an organization) from using a name: a group with that name or one that
- * looks the same, or a reservation. Returns undefined if the name is free or already the group's.
+ * Returns the claim that keeps a group below `parent` ("" for an organization) from using a name or one that looks the same; undefined if
+ * it is free or the group's own.
  */
 export const findNameClaim = (rows: Read, parent: string, name: string, uid: string): Promise<NameClaim | undefined> =>
   claim.findOne(
@@ -29,19 +28,17 @@ export const findNameClaim = (rows: Read, parent: string, name: string, uid: str
     [parent, name, uid],
   );
 
-/** Returns the other unverified organizations with exactly this name. There are several only from before names were unique. */
+/** Returns other unverified organizations with exactly this name. They are older than the rule of unique names. */
 export const findUnverifiedHolders = async (rows: Read, name: string, uid: string): Promise<string[]> =>
   (await rows.query("select uid from groups where length(uid) = 40 and name = $1 and uid <> $2 and not verified order by uid", [name, uid])).flatMap(
     ([found]) => found ?? [],
   );
 
-/** Returns whether another organization has exactly this name. */
 export const isNameShared = async (rows: Read, name: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from groups where length(uid) = 40 and name = $1 and uid <> $2)", [name, uid]);
   return row?.[0] === "t";
 };
 
-/** Returns the number of names reserved for an organization. */
 export const countReservedNames = async (rows: Read, uid: string): Promise<number> => {
   const [row] = await rows.query("select count(*) from group_names where parent = '' and group_uid = $1 and not held", [uid]);
   return Number(row?.[0] ?? 0);
@@ -50,7 +47,6 @@ export const countReservedNames = async (rows: Read, uid: string): Promise<numbe
 export interface ReservedName {
   readonly name: string;
   readonly organization: string;
-  /** The organization had a repository under this name. */
   readonly used: boolean;
   readonly reserveTime: string;
 }
@@ -61,8 +57,8 @@ export const listReservedNames = (rows: Read): Promise<ReservedName[]> =>
   reserved.find(rows, `select ${reserved.list} from group_names where not held order by name`);
 
 /**
- * Releases a reserved name and returns the group it was reserved for; undefined if it is not reserved. An organization that shared the
- * name from before names were unique gets it if it is the only one.
+ * Releases a reserved name and returns its group; undefined if it is not reserved. An organization that shares the name from before names
+ * were unique gets it, if it is the only one.
  */
 export const releaseReservedName = async (rows: Write, name: string): Promise<string | undefined> => {
   const [gone] = await rows.query("delete from group_names where parent = '' and not held and name = $1 returning group_uid", [name]);
@@ -77,9 +73,9 @@ export const releaseReservedName = async (rows: Write, name: string): Promise<st
   return gone[0] ?? "";
 };
 
-/** A name that is ambiguous or misleading. */
+/** An ambiguous or misleading name. */
 export interface NameProblem {
-  /** same: several groups have it. similar: the names look the same. reserved: one group has it, and it is reserved for another organization. */
+  /** same, similar: several groups have it. reserved: it is reserved for another organization. */
   readonly kind: string;
   /** "" for organizations. */
   readonly parent: string;
@@ -90,7 +86,7 @@ export interface NameProblem {
 
 const problem = columns<NameProblem>({ kind: text, parent: text, names: textList, uids: textList, verified: number });
 
-/** Returns problems of names from before names were unique, the first `count` of each kind. */
+/** Returns the problems of names from before names were unique, the first `count` of each kind. */
 export const findNameProblems = async (rows: Read, count: number): Promise<NameProblem[]> => {
   const parent = "case when length(uid) = 40 then '' else left(uid, -17) end";
   const shared = await problem.find(

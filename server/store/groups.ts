@@ -1,10 +1,10 @@
-// Table groups: lookups of organizations by domain and status. The kernel reads and writes the rows of the resource.
+// Table groups: lookups of organizations. The kernel reads and writes the rows of the resource.
 
 import { columns, expression, flag, text } from "./columns.ts";
 import type { Read, Row, Write } from "./handle.ts";
 import type { Table } from "./rows.ts";
 
-/** Returns the columns of the verified organization with this domain, in the table's order. */
+/** Returns the organization's columns in the table's order. */
 export const findVerifiedOrganization = async (rows: Read, table: Table, domain: string): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where name = $1 and verified and length(uid) = 40`, [domain]);
   return row;
@@ -12,17 +12,16 @@ export const findVerifiedOrganization = async (rows: Read, table: Table, domain:
 
 const named = columns({ name: text });
 
-/** Returns the group's name, or "" if there is no such group. */
+/** Returns "" if there is no such group. */
 export const findGroupName = async (rows: Read, uid: string): Promise<string> =>
   (await named.findOne(rows, `select ${named.list} from groups where uid = $1`, [uid]))?.name ?? "";
 
 const closure = columns({ isSuspended: expression("status = 'ORG_STATUS_SUSPENDED'", flag) });
 
-/** Returns whether the operator has suspended the organization. */
 export const isOrganizationSuspended = async (rows: Read, uid: string): Promise<boolean> =>
   (await closure.findOne(rows, `select ${closure.list} from groups where uid = $1`, [uid]))?.isSuspended ?? false;
 
-/** Sets an organization's status; returns false if there is no such organization. Triggers apply the consequences. */
+/** Returns false if there is no such organization. Triggers apply the consequences. */
 export const updateOrganizationStatus = async (rows: Write, uid: string, status: string, time: string): Promise<boolean> => {
   const changed = await rows.query("update groups set status = $2, update_time = greatest($3, update_time) where uid = $1 and length(uid) = 40 returning 1", [
     uid,
@@ -32,7 +31,6 @@ export const updateOrganizationStatus = async (rows: Write, uid: string, status:
   return changed.length > 0;
 };
 
-/** Returns up to `count` organizations after `last`, by uid. */
 export const findOrganizations = async (rows: Read, last: string, count: number): Promise<string[]> => {
   const found = await rows.query("select uid from groups where length(uid) = 40 and uid > $1 order by uid limit $2", [last, count]);
   return found.map(([uid]) => uid ?? "");

@@ -1,4 +1,4 @@
-// Table headless_sessions: tokens that wait for a client on another device, encrypted for its key.
+// Table headless_sessions: tokens that wait for a client elsewhere, encrypted for its key.
 
 import { timestamp } from "#base/time.ts";
 import { columns, text } from "./columns.ts";
@@ -8,19 +8,18 @@ import { deleteRows, type Retention } from "./retention.ts";
 export interface HeadlessSessionRow {
   /** SHA-256 of the client's public key. */
   readonly codeHash: string;
-  /** Hash of the client address of the sign-in (ClientLimits.hashOf). */
+  /** ClientLimits.hashOf the client address. */
   readonly addressHash: string;
   /** The server's public key. */
   readonly ecdhPublicKey: string;
   /** Base64; only the client can decrypt it. */
   readonly encryptedToken: string;
-  /** Unix ms. */
   readonly expireTimeMs: number;
 }
 
 const taken = columns<Pick<HeadlessSessionRow, "ecdhPublicKey" | "encryptedToken">>({ ecdhPublicKey: text, encryptedToken: text });
 
-/** Inserts the row; returns false if another sign-in has already used this code. */
+/** Returns false if another sign-in has used this code. */
 export const insertHeadlessSession = async (rows: Write, row: HeadlessSessionRow): Promise<boolean> => {
   const inserted = await rows.query(
     `insert into headless_sessions (code_hash, address_hash, ecdh_public_key, encrypted_token, expire_time)
@@ -33,7 +32,7 @@ export const insertHeadlessSession = async (rows: Write, row: HeadlessSessionRow
 export const hasHeadlessSession = async (rows: Read, codeHash: string): Promise<boolean> =>
   (await rows.query("select 1 from headless_sessions where code_hash = $1", [codeHash])).length > 0;
 
-/** Deletes and returns the session of this code unless it has expired. Only one of several concurrent calls gets it. */
+/** Deletes and returns an unexpired session. Only one of several concurrent calls gets it. */
 export const takeHeadlessSession = (
   rows: Write,
   codeHash: string,

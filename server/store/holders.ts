@@ -1,12 +1,10 @@
-// Lists the identities that have a capability at a path, with the role bindings that grant it: one page in one statement.
+// Lists the identities that have a capability at a path, with the bindings that grant it, in one statement.
 //
-// A binding applies to its group and below, so only bindings at the path and above it matter, however many there are elsewhere. For each
-// group of that ancestry and each role with the capability, role_bindings_by_place_and_role has one range in the order of identities. A
-// page merges the first rows of all ranges.
+// Only bindings at the path and above it matter. For each of these groups and each role with the capability,
+// role_bindings_by_place_and_role has a range in the order of identities. A page merges the first rows of all ranges.
 //
-// Same rules as authz/rights.ts: the binding has not expired, its group is at or below the identity's own, the organization is not
-// suspended, and the identity exists. A user who has not accepted membership is listed with `isMember` false; the page does not reveal
-// whether that user exists.
+// The rules are those of authz/rights.ts. A user who has not accepted membership is listed with `isMember` false; the page does not
+// reveal whether that user exists.
 
 import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
@@ -15,11 +13,11 @@ import type { Param, Read } from "./handle.ts";
 import { versionColumn } from "./rows.ts";
 
 export interface HoldersQuery {
-  /** The path and all its ancestors. */
+  /** The path and its ancestors. */
   readonly ancestry: readonly string[];
   /** The capability's symbol, as stored in roles. */
   readonly capability: string;
-  /** An identity that has the capability without a binding, if any. */
+  /** An identity that has the capability without a binding. */
   readonly unboundHolder: string | undefined;
   readonly nowMs: number;
 }
@@ -28,13 +26,12 @@ export interface Holder {
   readonly uid: string;
   readonly name: string;
   readonly email: string;
-  /** For a user: whether membership has been accepted. */
+  /** For a user: membership has been accepted. */
   readonly isMember: boolean;
   readonly bindings: readonly GivingBinding[];
 }
 
 export interface HoldersPage {
-  /** One entry for each identity, in order. */
   readonly holders: readonly Holder[];
   /** Set on the first page only. */
   readonly total: number | undefined;
@@ -46,11 +43,11 @@ export interface GivingBinding {
   readonly roleName: string;
   readonly group: string;
   readonly groupName: string;
-  /** Unix ms; undefined if it does not expire. */
+  /** Unix ms; undefined if it never expires. */
   readonly endMs: number | undefined;
 }
 
-/** A binding of a holder; without one, only the identity. */
+/** A binding of a holder, or only the identity. */
 const holderBinding = columns({
   identityUid: text,
   name: text,
@@ -119,7 +116,6 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
   ) as held`;
 };
 
-/** Returns a page of identities that have a capability at the first path of the ancestry. */
 export const findHolders = async (rows: Read, query: HoldersQuery, page: PageRequest): Promise<HoldersPage> => {
   const { ancestry, capability, unboundHolder, nowMs } = query;
   const { order, after: [after] = [], limit, skip } = page;

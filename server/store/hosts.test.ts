@@ -14,7 +14,6 @@ import { type Certificate, makeAuthority, signCertificate } from "../../test/cer
 import { readHosts } from "./hosts.ts";
 import { readHostStates } from "./primary.ts";
 
-/** Returns the driver's connection parameters for each host. */
 const connections = (url: string): string[] =>
   readHosts("DATABASE_URL", url).map((host) => {
     const { host: name, port, database, user = "", password } = new pg.Client(host.url);
@@ -91,7 +90,7 @@ for (const [url, reason] of refusals)
     );
   });
 
-/** Starts a server that offers TLS as PostgreSQL does and disconnects clients that accept its certificate. Returns its port. */
+/** Starts a TLS server that disconnects clients which accept its certificate. Returns its port. */
 const startTls = async (t: TestContext, { certificateFile, keyFile }: Certificate): Promise<number> => {
   const [cert, key] = await Promise.all([readFile(certificateFile), readFile(keyFile)]);
   const server = createServer((socket) => {

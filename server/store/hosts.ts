@@ -1,29 +1,27 @@
-// Reads the hosts of DATABASE_URL. libpq accepts lists (postgresql://user:password@a:5432,b:5432/database), the driver does not. So each
-// host of a list gets its own URL, whose host name TLS verifies.
+// Reads the hosts of DATABASE_URL. libpq accepts lists, the driver does not. So each host gets its own URL, and TLS verifies its own name.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 
 export interface Host {
-  /** For display: "db-a.example.com:5432", or a socket's directory and port. Contains no password. */
+  /** For display; contains no password. */
   readonly name: string;
-  /** URL of this host only, for the driver. */
+  /** For the driver. */
   readonly url: string;
 }
 
 const defaultPort = "5432";
 
 interface Parts {
-  /** "postgresql://" */
   readonly scheme: string;
-  /** User and password with the trailing "@", or "". */
+  /** Includes the trailing "@". */
   readonly user: string;
   readonly authority: string;
   readonly path: string;
   readonly query: string;
 }
 
-/** Returns undefined if it is not a PostgreSQL URL. Accepts passwords with unescaped characters. */
+/** Accepts passwords with unescaped characters. */
 const splitAddress = (databaseUrl: string): Parts | undefined => {
   const scheme = ["postgresql://", "postgres://"].find((each) => databaseUrl.startsWith(each));
   if (scheme === undefined) return undefined;
@@ -39,12 +37,12 @@ const splitAddress = (databaseUrl: string): Parts | undefined => {
   };
 };
 
-/** Both select the primary. Other values of libpq would select a standby. */
+/** Both select the primary. */
 const wantedServers = ["read-write", "primary"];
 
 const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 
-/** Parses "a:5432", "[::1]:5433" or "%2Frun%2Fpostgresql"; returns undefined if it is invalid. */
+/** Parses "a:5432", "[::1]:5433" or "%2Frun%2Fpostgresql". */
 const readAuthority = (text: string): { host: string; port: string } | undefined => {
   const [, bracketed, plain, port = defaultPort] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
@@ -56,11 +54,11 @@ const readAuthority = (text: string): { host: string; port: string } | undefined
   }
 };
 
-/** Returns the hosts of a URL in order. Throws a one-line Fault that names the setting `variable` and never contains the URL. */
+/** Returns the hosts of a URL in order. Throws a one-line Fault that names `variable` and never contains the URL. */
 export const readHosts = (variable: string, databaseUrl: string): readonly [Host, ...Host[]] => {
   const malformed = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
   const parts = splitAddress(databaseUrl);
-  // The driver accepts more forms for a single host; connecting reports their errors.
+  // Connecting reports errors of single hosts.
   if (parts === undefined) return [{ name: "", url: databaseUrl }];
   const { scheme, user, authority, path } = parts;
   const parameters = new URLSearchParams(parts.query);
@@ -96,7 +94,7 @@ export const readHosts = (variable: string, databaseUrl: string): readonly [Host
   return [first, ...others];
 };
 
-/** Returns the single host of GANTRY_READ_REPLICA_URL. Throws a one-line Fault. */
+/** Throws a one-line Fault. */
 export const readReplicaHost = (replicaUrl: string): Host => {
   const variable = "GANTRY_READ_REPLICA_URL";
   if (splitAddress(replicaUrl) === undefined)

@@ -5,7 +5,7 @@ import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, nullableTimeMs, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** The fields that determine which credentials may act as an identity. */
+/** The fields that decide which credentials may act as an identity. */
 export interface Identity {
   readonly uid: string;
   /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a user. */
@@ -15,7 +15,7 @@ export interface Identity {
   readonly awsIdentity: JsonObject | undefined;
   readonly issuer: string;
   readonly subject: string;
-  /** Unix ms; undefined if it does not expire. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
 }
 
@@ -35,22 +35,21 @@ export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefi
 
 const emailOnly = columns({ email: text });
 
-/** Returns the email address from the identity's issuer; "" if there is none. */
+/** "" if its issuer stated none. */
 export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
   (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
 
 const nameOnly = columns({ name: text });
 
-/** Returns the display name of the identity; "" if there is no such identity. */
+/** "" if there is no such identity. */
 export const findIdentityName = async (rows: Read, uid: string): Promise<string> =>
   (await nameOnly.findOne(rows, `select ${nameOnly.list} from identities where uid = $1`, [uid]))?.name ?? "";
 
 export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /**
- * Returns whether a user is registered with one of these spellings of an issuer; only then is it trusted to authenticate users.
- * Users have root uids. Assumable identities of the same issuer may precede them in the index; an issuer that only those use costs one
- * walk over them.
+ * Returns whether a user is registered with one of these spellings of an issuer; only then may it authenticate users. Other identities of
+ * the issuer may precede them in the index; that costs one walk.
  */
 export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
   const found = await rows.query(
@@ -64,7 +63,7 @@ export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]
 const issuerPattern = columns({ uid: text, pattern: expression("claim_match ->> 'issuerPattern'", text) });
 const issuerPatternsMax = 1_000;
 
-/** Returns a page of identities with an issuer pattern after `last`, by uid. */
+/** Returns a page after `last`, by uid. */
 export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly uid: string; readonly pattern: string }[]> =>
   issuerPattern.find(
     rows,
@@ -76,14 +75,14 @@ const patternHolder = columns({ uid: text, claimMatch: nullableObject, awsIdenti
 /** Each may have 64 patterns of 1 KiB: at most 16 MiB in one page. */
 const patternHoldersMax = 250;
 
-/** Returns a page of identities after `last`, by uid, with the fields that may contain patterns. */
+/** Returns a page after `last`, by uid, with the fields that may contain patterns. */
 export const findPatternHolders = (
   rows: Read,
   last: string,
 ): Promise<{ readonly uid: string; readonly claimMatch: JsonObject | undefined; readonly awsIdentity: JsonObject | undefined }[]> =>
   patternHolder.find(rows, `select ${patternHolder.list} from identities where uid > $1 order by uid limit ${patternHoldersMax}`, [last]);
 
-/** Sets the time the identity was last seen. Skips the update if a concurrent transaction has locked the row. */
+/** Skips the update if a concurrent transaction has locked the row. */
 export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
   await rows.query(
     `update identities set last_seen_time = $2 where uid = (
@@ -93,7 +92,7 @@ export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): P
   );
 };
 
-/** Locks a user and its identity provider against deletion until the transaction ends; returns false if one does not exist. */
+/** Prevents deletion of both until the transaction ends; returns false if one does not exist. */
 export const lockPersonAndProvider = async (rows: Write, personUid: string, providerUid: string): Promise<boolean> => {
   const found = await rows.query(
     "select 1 from identities as person, identity_providers as provider where person.uid = $1 and provider.uid = $2 for key share",
@@ -105,8 +104,8 @@ export const lockPersonAndProvider = async (rows: Write, personUid: string, prov
 const uidOnly = columns({ uid: text });
 
 /**
- * Returns the users with a role binding in or below one of these paths, and `self` if it is a user. A user's uid is not below a group, so
- * visibility follows from its bindings in organizations whose membership it has accepted. EVERYWHERE selects all.
+ * Returns the users with a binding in or below these paths in organizations that they have joined, and `self` if it is a user. A user's
+ * uid is below no group, so bindings decide visibility. EVERYWHERE selects all.
  * @param only restricts the result to this uid
  */
 export const findBoundPeople = async (rows: Read, paths: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
@@ -123,8 +122,8 @@ export const findBoundPeople = async (rows: Read, paths: readonly string[], self
 };
 
 /**
- * Returns the identities that tokens of this issuer and subject match: users, and identities with exactly these values in or below one of
- * these paths. Users come first. At most three, because more than one is an error. EVERYWHERE selects all.
+ * Returns the identities that tokens of this issuer and subject match: users first, then those in or below these paths. At most three,
+ * because more than one is an error. EVERYWHERE selects all.
  */
 export const findIdentitiesOf = async (rows: Read, issuer: string, subject: string, paths: readonly string[]): Promise<string[]> => {
   const found = await uidOnly.find(
@@ -137,7 +136,6 @@ export const findIdentitiesOf = async (rows: Read, issuer: string, subject: stri
   return found.map(({ uid }) => uid);
 };
 
-/** Inserts the operator's identity if it does not exist. */
 export const writeOperator = async (rows: Write, uid: string, now: string): Promise<void> => {
   await rows.query(
     `insert into identities (uid, name, description, last_seen_time, create_time, update_time)

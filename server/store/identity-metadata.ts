@@ -1,4 +1,4 @@
-// Table identity_metadata: profile fields that users set themselves (resource IdentityMetadata), next to those of their issuers.
+// Table identity_metadata: profile fields that users set themselves.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, nullableObject, text, time } from "./columns.ts";
@@ -8,10 +8,9 @@ export interface PersonWithMetadata {
   readonly name: string;
   readonly givenName: string;
   readonly familyName: string;
-  /** The fields that the user set. */
   readonly metadata: JsonObject;
   readonly createTime: string;
-  /** Time of the user's last change; the creation time if there was none. */
+  /** The creation time if there was no change. */
   readonly updateTime: string;
 }
 
@@ -25,7 +24,6 @@ const person = columns({
   updateTime: time("coalesce(metadata.update_time, identity.create_time)"),
 });
 
-/** Returns the user and locks it until the transaction ends. */
 export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMetadata | undefined> => {
   const found = await person.findOne(
     rows,
@@ -43,7 +41,7 @@ export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMe
 
 const said = columns({ updateTime: time("update_time") });
 
-/** Replaces the metadata of a user. Returns the update time. */
+/** Returns the update time. */
 export const writeIdentityMetadata = async (rows: Write, uid: string, metadata: JsonObject, nowMs: number): Promise<string> => {
   const written = await said.findOne(
     rows,

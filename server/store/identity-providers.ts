@@ -1,4 +1,4 @@
-// Table identity_providers: lookups for sign-in, and the state of SCIM tokens, whose etag is a counter.
+// Table identity_providers: lookups for sign-in, and SCIM tokens. Their etag is a counter.
 
 import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -6,10 +6,7 @@ import type { Values } from "./rows.ts";
 import type { SealedColumn } from "./sealed-column.ts";
 import type { Binding } from "./vault.ts";
 
-/**
- * The seal of a provider's client secret is bound to one client of one issuer, so that an editor of the provider cannot send it to
- * another issuer (attack 64).
- */
+/** The client secret is bound to one client of one issuer, so that an editor cannot send it to another issuer (attack 64). */
 export const clientSecretPurpose = "client secret";
 export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonly issuer: string; readonly clientId: string }): Binding => [
   uid,
@@ -26,22 +23,21 @@ export const clientSecretColumn: SealedColumn = {
 
 export interface Provider {
   readonly uid: string;
-  /** Uid of the group that owns it. */
   readonly parent: string;
   readonly name: string;
-  /** Uid of the role that a user gets on first sign-in. */
+  /** Granted on first sign-in. */
   readonly defaultRole: string;
   readonly oidc: {
     readonly issuer: string;
     readonly clientId: string;
     /** In addition to `openid`. */
     readonly additionalScopes: readonly string[];
-    /** Empty if groups are not read. */
+    /** "" if groups are not read. */
     readonly groupsClaim: string;
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed with clientSecretPurpose and clientSecretBinding; undefined if PKCE needs no secret. */
+  /** Undefined if PKCE needs no secret. */
   readonly clientSecretSealed: string | undefined;
 }
 
@@ -69,11 +65,10 @@ const readProvider = async (rows: Read, statement: string, uid: string): Promise
 export const findProvider = (rows: Read, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1`, uid);
 
-/** Like findProvider, and locks the provider against deletion until the transaction ends. */
+/** Prevents deletion until the transaction ends. */
 export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 
-/** The fields that sign-in shows to choose a provider. */
 export interface OfferedProvider {
   readonly uid: string;
   readonly name: string;
@@ -86,7 +81,7 @@ const offered = columns<OfferedProvider>({
   issuer: expression("provider.oidc ->> 'issuer'", text),
 });
 
-/** Returns the first `count` identity providers of the verified organization with this name. */
+/** Returns the providers of the verified organization with this name. */
 export const findProvidersOfOrganization = (rows: Read, name: string, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -95,7 +90,7 @@ export const findProvidersOfOrganization = (rows: Read, name: string, count: num
     [name, count],
   );
 
-/** Returns the first `count` identity providers if all belong to one organization; otherwise none. */
+/** Returns providers only if all belong to one organization. */
 export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -106,19 +101,17 @@ export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Prom
 
 export interface ProviderIssuer {
   readonly issuer: string;
-  /** The organization of one of its providers. */
   readonly organization: string;
 }
 
 const providerIssuer = columns<ProviderIssuer>({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
 
-/** Returns the first `count` issuers of identity providers, without duplicates. */
 export const listProviderIssuers = (rows: Read, count: number): Promise<ProviderIssuer[]> =>
   providerIssuer.find(rows, `select ${providerIssuer.list} from identity_providers group by 1 order by 1 limit $1`, [count]);
 
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
-/** Returns the client ID of each provider in exactly these groups whose issuer has one of these spellings. */
+/** Returns the client ID of each provider in exactly these groups with one of these spellings of the issuer. */
 export const listClientIds = async (rows: Read, spellings: readonly string[], groups: readonly string[]): Promise<(string | undefined)[]> => {
   const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = any($1) and left(uid, -17) = any($2)`, [
     spellings,
@@ -134,9 +127,8 @@ export interface ScimState {
   /** A token was created, even if it no longer exists. */
   readonly issued: boolean;
   readonly revoked: boolean;
-  /** Unix ms; Infinity if it does not expire or there is no token. */
+  /** Infinity if it does not expire or there is none. */
   readonly expireTimeMs: number;
-  /** When the previous token expires; undefined if there is none. */
   readonly previousExpireTimeMs: number | undefined;
 }
 
@@ -155,16 +147,13 @@ const scim = columns<ScimState>({
   previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
 });
 
-/** The fields that decide whether a SCIM token is accepted. */
 export interface ScimAccess {
-  /** SHA-256 of the token. */
+  /** SHA-256. */
   readonly tokenHash: string | undefined;
-  /** Unix ms; Infinity if it does not expire. */
   readonly expireTimeMs: number;
-  /** SHA-256 of the previous token. */
   readonly previousTokenHash: string | undefined;
   readonly previousExpireTimeMs: number | undefined;
-  /** Status of the organization; "" if it has none. */
+  /** "" if it has none. */
   readonly organizationStatus: string;
 }
 
@@ -176,7 +165,7 @@ const scimAccess = columns<ScimAccess>({
   organizationStatus: expression("organization.status", text),
 });
 
-/** Returns the tokens of a provider; undefined if SCIM is disabled or there is no such provider. */
+/** Returns undefined if SCIM is disabled or there is no such provider. */
 export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | undefined> =>
   scimAccess.findOne(
     rows,
@@ -185,11 +174,9 @@ export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | un
     [uid],
   );
 
-/** Returns the state of a provider's SCIM token. */
 export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1`, [uid]);
 
-/** Like findScim, and locks the row until the transaction ends. */
 export const lockScim = (rows: Write, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1 for update`, [uid]);
 
@@ -207,7 +194,6 @@ export interface ScimToken {
 
 const nextVersion = ({ etag }: ScimState): Values => ({ scim_version: Number(etag) + 1 });
 
-/** Returns the columns that replace the token. */
 export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Values => ({
   ...nextVersion(state),
   scim_previous_token_hash: previousExpireTime === null ? null : (state.tokenHash ?? null),
@@ -217,7 +203,6 @@ export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTim
   scim_token_expire_time: expireTime,
 });
 
-/** Returns the columns that revoke the token and the previous one. */
 export const scimRevokedColumns = (state: ScimState): Values => ({
   ...nextVersion(state),
   scim_token_hash: null,

@@ -1,5 +1,5 @@
-// Tables image_coverage and advisory_coverage: the package ecosystems of tagged images, by image and summed by group
-// (docs/decisions/0074). Written when images are matched (server/feeds/match-images.ts).
+// Tables image_coverage and advisory_coverage: package ecosystems of tagged images, also summed by group (docs/decisions/0074). Written
+// when images are matched.
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
@@ -10,13 +10,12 @@ import { imagesText } from "./image-packages.ts";
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-/** A tagged image of one architecture. */
 export interface CoveredImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
   readonly shortRepo: string;
   readonly repoUid: string;
-  /** Digest of the tag; "" if the group has no such tag. */
+  /** "" if the group has no such tag. */
   readonly digest: string;
   readonly identity: string;
   /** "Debian:12", "PyPI". */
@@ -35,7 +34,7 @@ const coveredImage = columns<CoveredImage>({
   ecosystems: expression("held.ecosystems", textList),
 });
 
-/** Returns the images of these repos. `ecosystems` maps package labels to ecosystems. */
+/** `ecosystems` maps package labels to ecosystems. */
 export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], ecosystems: ReadonlyMap<string, string>): Promise<CoveredImage[]> =>
   coveredImage.find(
     rows,
@@ -53,7 +52,7 @@ export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], eco
     [...repoColumns(repos), JSON.stringify(Object.fromEntries(ecosystems))],
   );
 
-/** Writes the images of these repos and deletes rows that are no longer among them. */
+/** Replaces the images of these repos. */
 export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[], images: readonly CoveredImage[]): Promise<void> => {
   const values = [
     columnOf(images, ({ owner }) => owner),
@@ -90,7 +89,6 @@ export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[
   );
 };
 
-/** Deletes the images of an organization that belong to other repos than these. */
 export const deleteImageCoverageExcept = async (rows: Write, root: string, repos: readonly ImageRepo[]): Promise<void> => {
   await rows.query(
     `delete from image_coverage where owner >= $1 and owner < $1 || '0' and not exists (
@@ -99,7 +97,7 @@ export const deleteImageCoverageExcept = async (rows: Write, root: string, repos
   );
 };
 
-/** Updates the number of images by group, ecosystem and release in an organization. */
+/** Updates the image counts by group, ecosystem and release. */
 export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promise<void> => {
   await rows.query(
     `with counted as (
@@ -116,7 +114,6 @@ export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promis
   );
 };
 
-/** An ecosystem and release among a group's images. */
 export interface GroupEcosystem {
   readonly uid: string;
   readonly ecosystem: string;
@@ -129,25 +126,24 @@ const groupEcosystem = columns<GroupEcosystem>({
   release: expression("held.release", text),
 });
 
-/** A range of groups: one group, or one with its descendants. */
+/** One group, or one with its descendants. */
 export interface CoveragePlace {
-  /** Uids of the groups from `low` (inclusive) to `high` (exclusive). */
+  /** `low` is inclusive, `high` exclusive. */
   readonly low: string;
   readonly high: string;
-  /** Upper bound of the uids of all resources in these groups. */
+  /** Upper bound of all uids in these groups. */
   readonly end: string;
 }
 
-/** Returns the range of a group and its descendants; EVERYWHERE for all. */
+/** EVERYWHERE for all. */
 export const placeBelow = (path: string): CoveragePlace => {
   const end = path === EVERYWHERE ? "~" : `${path}0`;
   return { low: path, high: end, end };
 };
 
-/** Returns the range of a single group. */
 export const placeOnly = (path: string): CoveragePlace => ({ ...placeBelow(path), high: `${path}!` });
 
-// $1 to $3: ranges that do not overlap. Read one by one through the index, because without statistics the planner would read all rows.
+// $1 to $3: disjoint ranges. Read one by one, because without statistics the planner would read all rows.
 const placesText = "unnest($1::text[], $2::text[], $3::text[]) as place(low, high, finish)";
 
 const placeParams = (places: readonly CoveragePlace[]): [string[], string[], string[]] => [
@@ -156,7 +152,6 @@ const placeParams = (places: readonly CoveragePlace[]): [string[], string[], str
   columnOf(places, ({ end }) => end),
 ];
 
-/** Returns at most `limit` ecosystems of the images in these ranges. */
 export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<GroupEcosystem[]> =>
   groupEcosystem.find(
     rows,
@@ -168,7 +163,7 @@ export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[]
     { rows: limit, wide: true },
   );
 
-/** An image (by digest or identity) for which no source covers all ecosystems. */
+/** An image for which no source covers all ecosystems. */
 export interface UnjudgedImage {
   readonly owner: string;
   readonly repo: string;
@@ -176,7 +171,7 @@ export interface UnjudgedImage {
   readonly digest: string;
   readonly tags: readonly string[];
   readonly architectures: readonly string[];
-  /** Those of the requested ecosystems that it has. */
+  /** Of the requested ones. */
   readonly ecosystems: readonly string[];
 }
 
@@ -198,15 +193,11 @@ const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], 
 // An image without packages is not evaluated.
 const isUnjudged = "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))";
 
-/** Pairs of a group and an ecosystem with its release. */
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/**
- * Returns the first `limit` images that have packages of these ecosystems in these groups, or no packages. The index is ordered by repo,
- * so no more repos are read than needed.
- */
+/** Returns images that have packages of these ecosystems, or none. The index is ordered by repo, so no more repos are read than needed. */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
@@ -223,11 +214,9 @@ export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gap
     { rows: limit, wide: true },
   );
 
-/** Counts of images by what is known of their packages. */
 export interface KnownImages {
-  /** Images with known packages. */
   readonly known: number;
-  /** Those with packages of the requested ecosystems, or without packages. */
+  /** With packages of the requested ecosystems, or none. */
   readonly unjudged: number;
 }
 
@@ -236,7 +225,6 @@ const knownImages = columns<KnownImages>({
   unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
 });
 
-/** Returns the counts of images with known packages. */
 export const countKnownImages = async (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps): Promise<KnownImages> => {
   const found = await knownImages.findOne(
     rows,
@@ -250,7 +238,6 @@ export const countKnownImages = async (rows: Read, places: readonly CoveragePlac
   return found ?? { known: 0, unjudged: 0 };
 };
 
-/** Images without known packages: the first ones in order, and their number. */
 export interface UnreadImages {
   readonly images: readonly UnjudgedImage[];
   readonly count: number;
@@ -258,10 +245,7 @@ export interface UnreadImages {
 
 const unreadImage = columns<UnjudgedImage & { readonly count: number }>({ ...unjudgedColumns, count: expression("count(*) over ()", number) });
 
-/**
- * Returns the first `limit` tagged images without known packages; for an index, those of its platforms. Attestations have the platform
- * "unknown". Tags, platforms and packages are read once for each repo.
- */
+/** Returns tagged images without known packages; for an index, its platforms. Attestations have the platform "unknown". */
 export const findUnreadImages = async (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnreadImages> => {
   const found = await unreadImage.find(
     rows,
@@ -293,13 +277,11 @@ const imageEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** A tagged image and its ecosystems. */
 export interface TagEcosystems extends ImageRepo {
   readonly tag: string;
   readonly ecosystems: readonly string[];
 }
 
-/** Returns the ecosystems of the images with these tags. */
 export const findTagEcosystems = (rows: Read, tags: readonly (ImageRepo & { readonly tag: string })[]): Promise<TagEcosystems[]> =>
   imageEcosystem.find(
     rows,
@@ -314,14 +296,13 @@ const digestEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** The ecosystems of an image by digest. */
 export interface DigestEcosystems {
   readonly repoUid: string;
   readonly digest: string;
   readonly ecosystems: readonly string[];
 }
 
-/** Returns the ecosystems of these images by digest, if they are tagged. */
+/** Only tagged images. */
 export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>
   digestEcosystem.find(
     rows,

@@ -1,5 +1,5 @@
-// Table image_packages: packages of images, written by imports. Rows are kept: records that a source no longer publishes are
-// soft-deleted. SBOMs that were pushed for a tag's digest take precedence (image_sboms).
+// Table image_packages: packages of images, from imports. Rows that a source no longer publishes are soft-deleted. SBOMs pushed for a
+// tag's digest take precedence (image_sboms).
 
 import { columns, text } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
@@ -7,7 +7,7 @@ import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, ref
 import type { Read, Write } from "./handle.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-/** Returns {"name": "version"}, or {"name": ["version", "version"]} if a package is installed several times. */
+/** {"name": "version"}, or {"name": ["version", "version"]} if several are installed. */
 const packagesJson = ({ packages }: ImagePackagesRecord): string => {
   const versions = new Map<string, Set<string>>();
   for (const { name, version } of packages) versions.set(name, (versions.get(name) ?? new Set()).add(version));
@@ -18,7 +18,7 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 };
 
 /**
- * Returns the SQL of a `from` item: each tagged image with its architecture and packages.
+ * SQL of a `from` item: each tagged image with its packages.
  * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
@@ -39,14 +39,12 @@ export const imagesText = (condition: string): string => `(
       and pushed.architecture in (image.architecture, ''))
 )`;
 
-/** SQL: each version of each package of an image row. */
 export const packageVersionsText = `lateral jsonb_each(image.packages) as package(name, versions)
   cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
     else jsonb_build_array(package.versions) end) as installed(version)`;
 
 const imageKey = columns({ repo: text, tag: text, architecture: text });
 
-/** Writes new and changed images. */
 export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records)]
@@ -82,7 +80,7 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
   return { ...noCounts, new: made, changed, unchanged: drafts.length - made - changed };
 };
 
-/** Returns the keys (recordKey) of those of these images that the feed published for everyone. */
+/** Returns the recordKeys of images that the feed published for everyone. */
 export const findPublicImages = async (rows: Read, feed: string, images: readonly ImagePackagesRecord[]): Promise<Set<string>> => {
   const found = await imageKey.find(
     rows,
@@ -94,7 +92,7 @@ export const findPublicImages = async (rows: Read, feed: string, images: readonl
   return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
 };
 
-/** Soft-deletes the feed's images whose keys `findTold` does not return. */
+/** Soft-deletes images that `findTold` does not return. */
 export const withdrawImages = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const owner = ownerGroup(target);
   const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
@@ -121,9 +119,8 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, findTold
 
 const imagePackages = columns({ owner: text, repo: text, tag: text, packages: text });
 
-/** Packages of a tagged image for one architecture. */
 export interface ImagePackages {
-  /** Uid of the group; "" for public. */
+  /** "" for public. */
   readonly owner: string;
   readonly repo: string;
   readonly tag: string;
@@ -131,9 +128,7 @@ export interface ImagePackages {
   readonly packages: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Selects the owners of images. */
 export interface ImageOwners {
-  /** Groups at or below these paths. */
   readonly paths: readonly string[];
   /** Only these groups; undefined for all. */
   readonly groups: readonly string[] | undefined;
@@ -141,7 +136,6 @@ export interface ImageOwners {
   readonly public: boolean;
 }
 
-/** Returns the packages of images with these tags, by architecture. */
 export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: string, tags: readonly string[]): Promise<ImagePackages[]> => {
   const found = await imagePackages.find(
     rows,

@@ -1,19 +1,17 @@
-// Table image_sboms: pushed SBOMs of images, first waiting to be read, then with their packages. A row is deleted with its repo, or with
-// the manifest that carried the document.
+// Table image_sboms: pushed SBOMs, first waiting to be read, then with their packages. Deleted with the repo or the manifest.
 
 import { columns, expression, number, text, time } from "./columns.ts";
 import { columnOf, uidSegmentOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** An SBOM document that a manifest carries for an image. */
 export interface PushedSbom {
-  /** SHA-256 digest of the image. */
+  /** Of the image. */
   readonly digest: string;
   readonly manifestDigest: string;
   readonly documentDigest: string;
 }
 
-/** Queues SBOMs of one repo in the push's transaction; known ones are not changed. Returns the number of new ones. */
+/** Queues SBOMs in the push's transaction. Returns the number of new ones. */
 export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<number> => {
   const made = await rows.query(
     `insert into image_sboms (uid, repo_uid, digest, manifest_digest, document_digest, state, create_time, update_time, try_time)
@@ -34,7 +32,7 @@ export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly
   return made.length;
 };
 
-/** Withdraws the SBOMs of a deleted manifest. Their rows are deleted when the images have been matched without them. */
+/** Withdraws a deleted manifest's SBOMs. Their rows are deleted once images are matched without them. */
 export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
   await rows.query(
     `update image_sboms set state = 'IMAGE_SBOM_STATE_UNREADABLE', problem = 'was deleted', packages = '{}', package_count = 0, unnamed_count = 0,
@@ -43,7 +41,7 @@ export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDige
   );
 };
 
-/** A claimed SBOM. The number of tries identifies the claim. */
+/** The number of tries identifies the claim. */
 export interface WaitingSbom {
   readonly uid: string;
   readonly repoUid: string;
@@ -60,10 +58,7 @@ const waitingSbom = columns<WaitingSbom>({
   tries: expression("held.tries", number),
 });
 
-/**
- * Claims a due SBOM until `untilMs`. The least recently served organization comes first: `served` has organizations in the order they
- * were last served.
- */
+/** Claims a due SBOM until `untilMs`. `served` has organizations by last service; the least recently served is next. */
 export const claimSbom = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<WaitingSbom | undefined> =>
   waitingSbom.findOne(
     rows,
@@ -75,7 +70,6 @@ export const claimSbom = (rows: Write, served: readonly string[], nowMs: number,
     [served, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Returns whether an SBOM is due. */
 export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' and try_time <= $1)", [
     new Date(nowMs).toISOString(),
@@ -83,13 +77,13 @@ export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => 
   return row?.[0] === "t";
 };
 
-/** The result of reading a document: packages, a problem, or a document that is not an SBOM (its row is deleted). */
+/** A document that is not an SBOM loses its row. */
 export type SbomResult =
   | { readonly format: string; readonly packages: string; readonly count: number; readonly unnamed: number }
   | { readonly problem: string }
   | { readonly isOther: true };
 
-/** Stores the result unless another server has claimed the SBOM since. */
+/** Does nothing if another server has claimed it since. */
 export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, result: SbomResult, nowMs: number): Promise<void> => {
   if ("isOther" in result) {
     await rows.query("delete from image_sboms where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [uid, tries]);
@@ -114,7 +108,6 @@ export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, res
   );
 };
 
-/** Postpones the next try until `untilMs`. */
 export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, untilMs: number): Promise<void> => {
   await rows.query("update image_sboms set try_time = $3 where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [
     uid,
@@ -125,7 +118,6 @@ export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, unt
 
 const unmatchedRoot = columns({ root: expression("left(uid, 40)", text) });
 
-/** Returns the organizations whose images were not matched since an SBOM was read. */
 export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   const found = await unmatchedRoot.find(
     rows,
@@ -134,26 +126,23 @@ export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** Marks an organization's SBOMs as matched. Call it in the matching transaction, before reading them. */
+/** Call it in the matching transaction, before reading. */
 export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("delete from image_sboms where left(uid, 40) = $1 and gone and not matched", [root]);
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
 };
 
-/** An SBOM that has been read. */
 export interface ReadSbomRow {
   readonly uid: string;
-  /** SHA-256 digest of the image. */
   readonly digest: string;
   readonly documentDigest: string;
   readonly packageCount: number;
-  /** When it was read: RFC 3339. */
   readonly updateTime: string;
 }
 
 const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
-/** Returns the SBOMs of these images that have been read, most recently pushed first. */
+/** Most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>
   readSbomRow.find(
     rows,
@@ -168,10 +157,7 @@ const packageOfSbom = columns({
   version: expression("installed.version", text),
 });
 
-/**
- * Returns packages of these SBOMs, one row for each version. If given, `names` are lower-case prefixes of the last segment of the package
- * name.
- */
+/** Returns one row for each version. `names` are lower-case prefixes of the last segment of the name. */
 export const findSbomPackages = (
   rows: Read,
   uids: readonly string[],
@@ -192,7 +178,7 @@ export const findSbomPackages = (
 
 const taggedSbom = columns({ repoUid: expression("given.repo_uid", text), tagDigest: expression("given.digest", text), uid: expression("sbom.uid", text) });
 
-/** Returns the SBOMs of these digests and of their platforms' digests that have been read. */
+/** Includes the SBOMs of the digests' platforms. */
 export const findSbomsBehind = (
   rows: Read,
   images: readonly { readonly repoUid: string; readonly digest: string }[],

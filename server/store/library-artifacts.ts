@@ -1,5 +1,5 @@
-// Table library_artifacts: the catalog of libraries by name, the same for every organization. Sources complement each other. Rows are
-// kept: records that no source publishes any longer are soft-deleted.
+// Table library_artifacts: the catalog of libraries, shared by all organizations. Sources complement each other. Rows that no source
+// publishes are soft-deleted.
 
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, flag, number, text, time } from "./columns.ts";
@@ -12,7 +12,6 @@ import { findLibraryVersions, libraryVersionsOf, type VersionRow, withdrawLibrar
 import type { LibraryArtifactRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { containingPattern, hasTrigram } from "./search-text.ts";
 
-/** Updates version count and newest version of artifacts. */
 const updateVersionCounts = async (rows: Write, uids: readonly string[]): Promise<void> => {
   await rows.query(
     `update library_artifacts set latest_version = coalesce(newest.version, ''), version_count = counted.versions
@@ -32,7 +31,7 @@ interface ArtifactDraft {
   readonly digest: string;
 }
 
-/** The digest includes the feed: a record from another feed counts as changed and is merged. */
+/** The digest includes the feed, so that records of another feed are merged. */
 const artifactDraftOf = (feed: string, record: LibraryArtifactRecord): ArtifactDraft => {
   const versions = [...record.versions].sort((one, other) => compareBytes(one.version, other.version));
   return { uid: uidSegmentOf(record.ecosystem, record.name), record, digest: recordDigestOf([feed, { ...record, versions }]) };
@@ -41,7 +40,6 @@ const artifactDraftOf = (feed: string, record: LibraryArtifactRecord): ArtifactD
 const storedArtifact = columns({ uid: text, digest: expression("digests ->> $2", text) });
 const artifactUid = columns({ uid: text });
 
-/** Writes new artifacts and new information about known ones. */
 export const writeLibraries = async (rows: Write, target: RecordTarget, records: readonly LibraryArtifactRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].map((record) => artifactDraftOf(target.feed, record)).sort((one, other) => (one.uid < other.uid ? -1 : 1));
   const found = await storedArtifact.find(rows, `select ${storedArtifact.list} from library_artifacts where uid = any($1)`, [
@@ -88,7 +86,7 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
   return { ...noCounts, new: made, changed: different.length - made, unchanged: drafts.length - different.length };
 };
 
-/** Soft-deletes the feed's versions whose artifact keys `findTold` does not return, and artifacts that have no versions left. */
+/** Soft-deletes the feed's versions of artifacts that `findTold` does not return, and artifacts without versions. */
 export const withdrawLibraries = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
@@ -126,7 +124,6 @@ export interface LibraryFilter {
 }
 
 export interface ArtifactRow {
-  /** Position in the order. */
   readonly key: readonly string[];
   readonly uid: string;
   readonly name: string;
@@ -161,7 +158,6 @@ const artifactColumns = columns<Omit<ArtifactRow, "key">>({
   updateTime: time("update_time"),
 });
 
-/** Returns a page of artifacts. */
 export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: PageRequest): Promise<ArtifactRow[]> => {
   const terms = filterTerms(filter);
   const clause = pageClause(terms, [page.order.column, "uid"], page);
@@ -177,7 +173,6 @@ export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: Pag
 
 const ecosystemCount = columns({ ecosystem: text, artifacts: expression("count(*)", number) });
 
-/** Returns the number of matching artifacts by ecosystem. */
 export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise<Map<string, number>> => {
   const { terms, values } = filterTerms(filter);
   const found = await ecosystemCount.find(
@@ -191,7 +186,7 @@ export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise
 
 const artifactName = columns({ name: text });
 
-/** Returns a page of a library's versions; undefined if there is no such library. */
+/** Undefined if there is no such library. */
 export const findArtifactVersions = async (rows: Read, artifact: string, page: PageRequest): Promise<VersionRow[] | undefined> => {
   const found = await artifactName.findOne(rows, `select ${artifactName.list} from library_artifacts where uid = $1 and delete_time is null`, [artifact]);
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);
@@ -199,19 +194,17 @@ export const findArtifactVersions = async (rows: Read, artifact: string, page: P
 
 export const refreshLibraryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "library_artifacts", refreshed);
 
-/** A requested library and version; Python names are normalized as in PEP 503. */
+/** Python names are normalized as in PEP 503. */
 export interface WantedVersion {
   readonly name: string;
-  /** Sort key of the ecosystem (base/versions). */
   readonly sortKey: string;
 }
 
 export interface FoundVersion extends WantedVersion {
-  /** The catalog has an equal version, possibly spelled differently. */
+  /** Possibly spelled differently. */
   readonly isThere: boolean;
-  /** The next later version; "" if there is none. */
+  /** "" if there is none. */
   readonly closestVersion: string;
-  /** The newest version. */
   readonly latestVersion: string;
 }
 
@@ -225,7 +218,7 @@ const foundVersion = columns<FoundVersion>({
 
 const nameExpressions = { ECOSYSTEM_JAVA: "artifact.name", ECOSYSTEM_PYTHON: "regexp_replace(artifact.search, '[-_.]+', '-', 'g')" } as const;
 
-/** Returns the requested libraries that the catalog has in any version. Libraries whose spellings normalize to the same name are merged. */
+/** Returns those that the catalog has in any version. Libraries with the same normalized name are merged. */
 export const findWantedVersions = (rows: Read, ecosystem: keyof typeof nameExpressions, wanted: readonly WantedVersion[]): Promise<FoundVersion[]> =>
   foundVersion.find(
     rows,

@@ -1,19 +1,18 @@
-// Pagination clauses for tables outside organizations: the library catalog and the open feed. Pure.
+// Pagination for tables outside organizations. Pure.
 
 import type { PageRequest } from "#base/page.ts";
 import type { Param } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** Terms of a `where` clause, combined with `and`, and their parameters. */
+/** Terms combined with `and`. */
 export interface PageTerms {
   readonly values: Param[];
   readonly terms: string[];
 }
 
-/** Adds a parameter and returns its placeholder. */
 export const addParameter = ({ values }: PageTerms, value: Param): string => `$${values.push(value)}`;
 
-/** Returns the `where`, `order by`, `limit` and `offset` clauses of the page after the last record of the previous page. */
+/** Returns `where`, `order by`, `limit` and `offset` of the page. */
 export const pageClause = (page: PageTerms, columns: readonly string[], { order: { descending }, after, limit, skip }: PageRequest): string => {
   const behind = after && `(${columns.join(", ")}) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})`;
   const terms = behind ? [...page.terms, behind] : page.terms;
@@ -21,5 +20,5 @@ export const pageClause = (page: PageTerms, columns: readonly string[], { order:
   return `where ${terms.join(" and ")} order by ${orderBy} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
 };
 
-/** Returns the SQL of an order column; times are read as text for page tokens. */
+/** Times are read as text for page tokens. */
 export const orderValue = (column: string): string => (column.endsWith("_time") ? timeText(column) : column);

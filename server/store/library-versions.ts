@@ -1,5 +1,4 @@
-// Table library_versions: versions of libraries in the order of their ecosystems. A version remains as long as one source publishes it;
-// then it is soft-deleted.
+// Table library_versions: versions in the order of their ecosystems. A version is soft-deleted when no source publishes it.
 
 import { mavenKey } from "#base/versions/maven.ts";
 import { pep440Key } from "#base/versions/pep440.ts";
@@ -33,7 +32,7 @@ export const libraryVersionsOf = (artifact: string, { ecosystem, versions }: Lib
   }));
 };
 
-/** Writes new and changed versions, and soft-deletes those that this feed published but no longer does. */
+/** Writes new and changed versions, and soft-deletes those that the feed no longer has. */
 export const writeLibraryVersions = async (
   rows: Write,
   { feed, nowMs }: RecordTarget,
@@ -79,7 +78,6 @@ export const writeLibraryVersions = async (
   );
 };
 
-/** Soft-deletes the versions of these artifacts that this feed published. */
 export const withdrawLibraryVersions = async (rows: Write, { feed, nowMs }: RecordTarget, artifacts: readonly string[]): Promise<void> => {
   await rows.query("update library_versions set delete_time = $3, update_time = $3 where artifact_uid = any($1) and feed = $2 and delete_time is null", [
     artifacts,
@@ -96,7 +94,7 @@ export interface VersionRow {
   readonly description: string;
   readonly createTime: string;
   readonly updateTime: string;
-  /** A 64-bit number. */
+  /** 64 bits. */
   readonly sizeBytes: string;
 }
 
@@ -116,7 +114,6 @@ const versionRow = columns({
   sizeBytes: text,
 });
 
-/** Returns a page of an artifact's versions. */
 export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: string; readonly name: string }, page: PageRequest): Promise<VersionRow[]> => {
   const order = versionOrders[page.order.column] ?? [];
   const terms: PageTerms = { values: [], terms: ["delete_time is null"] };

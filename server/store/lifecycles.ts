@@ -1,5 +1,4 @@
-// Table lifecycles: release and end dates of product versions, imported for a group and its descendants. A row is deleted with its group,
-// or if its source no longer publishes it.
+// Table lifecycles: release and end dates of product versions, imported for a group and its descendants.
 
 import { isObject, type Json, text as member } from "#base/json.ts";
 import { columns, json, number, text, textList, time } from "./columns.ts";
@@ -8,7 +7,6 @@ import { columnOf, type FindTold, lastByKey, recordDigestOf, uidSegmentOf, writt
 import type { Read, Write } from "./handle.ts";
 import type { LifecycleRecord, LifecycleRelease, RecordTarget, WriteCounts } from "./records.ts";
 
-/** Writes new and changed lifecycles. */
 export const writeLifecycles = async (rows: Write, target: RecordTarget, records: readonly LifecycleRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()]
     .map(({ product, names, graceMonths, releases }) => ({ product, names, graceMonths, releases, digest: recordDigestOf([names, graceMonths, releases]) }))
@@ -45,7 +43,7 @@ export const writeLifecycles = async (rows: Write, target: RecordTarget, records
 
 const productOfRow = columns({ product: text });
 
-/** Deletes the source's lifecycles whose keys `findTold` does not return. Returns their number. */
+/** Deletes lifecycles that `findTold` does not return. */
 export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTarget, findTold: FindTold): Promise<number> => {
   const found = await productOfRow.find(rows, `select ${productOfRow.list} from lifecycles where feed = $1 and owner = $2`, [feed, group]);
   const told = await findTold(found.map(({ product }) => uidSegmentOf(product)));
@@ -55,11 +53,8 @@ export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTar
   return gone.length;
 };
 
-/** The lifecycle of a product in a group. */
 export interface Lifecycle extends Omit<LifecycleRecord, "kind"> {
-  /** The group that it was imported for. */
   readonly owner: string;
-  /** RFC 3339. */
   readonly updateTime: string;
 }
 
@@ -82,7 +77,7 @@ const lifecycle = columns<Lifecycle>({
   updateTime: time("update_time"),
 });
 
-/** Returns the lifecycles of these groups whose product has one of these lower-case names; within a group the latest changed first. */
+/** `names` are lower-case. Within a group the latest changed is first. */
 export const findLifecycles = (rows: Read, owners: readonly string[], names: readonly string[]): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,
@@ -90,7 +85,7 @@ export const findLifecycles = (rows: Read, owners: readonly string[], names: rea
     [owners, names],
   );
 
-/** Like findLifecycles, for all groups at or below `paths` ("" for all) and the groups in `above`. At most `count`. */
+/** For all groups at or below `paths` ("" for all) and those in `above`. */
 export const findLifecyclesBelow = (rows: Read, paths: readonly string[], above: readonly string[], name: string, count: number): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,

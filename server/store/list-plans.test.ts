@@ -1,5 +1,4 @@
-// The cost of a list does not depend on other organizations' data. Measured in pages (buffers) that PostgreSQL reads, with a neighbor's
-// rows below few, many and very many parents.
+// The cost of a list does not depend on other organizations' data. Measured in buffers, with a neighbor's rows below few and many parents.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +16,7 @@ before(async () => {
   database = await freshDatabase({ planted: true });
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // The same settings as in pool.ts. The second statement disables triggers, which do not affect lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
   await client.query("set session_replication_role = replica");
 });
@@ -38,7 +37,7 @@ const scattered: Branch[] = Array.from({ length: 1000 }, (_, n) => {
   return { low, high: `${low}0` };
 });
 
-/** Inserts by table. The repo name and the bound identity have the same position in the indexes. */
+/** Repo name and bound identity have the same position in the indexes. */
 const rowsOf = {
   repos: "insert into repos (uid, name, create_time, update_time) select uid, 'repo-' || child, now(), now() from planted",
   role_bindings:
@@ -68,7 +67,6 @@ interface Explained {
   readonly Plan: Plan;
 }
 
-/** Returns the plan of a page, prepared as the server prepares it. */
 const planOf = async (table: string, selection: Selection): Promise<Plan> => {
   const deleteTime = table === "advisories" ? ["delete_time"] : [];
   const columns = [...new Set(["uid", "create_time", "update_time", ...deleteTime, selection.order.column])];
@@ -92,16 +90,14 @@ const buffersOf = async (table: string, selection: Selection): Promise<number> =
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 };
 
-/** Counts the pairs of a row and a branch that were compared without a match. */
 const comparedPairs = (plan: Plan): number =>
   (plan["Rows Removed by Join Filter"] ?? 0) * plan["Actual Loops"] + (plan.Plans ?? []).reduce((sum, each) => sum + comparedPairs(each), 0);
 
-/** Counts the rows read from tables. */
 const readRows = (plan: Plan): number =>
   (plan["Relation Name"] === undefined ? 0 : (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"]) +
   (plan.Plans ?? []).reduce((sum, each) => sum + readRows(each), 0);
 
-/** An index descent and a row for each value in each branch, for the count and for the page. */
+/** An index descent and a row for each value and branch, for count and page. */
 const buffersPerRangeMax = 15;
 
 for (const [table, column, value] of oneOrAll([
@@ -176,7 +172,7 @@ test("recent rows that lie behind all older ones in the requested order are sort
 
 const advisories = 30_000;
 
-/** Inserts advisories in random uid order, half in the organization and half in `groups` groups below it. */
+/** Inserts advisories in random order, half in the organization, half in groups below. */
 const plantAdvisories = async (root: string, groups: number): Promise<void> => {
   await client.query(
     `insert into advisories (uid, advisory_id, create_time, update_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
@@ -191,7 +187,6 @@ const plantAdvisories = async (root: string, groups: number): Promise<void> => {
 
 let groupsPlanted = 0;
 
-/** Fills both organizations; keeps rows of an earlier test with the same number of groups. */
 const plantOrganizations = async (groups: number): Promise<void> => {
   if (groupsPlanted === groups) return;
   await client.query("truncate advisories");
@@ -208,7 +203,6 @@ const selections: readonly (readonly [string, readonly Branch[], Selection["cond
   ["of the organization alone", [organization], [{ column: "parent", comparison: "equal", value: own }]],
 ];
 
-/** Substrings, and the number of advisories that contain each. */
 const patterns = [
   ["%a%", advisories],
   ["%zq%", 0],
@@ -220,7 +214,6 @@ const patterns = [
   [`%${"package-1".repeat(28)}%`, 0],
 ] as const;
 
-// Most of the time is spent on inserting the rows.
 for (const groups of shortOrLong([3], [2000, 3])) {
   test(`attack 95: a substring search reads each row at most once, whatever the index knows of it, in any groups, ${groups} groups`, async () => {
     await plantOrganizations(groups);
@@ -228,7 +221,7 @@ for (const groups of shortOrLong([3], [2000, 3])) {
       rows: [size],
     } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname in ('advisories', 'advisories_by_search')");
     assert.ok(size);
-    // Through the uid index every row would cost a page; the neighbor has the same number of rows.
+    // Through the uid index every row would cost a page.
     assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
     for (const [where, branches, narrowed] of selections)
       for (const [pattern, rows] of patterns)
@@ -261,7 +254,7 @@ for (const groups of shortOrLong([3], [2000, 3])) {
 
   test(`a page of one parent's children by uid reads no rows of the groups below, on any page, ${groups} groups`, async () => {
     await plantOrganizations(groups);
-    // The last segment is part of an MD5: this one is in the middle, and after all rows of the groups.
+    // In the middle of MD5 segments, and after all rows of the groups.
     for (const after of [undefined, { value: "", uid: `${own}/8000000000000000` }])
       for (const descending of [false, true]) {
         const conditions: Selection["conditions"] = [
@@ -308,7 +301,6 @@ test("a page of several values ordered by their own field reads nothing between 
   }
 });
 
-/** Selects all changed rows, including deleted ones. */
 const changed = (column: string, descending: boolean, after: Selection["after"], branches: readonly Branch[] = [organization]): Selection => ({
   branches,
   conditions: [{ column: "update_time", comparison: "after", value: "2026-01-01" }],

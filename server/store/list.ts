@@ -1,34 +1,27 @@
-// One page of rows in order, at and below resource paths: the statement of every List.
+// One page of rows at and below resource paths: the statement of every List.
 //
-// Pagination is by keyset, ordered by (field, uid): a page starts after the last row of the previous one, so concurrent inserts and
-// deletes do not shift it. `skip` is an offset within one page's statement.
+// Pagination is by keyset (field, uid), so concurrent inserts and deletes do not shift a page. `skip` is an offset within one statement.
 //
-// The planner uses generic plans, because planning again would cost more than the query. It therefore knows neither the size of a branch
-// nor the frequency of a value. This module does, and writes each statement so that only the intended index fits. There are two
-// strategies:
+// Plans are generic, because planning again would cost more than the query. So the planner knows neither the size of a branch nor the
+// frequency of a value. This module does, and writes each statement so that only the intended index fits:
 //
 //   scan   one index has the rows in the page's order, and reading stops when the page is full
 //            (uid)                order by uid: a branch is a range
-//            (root, field, uid)   order by that field in a whole root. If a condition fixes the field, order by uid: a branch is a
-//                                 range of (field, uid)
-//            (parent, name)       children of one parent by name, which has another collation there (behindParent)
-//            (parent, uid)        children of one parent without the rows of groups below, for tables that have this index
+//            (root, field, uid)   order by that field in a whole root; if the field is fixed, order by uid
+//            (parent, name)       children of one parent by name, with another collation (behindParent)
+//            (parent, uid)        children of one parent without the rows of groups below
 //            (root, field, uid)   order by uid with several values of a field: a range for each, merged
-//   sort   the rows are few: the most selective of these indexes, or one without an order (GIN: list elements, substrings), finds
-//          all of them, then they are sorted
+//   sort   the rows are few: the most selective of these indexes, or GIN (list elements, substrings), finds them all
 //
-// A substring without a trigram ("a", "--") may be in every row or in none: all selected rows are read, in disk order. Index order
-// fetched a million rows one by one (docs/decisions/0030). The same applies to any substring among the children of one parent, because
-// their number is unknown.
+// A substring without a trigram ("a", "--") may be in every row or in none, so all rows are read in disk order. In index order a million
+// rows were fetched one by one (docs/decisions/0030). The same applies to substrings among the children of one parent.
 //
-// If no index is both ordered and selective, the number of rows decides. At most sortRowsMax rows are sorted. More rows are dense enough
-// in the ordered index that scanning and filtering it is faster. If the number is unknown, the caller counts first (`needsSize`). Rows
-// with a substring or a list element, or newer than a time, may be clustered far from the start of the order. The scan therefore gives up
-// after some rows, and all matches are sorted.
+// If no index is both ordered and selective, the number of rows decides: at most sortRowsMax are sorted, more are scanned and filtered.
+// The caller counts first if it is unknown (`needsSize`). Rows with a substring or list element, or newer than a time, may all be far
+// from the start. Such a scan gives up after some rows and sorts.
 //
-// `(uid >= $1) is true` excludes an index: it is equivalent but no index matches it. The planner estimates any bare range as half a
-// percent of the table. `offset 0` keeps a sort, because the planner does not optimize across it. bench/plans.ts explains every case at a
-// million rows.
+// `(uid >= $1) is true` excludes an index: it is equivalent but matches none. The planner estimates a bare range as half a percent of the
+// table. `offset 0` keeps a sort. bench/plans.ts explains every case at a million rows.
 
 import { limits } from "#base/limits.ts";
 import { type Param, type Read, type Row, type StatementCost, wideCount } from "./handle.ts";
@@ -36,41 +29,36 @@ import { isBoundedByNumber, numberBefore, placesPageText } from "./numbered-logs
 import { type CountedRows, countedRowsStatement, isCountedByPlace } from "./place-counts.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
-/** Uids from `low` (inclusive) to `high` (exclusive). */
+/** `low` is inclusive, `high` exclusive. */
 export interface Branch {
   readonly low: string;
   readonly high: string;
 }
 
 export interface Condition {
-  /** A column of the table, "parent" (the uid without its last segment), or "depth" (number of segments after the root). */
+  /** A column, "parent" (the uid without its last segment), or "depth" (segments after the root). */
   readonly column: string;
-  /** "has": a jsonb list contains one of the texts; "contains": the column matches a LIKE pattern. */
+  /** "has": a jsonb list contains one of the texts; "contains": LIKE. */
   readonly comparison: "equal" | "any" | "after" | "false" | "null" | "set" | "has" | "contains";
   readonly value: Param;
-  /**
-   * "equal", "any": the column has an index within each root. "after" requires such a column.
-   * "has", "contains": a GIN index serves this value.
-   */
+  /** "equal", "any": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
   readonly indexed?: boolean;
 }
 
 export interface Selection {
-  /** In order; none contains another. */
+  /** In order and disjoint. */
   readonly branches: readonly Branch[];
   readonly conditions: readonly Condition[];
   readonly order: { readonly column: string; readonly descending: boolean };
-  /** The last row of the previous page. */
   readonly after: { readonly value: string; readonly uid: string } | undefined;
   readonly skip: number;
   readonly limit: number;
-  /** Count all selected rows in the same statement. */
   readonly count: boolean;
-  /** Stop counting at this number; undefined for no limit. */
+  /** Undefined for no limit. */
   readonly countMax?: number | undefined;
-  /** The number of selected rows, if known; decides between sorting and scanning. */
+  /** If known; decides between sorting and scanning. */
   readonly size: number | undefined;
-  /** The branches have so many rows that a lower bound selects fewer, even over the whole root. */
+  /** A lower bound over the whole root selects fewer rows than the branches. */
   readonly large?: boolean;
 }
 
@@ -88,15 +76,13 @@ const isWholeTable = (branch: Branch): boolean => branch.low === wholeTable.low;
 const rootLength = 40;
 const segmentLength = 17;
 
-/** Returns whether the branch is a whole organization, with or without its root row. */
 const isWholeRoot = (branch: Branch): boolean =>
   branch.low.length >= rootLength && branch.low.length <= rootLength + 1 && branch.high === `${branch.low.slice(0, rootLength)}0`;
 
-/** Returns a condition with this comparison and, if given, this column. */
 const findCondition = ({ conditions }: Selection, comparison: Condition["comparison"], column?: string): Condition | undefined =>
   conditions.find((each) => each.comparison === comparison && (column === undefined || each.column === column));
 
-/** Restricts the branches to the children of the parent in the conditions: all of them, those that are branches themselves, or none. */
+/** Restricts the branches to the children of the parent in the conditions. */
 const restrictToChildren = (selection: Selection): Selection => {
   const parent = findCondition(selection, "equal", "parent");
   if (!parent) return selection;
@@ -109,50 +95,45 @@ const restrictToChildren = (selection: Selection): Selection => {
 
 // ---- strategies -------------------------------------------------------------------------------------------------
 
-/** An index, by its first columns. */
 type AccessPath =
   | { readonly by: "uid" }
-  /** The index of the order within each root; its field may have a lower bound. */
+  /** Within each root; the field may have a lower bound. */
   | { readonly by: "order" }
-  /** A field with an equality or a lower bound. */
+  /** An equality or a lower bound. */
   | { readonly by: "field"; readonly condition: Condition }
-  /** A field with several values. */
+  /** Several values. */
   | { readonly by: "values"; readonly condition: Condition }
-  /** An index without an order. */
   | { readonly by: "heap"; readonly condition: Condition }
   | { readonly by: "parent"; readonly condition: Condition };
 
 interface Strategy {
   readonly path: AccessPath;
-  /** True: sort the rows that the path finds; false: the path is in order. */
+  /** False if the path is in order. */
   readonly sorts: boolean;
-  /** If the first limits.nearRowsMax rows of the path do not fill the page: sort the rows that this path finds. */
+  /** Sort these rows if the first limits.nearRowsMax of the path do not fill the page. */
   readonly otherwise?: AccessPath;
-  /** For a log: start at the number that follows from the lower bound. */
+  /** A log: start at the number of the lower bound. */
   readonly byNumber?: true;
 }
 
 const uidPath: AccessPath = { by: "uid" };
 
-/** Root rows are few and have their own index; other depths are not selective. */
+/** Root rows have their own index; other depths are not selective. */
 const isInRoot = ({ column, value }: Condition): boolean => column === "depth" && value === 0;
 
-/** Rows newer than a time may all be behind the older ones, in any order that follows creation (numbers, uids with numbers). */
+/** Rows newer than a time may all be behind the older ones. */
 const isBounded = (path: AccessPath): boolean => path.by === "field" && path.condition.comparison === "after";
 
-/** Returns whether a path may select all rows of an organization or a parent. */
+/** The path may select all rows of an organization or a parent. */
 const isUnselective = (path: AccessPath | undefined): boolean =>
   path === undefined || (path.by === "parent" && path.condition.comparison === "equal") || isBounded(path);
 
-/**
- * Returns whether a substring is searched in all rows of an unselective path. An indexed substring has its own path, except below a
- * single parent.
- */
+/** A substring is searched in all rows, unless an index finds it. */
 const looksThrough = (selection: Selection): boolean => findCondition(selection, "contains") !== undefined && isUnselective(mostSelectivePath(selection));
 
 const coversWholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
 
-/** Returns the index with the fewest matching rows in any order; undefined if only the branches restrict them. */
+/** The index with the fewest matches; undefined if only the branches restrict the rows. */
 const mostSelectivePath = (selection: Selection): AccessPath | undefined => {
   if (findCondition(selection, "any", "uid") || selection.conditions.some(isInRoot)) return uidPath;
   const parent = findCondition(selection, "equal", "parent") ?? findCondition(selection, "any", "parent");
@@ -162,15 +143,14 @@ const mostSelectivePath = (selection: Selection): AccessPath | undefined => {
   const several = selection.conditions.find(({ comparison, indexed }) => indexed === true && ["any", "has", "contains"].includes(comparison));
   if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
   const bounded = findCondition(selection, "after");
-  // In part of a root, the index of a bounded field also reads the other parts.
+  // In part of a root, this index also reads the other parts.
   return bounded && (coversWholeRoots(selection) || selection.large) ? { by: "field", condition: bounded } : undefined;
 };
 
-/** Returns the number of ranges to merge: one for each value and branch. */
 const countRanges = ({ branches }: Selection, { condition: { value } }: AccessPath & { readonly by: "values" }): number =>
   branches.length * (Array.isArray(value) ? value.length : 1);
 
-/** Returns the strategy that is right for any number of rows; undefined if the number decides. */
+/** The strategy for any number of rows; undefined if the number decides. */
 const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
   const { column } = selection.order;
   const path = mostSelectivePath(selection);
@@ -179,7 +159,7 @@ const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
     case undefined:
       if (column === "uid") return findCondition(selection, "after") ? undefined : { path: uidPath, sorts: false };
       return coversWholeRoots(selection) ? { path: { by: "order" }, sorts: false } : undefined;
-    // Requested uids, or roots: no ordered index finds these.
+    // No ordered index finds these.
     case "uid":
       return { path, sorts: column !== "uid" };
     case "parent":
@@ -196,19 +176,15 @@ const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
   }
 };
 
-/** The column after the parent in the parent index, if the table has it; otherwise that is the uid (list-plans.test.ts checks it). */
+/** The column after the parent in the parent index; in other tables the uid (list-plans.test.ts). */
 export const columnsBehindParent: readonly string[] = ["name", "identity_uid", "position"];
 
-/** Returns whether the path has the children of one parent in the page's order. */
 const isInOrderOf = (path: AccessPath, { columns }: Table, { column }: Selection["order"]): boolean =>
   path.by === "parent" &&
   path.condition.comparison === "equal" &&
   (column === "name" || (column === "uid" && !columnsBehindParent.some((each) => columns.includes(each))));
 
-/**
- * Existing and deleted rows have separate indexes for each order (0023_orders_of_deleted_advisories.sql). Returns whether the list needs
- * both.
- */
+/** Existing and deleted rows have separate indexes (0023_orders_of_deleted_advisories.sql). */
 const asksForBoth = ({ columns }: Table, { order, conditions }: Selection): boolean =>
   columns.includes("delete_time") && order.column !== "uid" && !conditions.some(({ column }) => column === "delete_time");
 
@@ -229,7 +205,7 @@ const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   return { path: order, sorts: false, ...(looksThrough(selection) ? { otherwise: path ?? uidPath } : {}) };
 };
 
-/** Returns whether the best statement depends on the number of rows and it is unknown. The caller then counts and passes `size`. */
+/** Returns whether the caller must count first and pass `size`. */
 export const needsSize = (selection: Selection): boolean => {
   const restricted = restrictToChildren(selection);
   return restricted.size === undefined && restricted.branches.length > 0 && strategyOfAnySize(restricted) === undefined;
@@ -238,8 +214,8 @@ export const needsSize = (selection: Selection): boolean => {
 // ---- conditions -------------------------------------------------------------------------------------------------
 
 /**
- * A text with the collation of the parent index, which has the same order. With the column's own collation the index would also match
- * lists of a whole organization, for which PostgreSQL 18 would skip over every parent of the table (0001_baseline.sql).
+ * The parent index has another collation of the same order. With the column's own, lists of an organization would match it, and
+ * PostgreSQL 18 would skip over every parent (0001_baseline.sql).
  */
 const behindParent = (term: string): string => `${term} collate "POSIX"`;
 
@@ -251,23 +227,20 @@ class Parameters {
   }
 }
 
-/** Makes a comparison a filter only: the planner matches indexes with comparisons, not with `is true`. */
+/** The planner matches indexes with comparisons, not with `is true`. */
 const asFilter = (term: string): string => `(${term}) is true`;
 
-/**
- * Makes a substring match a filter. The planner expects so few rows of a LIKE pattern that it would sort the whole table instead of using
- * an ordered index; of this expression it expects half.
- */
+/** For a LIKE pattern the planner expects so few rows that it would sort the whole table; for this expression it expects half. */
 const asTextFilter = (term: string): string => `coalesce(${term}, false)`;
 
-/** Selects children of a parent within its branch; `left` would count 40 characters in each row. */
+/** `left` would count 40 characters in each row. */
 const isChildByLength = (parameters: Parameters, parent: string): string => `octet_length(uid) = ${parameters.add(parent.length + segmentLength)}`;
 
 const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   const { column, comparison, value } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
   if (column === "depth") {
-    // As two terms; for equality the planner would expect almost no rows.
+    // For equality the planner would expect almost no rows.
     const length = rootLength + segmentLength * Number(value);
     return `${asFilter(`length(uid) > ${parameters.add(length - 1)}`)} and ${asFilter(`length(uid) < ${parameters.add(length + 1)}`)}`;
   }
@@ -292,9 +265,9 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   }
 };
 
-/** SQL of a branch's bounds: parameters, or columns of a list of branches. */
+/** SQL: parameters, or columns of a list of branches. */
 interface Bounds {
-  /** The branch, if there is only one. */
+  /** If there is only one. */
   readonly branch: Branch | undefined;
   low(): string;
   high(): string;
@@ -309,19 +282,19 @@ const parameterBounds = (parameters: Parameters, branch: Branch): Bounds => {
 
 const lateralBounds: Bounds = { branch: undefined, low: () => "branch.low", high: () => "branch.high" };
 
-/** Returns the range of a branch as two filters; the planner would take a single range to be narrow. */
+/** Two filters; the planner would take a single range to be narrow. */
 const rangeFilters = ({ branch, low, high }: Bounds): string[] =>
   branch && isWholeTable(branch) ? [] : [asFilter(`uid >= ${low()}`), asFilter(`uid < ${high()}`)];
 
 interface Source {
-  /** Rows are read once for each of these; undefined if only the terms select them. */
+  /** Rows are read once for each; undefined if the terms select them. */
   readonly branches: string | undefined;
   readonly bounds: Bounds;
-  /** Additional terms: the row is in one of the branches. */
+  /** The row is in one of the branches. */
   readonly within: readonly string[];
 }
 
-/** Returns the term for rows after the previous page. `column` is the order column as the index has it. */
+/** `column` as the index has it. */
 const afterCursor = (parameters: Parameters, { after, order }: Selection, column = order.column): string[] => {
   if (!after) return [];
   const sign = order.descending ? "<" : ">";
@@ -329,28 +302,26 @@ const afterCursor = (parameters: Parameters, { after, order }: Selection, column
   return [`(${column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
 };
 
-/** The cursor is a tighter bound than a lower bound of the same field, and an index scan can start at only one of them. */
+/** An index scan can start at the cursor or at a lower bound; the cursor is tighter. */
 const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
   comparison === "after" && column === order.column && after !== undefined && !order.descending;
 
-/** Children of one parent in uid order are read by that index only. */
 const isScannedByUid = ({ order }: Selection, path: AccessPath, readsAll: boolean): boolean => path.by === "parent" && !readsAll && order.column === "uid";
 
-/** Returns whether partial indexes have this condition in their predicates. */
 const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set", "false"].includes(comparison);
 
-/** Returns whether the planner may match a condition with an index, in addition to the path of another condition. */
+/** Whether the planner may use an index for a condition outside the path. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
-    // Without a root, only the parent index matches.
+    // Without a root only the parent index matches.
     case "parent":
       return !isScannedByUid(selection, path, readsAll);
     case "uid":
       return mostSelectivePath(selection)?.by === "uid";
     case "order":
-      // For several values of the order's field, the index reads one range after the other and nothing between them.
+      // The index reads one range after the other and nothing between them.
       if (condition.comparison === "any") return condition.column === selection.order.column;
       return condition.comparison === "after" && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
@@ -360,17 +331,17 @@ const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Cond
   }
 };
 
-/** Returns the terms for one value of a field in one branch after the previous page; the index has these rows in uid order. */
+/** Rows with one value of a field; the index has them in uid order. */
 const valueRangeTerms = (parameters: Parameters, { after, order }: Selection, column: string, fixed: string, { low, high }: Bounds): string[] => {
   const last = after && parameters.add(after.uid);
   const from = last && !order.descending ? `greatest(${low()} collate "C", ${last})` : low();
   const to = last && order.descending ? `least(${high()} collate "C", ${last})` : high();
-  // As a row range only: with `field = $1` the index scan would start at the field's first row.
+  // With `field = $1` the scan would start at the field's first row.
   const range = [`(${column}, uid) >= (${fixed}, ${from})`, `(${column}, uid) < (${fixed}, ${to})`];
   return last && !order.descending ? [...range, asFilter(`uid > ${last}`)] : range;
 };
 
-/** Returns the conditions that are not part of the path. */
+/** The conditions that are not part of the path. */
 const remainingTerms = (parameters: Parameters, selection: Selection, path: AccessPath, readsAll = false): string[] => {
   const pathCondition = "condition" in path ? path.condition : undefined;
   return selection.conditions
@@ -379,37 +350,35 @@ const remainingTerms = (parameters: Parameters, selection: Selection, path: Acce
       if (condition.column === "parent" && condition.comparison === "equal") return asFilter(isChildByLength(parameters, String(condition.value)));
       const term = comparisonOf(parameters, condition);
       if (!mayMatchIndexes(selection, path, condition, readsAll)) return condition.comparison === "contains" ? asTextFilter(term) : asFilter(term);
-      // Columns indexed within each root and compared with a text may also be in the parent index.
+      // The parent index may also have this column.
       const isText = condition.comparison === "equal" && condition.indexed === true && typeof condition.value === "string";
       return path.by === "parent" && isText ? behindParent(term) : term;
     });
 };
 
-/** Returns the terms for the children of one or several parents. */
 const parentTerms = (parameters: Parameters, { order }: Selection, condition: Condition, range: () => string[]): string[] => {
   if (condition.comparison !== "equal") return [comparisonOf(parameters, condition), ...range()];
-  // The branches contain all of them (restrictToChildren). If they are sorted, use a range: in a table of few parents with many children
-  // the planner would expect as many here, and read the whole table.
+  // The branches contain all of them. If they are sorted, a range: with `=`, the planner would expect many and read the whole table.
   if (order.column === "name") return [comparisonOf(parameters, condition)];
   const parent = parameters.add(condition.value);
   return [`left(uid, -17) between ${parent} and ${parent}`];
 };
 
-/** Makes PostgreSQL read the rows in disk order: for `or` it builds a bitmap of rows and reads each once. No row has an empty uid. */
+/** Reads rows in disk order: for `or` PostgreSQL builds a bitmap. No row has an empty uid. */
 const inDiskOrder = (terms: readonly string[]): string[] => (terms.length === 0 ? [] : [`((${terms.join(" and ")}) or uid = '')`]);
 
-/** Returns the terms for the rows of a branch by `path`: index conditions first, the rest as filters. `readsAll`: all rows, in any order. */
+/** Index conditions first, the rest as filters. `readsAll`: all rows, in any order. */
 const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPath, { bounds, within }: Source, readsAll = false): string[] => {
   const { branch, low, high } = bounds;
   const matched = readsAll && looksThrough(selection) ? inDiskOrder : (terms: readonly string[]) => terms;
   const rest = remainingTerms(parameters, selection, path, readsAll);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
-  // A whole root with its root row needs no range: over a million rows, checking it costs more than those rows.
+  // Implied by the root; over a million rows the check costs more than they do.
   const rangeIsImplied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
   const rangeInRoot = (): string[] => {
     if (rangeIsImplied) return [];
-    // Of the rows below a root, only the root row is excluded.
+    // Only the root row is excluded.
     if (branch !== undefined && isWholeRoot(branch) && within.length === 0) return [asFilter(`uid <> ${parameters.add(branch.low.slice(0, rootLength))}`)];
     return range();
   };
@@ -451,7 +420,6 @@ const branchList = (parameters: Parameters, branches: readonly Branch[]): string
   `unnest(${parameters.add(branches.map(({ low }) => low))}::text[], ${parameters.add(branches.map(({ high }) => high))}::text[])` +
   " with ordinality as branch(low, high, ordinal)";
 
-/** Returns the lower bounds of branches, grouped by length. */
 const lowsOf = (branches: readonly Branch[]): string[][] => [
   ...Map.groupBy(
     branches.map(({ low }) => low),
@@ -459,20 +427,16 @@ const lowsOf = (branches: readonly Branch[]): string[][] => [
   ).values(),
 ];
 
-/**
- * Returns a term that selects rows with one of these prefixes, all of the same length, by hash. A binary search among a thousand, which
- * PostgreSQL reads from the start, took 5 µs a row and 4 s for half a million matches.
- */
+/** Matches prefixes of one length by hash. A binary search among a thousand took 5 µs a row, 4 s for half a million matches. */
 const beginsWithAny = (parameters: Parameters, lows: readonly string[]): string =>
   `left(uid, ${lows[0]?.length ?? 0}) in (select unnest(${parameters.add(lows)}::text[]))`;
 
-/** Returns the branches that a path reads. */
 const sourceOf = (parameters: Parameters, selection: Selection, path: AccessPath): Source => {
   const { branches } = selection;
   const [only = wholeTable] = branches;
   const inRoots = path.by === "order" || path.by === "field" || path.by === "values";
   if (branches.length === 1) {
-    // The operator's lists by an index that starts with the root: each root is a branch.
+    // The operator's lists: each root is a branch.
     if (isWholeTable(only) && inRoots) return { branches: everyRoot, bounds: lateralBounds, within: [] };
     return { branches: undefined, bounds: parameterBounds(parameters, only), within: [] };
   }
@@ -498,29 +462,26 @@ const orderClause = ({ column, descending }: Selection["order"], of = ""): strin
   return column === "uid" ? `${of}uid${direction}` : `${of}${column}${direction}, ${of}uid${direction}`;
 };
 
-/** Returns the column that orders the rows of a path, as its index has it. */
+/** The column that orders the path's rows. */
 const scanColumn = (path: AccessPath, { order }: Selection): string => {
   if (path.by === "field") return path.condition.column;
   if (path.by === "parent") return order.column === "uid" ? "left(uid, -17)" : behindParent(order.column);
   return order.column;
 };
 
-/** Limits a scan. With a constant limit the planner knows that an ordered index pays off. */
+/** A constant limit shows the planner that an ordered index pays off. */
 const limitScan = (parameters: Parameters, scan: string, limit: number): string =>
   limit > limits.pageSizeMax + 1
     ? `${scan} limit ${parameters.add(limit)}`
     : `select * from (${scan} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
 
-/** Fetches the rows of a page's uids one by one; for a join the planner might read the whole table. */
+/** One by one; for a join the planner might read the whole table. */
 const fetchRows = (table: Table, order: Selection["order"], page: string): string => {
   const row = `select ${table.columns.join(", ")} from ${table.name} where uid = page.uid offset 0`;
   return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderClause(order, "held.")}`;
 };
 
-/**
- * Reads the rows of several values, one index range after the other. For all values at once the planner would expect most of the table,
- * and read it.
- */
+/** One index range after the other; for all values at once the planner would read most of the table. */
 const valueRanges = (
   parameters: Parameters,
   selection: Selection,
@@ -538,13 +499,13 @@ const valueRanges = (
   };
 };
 
-/** Returns whether a branch is a resource path with its descendants, or only the descendants. */
+/** A resource path with its descendants, or only these. */
 const isSubtree = ({ low, high }: Branch): boolean => {
   const place = low.endsWith("/") ? low.slice(0, -1) : low;
   return high === `${place}0` && place.length >= rootLength && (place.length - rootLength) % segmentLength === 0;
 };
 
-/** Returns the selection for which a row count is stored; undefined if the rows must be counted. */
+/** Undefined if the rows must be counted. */
 const countedRowsOf = ({ name }: Table, { branches, conditions, countMax }: Selection): CountedRows | undefined => {
   if (countMax !== undefined || !isCountedByPlace(name)) return undefined;
   const [only = wholeTable, ...others] = branches;
@@ -568,12 +529,12 @@ const countStatement = (parameters: Parameters, table: Table, requested: Selecti
   const selection = { ...requested, after: undefined };
   const path = mostSelectivePath(selection) ?? uidPath;
   const source = sourceOf(parameters, selection, path);
-  // For several values, each has a range in each branch. A condition on all values would make every branch read the whole root's rows.
+  // Otherwise every branch would read the whole root's rows.
   const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
   const each = ranges?.each ?? source.branches;
   const rows = `from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source, true))}`;
   if (selection.countMax !== undefined) {
-    // With `offset` the planner reads branch by branch instead of joining them with all rows.
+    // `offset` keeps the planner from joining branches with all rows.
     const found = each ? `from ${each} cross join lateral (select 1 ${rows} offset 0) as each` : rows;
     return `select count(*) from (select 1 ${found} limit ${parameters.add(selection.countMax)}) as counted`;
   }
@@ -581,10 +542,7 @@ const countStatement = (parameters: Parameters, table: Table, requested: Selecti
   return `select coalesce(sum(each.rows), 0)::bigint from ${each} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
 
-/**
- * In uid order, for several values: each value's range yields as many uids as the page may need by an index-only scan, and only the
- * page's rows are fetched.
- */
+/** Each value's range yields the uids that the page may need by an index-only scan. Only the page's rows are fetched. */
 const mergedPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath & { readonly by: "values" }, source: Source): string => {
   const { each, terms } = valueRanges(parameters, selection, path, source);
   const { limit, skip, order } = selection;
@@ -600,7 +558,6 @@ const pageClauses = (parameters: Parameters, { order, limit, skip }: Selection):
 
 const fromBranches = ({ branches }: Source): string => `select t.* from ${branches ? `${branches} cross join lateral ` : ""}`;
 
-/** Sorts all rows of the path. */
 const sortedPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath, source: Source): string => {
   const all = { ...selection, after: undefined };
   const behind = (): string => `${whereClause(afterCursor(parameters, selection))}${pageClauses(parameters, selection)}`;
@@ -610,7 +567,7 @@ const sortedPageText = (parameters: Parameters, table: Table, selection: Selecti
   }
   const allTerms = pathTerms(parameters, all, path, source, true);
   if (path.by === "heap" || path.by === "field") {
-    // The rows are scattered and may be wide: sort only the order columns.
+    // Scattered and possibly wide: sort only the order columns.
     const keys = [...new Set(["uid", selection.order.column])].join(", ");
     const found = `${fromBranches(source)}(select ${keys} from ${table.name}${whereClause(allTerms)} offset 0) as t${behind()}`;
     return fetchRows(table, selection.order, found);
@@ -618,10 +575,10 @@ const sortedPageText = (parameters: Parameters, table: Table, selection: Selecti
   return `${fromBranches(source)}(${rowsOf(table)}${whereClause(allTerms)} offset 0) as t${behind()}`;
 };
 
-/** Returns the page from the next rows in order if they fill it; otherwise from all rows that `otherwise` finds. */
+/** The next rows in order if they fill the page; otherwise from all rows of `otherwise`. */
 const nearPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath, source: Source, otherwise: AccessPath): string => {
   const { conditions, order, limit, skip } = selection;
-  // Only conditions of the index itself, so that filtered rows count towards the limit.
+  // Only the index's own conditions, so that filtered rows count towards the limit.
   const walk = { ...selection, conditions: conditions.filter(isOfPartialIndex) };
   const terms = whereClause(pathTerms(parameters, walk, path, source));
   const scan = `select * from ${table.name}${terms} order by ${orderClause(order)} limit ${limits.nearRowsMax}`;
@@ -639,7 +596,7 @@ const nearPageText = (parameters: Parameters, table: Table, selection: Selection
   );
 };
 
-/** Returns a page of a log in uid order; each group starts at the number that follows from the lower bound. */
+/** Each group starts at the number of the lower bound. */
 const logPageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { branches, conditions, order, after, limit, skip } = selection;
   const terms = conditions.map((condition) => asFilter(comparisonOf(parameters, condition)));
@@ -650,17 +607,17 @@ const logPageText = (parameters: Parameters, table: Table, selection: Selection)
   return fetchRows(table, order, `${uids} order by ${orderClause(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
 };
 
-/** Returns the page by an index in its order. Skipped rows are read from the index only; the page's rows are fetched. */
+/** Skipped rows are read from the index only. */
 const orderedPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath, source: Source): string => {
   const { skip, limit, order } = selection;
-  // The planner does not know that a range of one value fixes the field, so the statement uses the index's order.
+  // The planner does not know that the range fixes the field.
   const inIndex = { ...order, column: scanColumn(path, selection) };
-  // Unique names below one parent need no uid in the order; the index has it outside its keys.
+  // Unique names need no uid in the order.
   const isOfNames = path.by === "parent" && path.condition.comparison === "equal" && order.column === "name" && table.uniqueNames === true;
   const scanOrder = isOfNames ? `${inIndex.column}${order.descending ? " desc" : ""}` : orderClause(inIndex);
   const read = skip > 0 ? [...new Set(["uid", order.column])] : table.columns;
   const fetched = (page: string): string => (skip > 0 ? fetchRows(table, order, page) : page);
-  // The first number that a time bound leads to. A bound of the number itself is among the conditions.
+  // A bound of the number itself is among the conditions.
   const numberTerms = (): string[] => {
     if (path.by !== "order" || findCondition(selection, "after", order.column) || !isBoundedByNumber(table.name, selection.conditions, order.column)) return [];
     return [`${order.column} > ${numberBefore(table.name, selection.conditions, `left(${source.bounds.low()}, 40)`, (value) => parameters.add(value))}`];
@@ -673,12 +630,11 @@ const orderedPageText = (parameters: Parameters, table: Table, selection: Select
   }
   const rows = `${fromBranches(source)}(${limitScan(parameters, scan(), limit + skip)}) as t`;
   if (path.by !== "uid") return fetched(`${rows}${pageClauses(parameters, selection)}`);
-  // Branches are disjoint and in uid order, and so are their rows. Reading one branch after the other needs no sort and stops at the
-  // page's last row.
+  // Branches and their rows are in uid order, so this needs no sort and stops at the page's last row.
   return fetched(`${rows} order by branch.ordinal limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
 };
 
-/** Returns the page from two indexes of the same order, each read as far as the page may need. */
+/** Two indexes of the same order, each read as far as needed. */
 const bothPageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { conditions, limit, skip } = selection;
   const [there, deleted] = (["null", "set"] as const).map((comparison) => {
@@ -695,7 +651,7 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   const source = sourceOf(parameters, selection, path);
   if (path.by === "values" && !sorts) return mergedPageText(parameters, table, selection, path, source);
   if (sorts) return sortedPageText(parameters, table, selection, path, source);
-  // With many branches, each would be scanned that far.
+  // Each branch would be scanned that far.
   if (otherwise && source.branches === undefined) return nearPageText(parameters, table, selection, path, source, otherwise);
   return orderedPageText(parameters, table, selection, path, source);
 };
@@ -705,23 +661,21 @@ interface PageStatement {
   readonly values: readonly Param[];
 }
 
-/** Returns the statement of a page and its parameters; also used by the benchmark. */
 export const pageStatement = (table: Table, requested: Selection, root: string | undefined): PageStatement => {
   const selection = restrictToChildren(requested);
   const parameters = new Parameters();
   const version = versionColumn(root === undefined ? undefined : parameters.add(root));
-  // A scalar subquery runs once. With a CTE the planner counted for every row (measured: a sixth of the speed).
+  // A scalar subquery runs once; a CTE counted for every row (measured: a sixth of the speed).
   const total = selection.count ? `(${countStatement(parameters, table, selection)})` : "null::bigint";
   const page = pageText(parameters, table, selection);
-  // Version and total have their own row; as columns they would be sent with every row.
+  // As columns, version and total would be sent with every row.
   const head = `select ${[version, total, ...table.columns.map(() => "null")].join(", ")}`;
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
 };
 
-/** Caches statements of first pages. Building one takes four times as long as finding it. */
+/** Building a statement takes four times as long as finding it. */
 const firstPages = new WeakMap<Table, Map<string, PageStatement>>();
 
-/** Returns the result of `pageStatement`, cached for first pages. */
 const findPageStatement = (table: Table, requested: Selection, root: string | undefined): PageStatement => {
   if (requested.after !== undefined) return pageStatement(table, requested, root);
   const key = JSON.stringify([requested, root]);
@@ -736,17 +690,17 @@ const findPageStatement = (table: Table, requested: Selection, root: string | un
   return statement;
 };
 
-/** Up to this number, the cost of branches is negligible. */
+/** Up to this number the cost is negligible. */
 const fewBranches = 8;
 
-/** Returns the cost. A page reads only its own rows if none are counted, skipped, sorted or filtered. */
+/** A page is cheap if nothing is counted, skipped, sorted or filtered. */
 const costOf = (table: Table, selection: Selection): StatementCost => {
   const { branches, conditions, count, limit, size, skip } = selection;
   const counts = count && countedRowsOf(table, selection) === undefined;
   return { rows: limit, wide: counts || skip > 0 || size !== undefined || conditions.length > 0 || branches.length > fewBranches };
 };
 
-/** Returns a page. If the statement times out, throws DEADLINE_EXCEEDED; never returns a shorter list. */
+/** Throws DEADLINE_EXCEEDED on a timeout; never returns a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
   const { check } = rows;
   const restricted = restrictToChildren(selection);
@@ -766,16 +720,12 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
   };
 };
 
-/**
- * Returns whether the index of a bounded field pays off in part of a root: the part has more rows than are sorted. For logs, which are
- * read at their end; in other tables a part mostly has fewer rows than match the bound.
- */
+/** Returns whether a bounded field's index pays off in part of a root. For logs, which are read at their end. */
 export const isLarge = async (rows: Read, table: Table, selection: Selection): Promise<boolean> =>
   findCondition(selection, "after") !== undefined &&
   !coversWholeRoots(selection) &&
   (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
 
-/** Returns the number of selected rows. */
 export const countRows = async (rows: Read, table: Table, requested: Selection): Promise<number> => {
   const selection = restrictToChildren(requested);
   if (selection.branches.length === 0) return 0;

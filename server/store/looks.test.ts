@@ -29,7 +29,6 @@ const never = Number.POSITIVE_INFINITY;
 
 const writeOnce = (at: Store): Promise<unknown> => at.write((rows) => rows.query("select pg_current_xact_id()"));
 
-/** Returns whether the look starts without any further event. */
 const begins = async (look: Promise<void>): Promise<boolean> => {
   let hasBegun = false;
   void look.then(() => (hasBegun = true));
@@ -37,7 +36,7 @@ const begins = async (look: Promise<void>): Promise<boolean> => {
   return hasBegun;
 };
 
-/** Changes that query the database only when a test calls `ask`. */
+/** They query the database only when a test calls `ask`. */
 const openQuietChanges = (): OpenChanges => openChanges(store.read, 2 ** 31 - 1);
 
 test("an idle loop looks again after a commit, and otherwise only after its idle time", async () => {

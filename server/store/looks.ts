@@ -1,20 +1,20 @@
-// Schedules a loop that looks for work in the database: soon after a commit, otherwise rarely, so that an idle server costs next to nothing.
+// Schedules a loop that polls the database for work: soon after a commit, otherwise rarely.
 
 import type { Changes } from "./handle.ts";
 
 export interface Looks {
-  /** Resolves when the loop must look, and counts that as a look. @param restMs replaces the loop's own idle time */
+  /** Resolves when the loop must look. @param restMs replaces the loop's idle time */
   next(restMs?: number): Promise<void>;
-  /** The last look left work or failed: the next one does not wait for a commit. */
+  /** Work is left, or the last look failed: do not wait for a commit. */
   again(): void;
   /** Ends the current or next wait. */
   wake(): void;
 }
 
 export interface LookTimes {
-  /** Minimum time between looks, however much is committed. */
+  /** Minimum, however much is committed. */
   readonly betweenMs: number;
-  /** Maximum time between looks without a commit, for work that becomes due over time. */
+  /** Maximum without a commit, for work that becomes due. */
   readonly restMs: number;
 }
 
@@ -22,10 +22,8 @@ export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: Lo
   let seen = -1;
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isWoken = false;
-  /** Ends the current pause. */
   let end = (): void => {};
 
-  /** Waits for this time, for `end`, or, if `forChange`, for a commit. */
   const pause = (ms: number, forChange: boolean): Promise<void> =>
     new Promise((resolve) => {
       const timer = Number.isFinite(ms) ? setTimeout(() => end(), ms).unref() : undefined;
@@ -44,7 +42,7 @@ export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: Lo
       while (!isWoken && changes.count() === seen && sinceMs() < restMs) await pause(restMs - sinceMs(), true);
       while (!isWoken && sinceMs() < betweenMs) await pause(betweenMs - sinceMs(), false);
       isWoken = false;
-      // Read before the look: commits during the look are found by the next one.
+      // Read first: commits during the look are found by the next one.
       seen = changes.count();
       lookedMs = performance.now();
     },

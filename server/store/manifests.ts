@@ -1,17 +1,17 @@
-// Table manifests: facts about the platform manifests of an image index. A row is deleted with its repo.
+// Table manifests: platform manifests of image indexes.
 
 import { columns, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface Manifest {
   readonly architecture: string;
-  /** Layers and config together; a 64-bit number as text. */
+  /** Layers and config; 64 bits. */
   readonly sizeBytes: string;
 }
 
 const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
 
-/** Returns the manifests of an image in a fixed order, those without a variant first. */
+/** Without a variant first. */
 export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>
   manifestRow.find(
     rows,
@@ -20,7 +20,6 @@ export const findManifests = (rows: Read, repo: string, digest: string): Promise
     [repo, digest],
   );
 
-/** A platform manifest from an import. */
 export interface ManifestFact {
   readonly repo: string;
   readonly indexDigest: string;
@@ -29,7 +28,7 @@ export interface ManifestFact {
   readonly architecture: string;
   readonly variant: string;
   readonly sizeBytes: number;
-  /** RFC 3339; "" if the source does not state it. */
+  /** "" if the source does not state it. */
   readonly createTime: string;
 }
 
@@ -43,7 +42,6 @@ const manifestFact = columns<Omit<ManifestFact, "indexDigest">>({
   createTime: time("create_time"),
 });
 
-/** Returns the distinct platform manifests of these digests in a repo. */
 export const findPlatformManifests = (rows: Read, repo: string, digests: readonly string[]): Promise<Omit<ManifestFact, "indexDigest">[]> =>
   manifestFact.find(
     rows,
@@ -53,12 +51,11 @@ export const findPlatformManifests = (rows: Read, repo: string, digests: readonl
     [repo, digests],
   );
 
-/** Deletes the facts about a digest that the repo no longer has. */
 export const deleteImageFacts = async (rows: Write, repo: string, digest: string): Promise<void> => {
   await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
 };
 
-/** Inserts manifests that are not known yet; the content of a digest never changes. Returns the number of new ones. */
+/** The content of a digest never changes. Returns the number of new ones. */
 export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {
   if (facts.length === 0) return 0;
   const column = (of: (fact: ManifestFact) => string): string[] => facts.map(of);

@@ -1,4 +1,4 @@
-// Migrations on a real database: in order, once, complete, unchanged; with older servers, and outside transactions.
+// Migrations on a real database: with older servers, and outside transactions.
 
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { freshDatabase } from "../../test/database.ts";
 import { migrationsDirectory, readMigrations } from "./migration-files.ts";
 import { migrate } from "./migrate.ts";
 
-/** Creates an empty schema and a directory of migrations. Files without a header line are compatible. */
+/** Files without a header are compatible. */
 const world = async (t: TestContext, files: Record<string, string>) => {
   const database = await freshDatabase();
   const directory = mkdtempSync(join(tmpdir(), "gantry-migrations-"));
@@ -153,7 +153,6 @@ test("a database from before the baseline is refused with one sentence on how to
   await client.end();
   const refusal = refusedWith(/^the database was made by a version of Gantry before its first release .*: start with an empty database .*GANTRY_DATA/);
   await assert.rejects(migrate(url, { progress: () => {} }), refusal);
-  // The older server's other migrations make no difference.
   cpSync(migrationsDirectory, directory, { recursive: true });
   await assert.rejects(run(), refusal);
   assert.deepEqual(await rows("select tablename::text from pg_tables where schemaname = 'public'"), [["schema_migrations"]]);
@@ -210,7 +209,7 @@ test("an interrupted migration outside a transaction is resumed, and other serve
   const { run, rows, url, add, lines } = await world(t, { "0001_first.sql": numbers });
   await run();
   add({ "0002_indexes.sql": twoIndexes });
-  // An older write transaction: every index build waits for it.
+  // Every index build waits for it.
   const writer = new pg.Client({ connectionString: url });
   await writer.connect();
   await writer.query("begin; update a set y = 0 where x = 1");

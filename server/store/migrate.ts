@@ -1,6 +1,5 @@
-// Migrates a database's schema to this version: each migration once, in order, with any number of servers starting concurrently.
-// schema_migrations records what was applied and whether the previous version can run on it, for older servers that do not know a
-// migration.
+// Migrates the schema: each migration once, in order, with servers starting concurrently. schema_migrations also records whether the
+// previous version can run on it, for older servers.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -15,19 +14,16 @@ import { findPrimaryUrl } from "./primary.ts";
 import type { Write } from "./handle.ts";
 import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
-/** Advisory lock of migrations; unique in the database. */
 const migrationLock = "7166352907141";
 
-/** SQLSTATE of warnings that migrations raise as progress lines. */
+/** SQLSTATE of progress lines that migrations raise. */
 const toldByMigration = "GQ002";
 
-/** Poll interval while another server migrates. */
 const lockPollMs = 50;
 
-/** The first migration from before the baseline; such databases are refused. */
+/** Databases from before the baseline are refused. */
 const firstBeforeBaseline = "0001_access.sql";
 
-/** A migration as recorded in the database. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
@@ -35,20 +31,20 @@ export interface AppliedMigration {
   readonly compatible: boolean;
 }
 
-/** Recorded as the last migration while a backup is restored: no server of any version starts before the restore is complete. */
+/** Recorded while a backup is restored, so that no server starts early. */
 const restoring: AppliedMigration = { number: 1_000_000, name: "restore", sha256: "", compatible: false };
 
 const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
   const { rowCount } = await client.query("select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'");
   if (rowCount === 0) return [];
-  // Read through JSON: databases from before the baseline lack this column.
+  // Databases from before the baseline lack this column.
   const { rows } = await client.query<AppliedMigration>(`
     select number, name, sha256, coalesce((to_jsonb(applied) ->> 'compatible')::boolean, false) as compatible
     from schema_migrations as applied order by number`);
   return rows;
 };
 
-/** Returns the migrations that the database lacks; throws if this version must not run on it. */
+/** Throws if this version must not run on the database. */
 const findMissing = async (
   client: pg.Client,
   migrations: readonly Migration[],
@@ -85,7 +81,7 @@ const findMissing = async (
 };
 
 const checkServer = async (client: pg.Client, config: pg.ClientConfig, processes = 1): Promise<void> => {
-  // Superusers may use reserved connections and have no limit per database or role.
+  // Superusers have no limits and may use reserved connections.
   const { rows } = await client.query<ServerFacts>(`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
@@ -100,10 +96,7 @@ const checkServer = async (client: pg.Client, config: pg.ClientConfig, processes
   if (await poolsTransactions(client, config)) throw migrationFailure(poolerProblem);
 };
 
-/**
- * Waits for other servers that migrate and holds the lock until the connection closes. Polls, because a waiting statement holds a
- * snapshot, and `create index concurrently` waits for every snapshot.
- */
+/** Holds the lock until the connection closes. Polls, because `create index concurrently` waits for the snapshot of a waiting statement. */
 const lockMigrations = async (client: pg.Client, progress: (line: string) => void): Promise<void> => {
   for (let waitIsTold = false; ; waitIsTold = true) {
     const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${migrationLock}) as locked`);
@@ -161,7 +154,7 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
   await recordMigration(client, migration);
 };
 
-/** Returns the tables that these migrations create, including those that a later one drops. */
+/** Including tables that a later migration drops. */
 const migratedTables = (migrations: readonly Migration[]): string[] => [
   "schema_migrations",
   ...migrations.flatMap(({ statements }) =>
@@ -178,13 +171,12 @@ const configOf = (databaseUrl: string): pg.ClientConfig => ({
 const connect = async (databaseUrl: string): Promise<pg.Client> => {
   const client = new pg.Client(configOf(databaseUrl));
   client.on("error", () => {});
-  // Startup queries respond quickly; migrations may take long.
+  // Startup queries are fast; migrations may not be.
   openExchangeWatches(limits.databaseAnswerMs).add(client);
   await client.connect();
   return client;
 };
 
-/** The connection's role and whether it may migrate. */
 interface Migrator {
   readonly role: string;
   readonly mayMigrate: boolean;
@@ -201,7 +193,7 @@ const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connecti
 
 const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
 
-/** For a role that may not migrate: throws if this version cannot run on the database. */
+/** Throws if this version cannot run on the database. */
 const requireCurrent = async (client: pg.Client, role: string, migrations: readonly Migration[], { progress, auditMonths }: MigrateOptions): Promise<void> => {
   const { rows } = await client.query<{ readable: boolean }>(
     "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
@@ -231,15 +223,14 @@ const findRole = async (databaseUrl: string): Promise<string> => {
 };
 
 export interface MigrationState {
-  /** PostgreSQL's version, such as "18.4". */
+  /** Such as "18.4". */
   readonly serverVersion: string;
-  /** The last applied migration, if any. */
   readonly last: string | undefined;
   /** Migrations that a start would apply or require. */
   readonly missing: readonly string[];
 }
 
-/** Returns the migration state of a database without changing it. Throws a one-line Fault if this version must not run on it. */
+/** Changes nothing. Throws a one-line Fault if this version must not run on the database. */
 export const readMigrationState = async (databaseUrl: string): Promise<MigrationState> => {
   const migrations = await readMigrations();
   const url = await findPrimaryUrl(databaseUrl);
@@ -263,24 +254,21 @@ export const readMigrationState = async (databaseUrl: string): Promise<Migration
 export interface MigrateOptions {
   /** Receives a line for each slow step. */
   readonly progress: (line: string) => void;
-  /** The server's own connection, if different: its role gets the privileges it needs. */
+  /** Its role gets the privileges it needs. */
   readonly serverUrl?: string | undefined;
-  /** Months that the audit log is kept; undefined to leave it unchanged. */
+  /** Undefined to leave it unchanged. */
   readonly auditMonths?: number | undefined;
-  /** Processes of the server, each of which needs connections (default: 1). */
+  /** Default: 1. */
   readonly processes?: number | undefined;
-  /** For tests: another directory of migrations. */
+  /** For tests. */
   readonly directory?: string;
-  /** Allows a database that a backup is being restored into. */
+  /** Allows a database that is being restored. */
   readonly restores?: boolean;
-  /** The last migration to apply, by number; undefined for all. */
+  /** The number of the last migration to apply. */
   readonly until?: number;
 }
 
-/**
- * Migrates the database, after waiting for any other server that does. If the role may not migrate, checks that the database has
- * everything that the server needs.
- */
+/** Migrates the database after other servers have. A role that may not migrate only checks it. */
 export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
   const { progress, serverUrl, auditMonths, directory, until } = options;
   const migrations = (await readMigrations(directory)).slice(0, until);
@@ -289,9 +277,8 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
-      // Progress from a migration (0035_pending_memberships.sql).
+      // Progress (0035_pending_memberships.sql).
       client.on("notice", ({ code, message = "" }) => (code === toldByMigration ? progress(message) : undefined));
-      // Migrations may take long; notices about existing tables are ignored.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
       await checkServer(client, configOf(url), options.processes);
       const found = await findMigrator(client);
@@ -335,22 +322,20 @@ const withClient = async <T>(databaseUrl: string, work: (client: pg.Client) => P
   }
 };
 
-/** The database part of a backup's manifest. */
 export interface BackedUpSchema {
-  /** PostgreSQL's version, such as "18.4". */
+  /** Such as "18.4". */
   readonly serverVersion: string;
   readonly migrations: readonly AppliedMigration[];
-  /** The tables of these migrations. */
   readonly tables: readonly string[];
 }
 
-/** Returns the schema of a database for a backup. Throws a one-line Fault if this version does not know all of it. */
+/** Throws a one-line Fault if this version does not know all migrations. */
 export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema> =>
   withClient(databaseUrl, async (client) => {
     const migrations = await readMigrations();
     if (await poolsTransactions(client, configOf(databaseUrl))) throw migrationFailure(poolerProblem);
     const { rows: standby } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as "is"');
-    // Locks of a standby are separate: the servers would delete blobs during the backup.
+    // Servers do not see a standby's locks and would delete blobs.
     if (standby[0]?.is) throw migrationFailure("the database is a standby. Back it up at its primary, so that the servers keep the blobs during the backup");
     await findMissing(client, migrations, { progress: () => {} });
     const applied = await findApplied(client);
@@ -363,7 +348,7 @@ export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema>
     return { serverVersion: rows[0]?.version.split(" ")[0] ?? "", migrations: applied, tables: migratedTables(migrations.slice(0, applied.length)) };
   });
 
-/** Throws a one-line Fault if this version does not have exactly the migrations that a backup lists. */
+/** Throws a one-line Fault if this version lacks any of these migrations. */
 export const requireMigrations = async (migrations: readonly Pick<AppliedMigration, "number" | "name" | "sha256">[]): Promise<void> => {
   const known = await readMigrations();
   const other = migrations.find(({ number, sha256 }, index) => number !== index + 1 || known[index]?.sha256 !== sha256);
@@ -374,7 +359,7 @@ export const requireMigrations = async (migrations: readonly Pick<AppliedMigrati
   );
 };
 
-/** Marks an empty database as being restored into. Throws a one-line Fault if it has tables. */
+/** Throws a one-line Fault if the database has tables. */
 export const beginRestore = (databaseUrl: string): Promise<void> =>
   withClient(databaseUrl, async (client) => {
     await checkServer(client, configOf(databaseUrl));
@@ -383,7 +368,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
       select relname as name from pg_class
       where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f') order by 1 limit 1`);
     if (rows[0]) {
-      // For an interrupted restore this throws a more specific error.
+      // More specific for an interrupted restore.
       await findMissing(client, await readMigrations(), { progress: () => {} });
       throw migrationFailure(`the database is not empty (it has ${rows[0].name}): restore into an empty one`);
     }
@@ -395,7 +380,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
     });
   });
 
-/** Lets servers start on the restored database, in the transaction that records the restore. */
+/** Call it in the transaction that records the restore. */
 export const endRestore = async (rows: Write): Promise<void> => {
   await rows.query("delete from schema_migrations where number = $1", [restoring.number]);
 };

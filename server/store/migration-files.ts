@@ -1,11 +1,10 @@
-// Reads and checks the numbered files of migrations/.
+// Reads and checks migrations/.
 //
 //   first line      -- compatible | -- breaking, then optionally ", outside a transaction"
 //   compatible      the previous version of Gantry can run on the new schema
-//   breaking        it cannot: its servers must be stopped first
+//   breaking        its servers must be stopped first
 //   outside a transaction
-//                   for `create index concurrently`. Each statement ends with its line and may run twice, because an interrupted
-//                   migration starts over.
+//                   for `create index concurrently`. Each statement ends with its line and may run twice.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -14,24 +13,21 @@ import { Fault } from "#base/fault.ts";
 
 export interface Migration {
   readonly number: number;
-  /** File name. */
   readonly name: string;
   readonly sha256: string;
-  /** The previous version of Gantry can run on the new schema. */
   readonly compatible: boolean;
-  /** In a transaction one text with all statements; otherwise one text for each statement. */
+  /** One text in a transaction; otherwise one for each statement. */
   readonly statements: readonly string[];
   readonly inTransaction: boolean;
 }
 
 export const migrationFailure = (message: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", message, { cause });
 
-/** The directory of this version's migrations. */
 export const migrationsDirectory = join(import.meta.dirname, "migrations");
 
 const headForm = /^-- (compatible|breaking)(, outside a transaction)?\n/;
 
-/** Statements that may run twice. (For an update, that is up to the author.) */
+/** May run twice. (For an update, that is up to the author.) */
 const restartableForms = [
   /^create (?:unique )?index concurrently if not exists \w+ on /i,
   /^drop index concurrently if exists /i,
@@ -75,7 +71,7 @@ const parseMigration = (number: number, name: string, sql: string): Migration =>
   };
 };
 
-/** Returns all migrations in order. Throws a Fault that names an invalid file. */
+/** Throws a Fault that names an invalid file. */
 export const readMigrations = async (directory: string = migrationsDirectory): Promise<Migration[]> => {
   const names = (await readdir(directory)).filter((name) => name.endsWith(".sql")).sort();
   return Promise.all(

@@ -1,4 +1,4 @@
-// Lists of logs since a time or a number, ordered by number and by uid: complete and in order, even if server clocks differ.
+// Lists of logs since a time or a number are complete and in order, even if clocks differ.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,7 +11,7 @@ let store: Store;
 
 const digits = (n: number): string => n.toString(16).padStart(16, "0");
 const [one, two] = ["a", "b"].map((digit) => digit.repeat(40)) as [string, string];
-/** Some groups have uids that look like numbers, so that their rows are between those of the parent group. */
+/** Some uids look like numbers, so that their rows are between those of the parent. */
 const places = [one, `${one}/${digits(20)}`, `${one}/${digits(20)}/${digits(7)}`, `${one}/${"f".repeat(16)}`, two, `${two}/${digits(1)}`];
 const count = 240;
 const day = 24 * 60 * 60 * 1000;
@@ -24,7 +24,7 @@ interface Entry {
   readonly sealMs: number;
 }
 
-/** Consecutive entries over three months. Some have a creation time weeks ahead of the sealing server's clock, or long before. */
+/** Some creation times are weeks from the sealing server's clock. */
 const entries: Entry[] = Array.from({ length: count }, (_, index) => {
   const number = index + 1;
   const sealMs = start + Math.floor((number * 89 * day) / count);

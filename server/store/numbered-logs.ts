@@ -1,12 +1,11 @@
-// Logs: tables in which a uid is the group's path plus the row's number in sixteen hex digits. Rows newer than a bound come after all
-// older ones, by number and, within each group, by uid. Lists seek to the first such row instead of skipping older ones.
+// Logs: a uid is the group's path plus the row's number in hex. Newer rows come later by number and, in each group, by uid. Lists seek to
+// the first row after a bound.
 
 import type { Param } from "./handle.ts";
 
 interface Log {
-  /** The number column. */
   readonly number: string;
-  /** The column after the parent in the parent index; within one group both have the same order. */
+  /** After the parent in the parent index. Within a group both have the same order. */
   readonly behindParent: "uid" | "position";
   /** The column that partitions the rows by month. */
   readonly monthsBy?: string;
@@ -26,9 +25,8 @@ interface LowerBound {
 }
 
 /**
- * Returns SQL for a number below that of every row created after `time`: the first number since the first month that ended with such a
- * row present, minus one. Exact even if the clocks of the creating and sealing servers differ.
- * Each subquery has one bound of the month: with two the planner would expect few rows and read the whole month.
+ * SQL of a number below that of every row created after `time`, through the monthly partitions. Exact even if clocks differ. Each
+ * subquery has one bound of the month: with two the planner would read the whole month.
  */
 const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string, time: string): string => {
   const rows = `from ${table} where left(uid, 40) = ${root}`;
@@ -41,7 +39,7 @@ const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string
     cross join lateral (select ${number} as number ${rows} and ${monthsBy} >= month.low order by ${number}, uid limit 1) as first)`;
 };
 
-/** Returns SQL for the exclusive lower bound of the numbers of a list's rows; undefined if the table is not a log or nothing follows. */
+/** SQL of the lower bound; undefined if the table is not a log or has none. */
 export const numberBefore = (table: string, conditions: readonly LowerBound[], root: string, add: (value: Param) => string): string | undefined => {
   const log = logs.get(table);
   const find = (column: string): LowerBound | undefined => conditions.find((each) => each.comparison === "after" && each.column === column);
@@ -52,28 +50,23 @@ export const numberBefore = (table: string, conditions: readonly LowerBound[], r
   return time && numberBeforeTime(table, log, root, `${add(time.value)}::timestamptz`);
 };
 
-/** Returns whether a lower bound leads to the first rows of a list ordered by this column. */
 export const isBoundedByNumber = (table: string, conditions: readonly LowerBound[], column: string): boolean =>
   (column === "uid" || column === logs.get(table)?.number) && numberBefore(table, conditions, "", () => "") !== undefined;
 
 export interface PlacesPage {
   readonly table: string;
-  /** SQL with `low` and `high` of each branch, named `branch`. */
+  /** SQL of branches with `low` and `high`. */
   readonly branches: string;
   readonly conditions: readonly LowerBound[];
-  /** Other terms of the rows. */
   readonly terms: readonly string[];
-  /** SQL of the uid after which the page starts. */
+  /** SQL of the cursor's uid. */
   readonly after: string | undefined;
   readonly descending: boolean;
-  /** SQL of the number of rows that the page may need of each group. */
+  /** SQL of the rows needed of each group. */
   readonly limit: string;
 }
 
-/**
- * Returns the SQL for a superset of a page's uids in no order: the first ones after the bound in each group that has rows in a branch.
- * The groups are found one by one through the parent index.
- */
+/** SQL of a superset of a page's uids: the first ones after the bound in each group. The groups are found through the parent index. */
 export const placesPageText = ({ table, branches, conditions, terms, after, descending, limit }: PlacesPage, add: (value: Param) => string): string => {
   const log = logs.get(table);
   const before = numberBefore(table, conditions, "left(places.place, 40)", add);
@@ -88,7 +81,7 @@ export const placesPageText = ({ table, branches, conditions, terms, after, desc
   } else {
     ofNumber.push(`${log.number} > places.before`);
     if (after !== undefined) {
-      // If the page's cursor is in or below this group: its digits in the position of a number.
+      // The digits of the cursor in the position of a number.
       const digits = `('x' || substr(${after}, length(places.place) + 2, 16))::bit(64)::bigint`;
       // A group's digits may exceed the largest number.
       const bounded = `coalesce(nullif(greatest(${digits}, -1), -1), ${numberMax})`;

@@ -1,15 +1,15 @@
-// Counts short-lived rows that anonymous clients can create, by client address and in total.
+// Counts unexpired rows that anonymous clients can create.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableTimeMs, number } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
-/** Each has address_hash and expire_time, and an index on both. */
+/** Indexed by address_hash and expire_time. */
 export type OpenRowsTable = "authorization_codes" | "device_codes" | "headless_sessions" | "sign_ins";
 
 const ofAddress = columns({ count: expression("count(*)", number), firstEndMs: nullableTimeMs("min(expire_time)") });
 
-/** Returns the unexpired rows of an address at `nowMs`, counted up to `countMax`, and when the first of them expires. */
+/** Counts up to `countMax`. Also returns when the first expires. */
 export const countOpenRowsOf = async (
   rows: Read,
   table: OpenRowsTable,
@@ -28,7 +28,7 @@ export const countOpenRowsOf = async (
 
 const ofAll = columns({ count: expression("count(*)", number) });
 
-/** Returns the unexpired rows at `nowMs`, counted up to `countMax`. */
+/** Counts up to `countMax`. */
 export const countOpenRows = async (rows: Read, table: OpenRowsTable, nowMs: number, countMax: number): Promise<number> => {
   const found = await ofAll.findOne(rows, `select ${ofAll.list} from (select 1 from ${table} where expire_time > $1 limit $2) as open`, [
     timestamp(nowMs),

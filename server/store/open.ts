@@ -1,5 +1,3 @@
-// Opens the store: migrates the database and connects to it.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -17,32 +15,28 @@ import { openPrimary } from "./primary.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
-  /** DATABASE_URL: postgresql://user:password@host/database. With several hosts, the primary is used. */
+  /** With several hosts, the primary is used. */
   readonly databaseUrl: string;
-  /** GANTRY_MIGRATE_URL, the owner's connection; undefined to migrate with the server's own. */
+  /** The owner's connection, if separate. */
   readonly migrateUrl?: string | undefined;
-  /** Months that the audit log is kept; undefined to leave the database's value. */
+  /** Undefined to leave the database's value. */
   readonly auditMonths?: number | undefined;
-  /** GANTRY_READ_REPLICA_URL, a standby for lists, if any. */
+  /** A standby for lists. */
   readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
-  /** The processes that share the connections; by default this one only. */
+  /** Share the connections; by default this process only. */
   readonly siblings?: Siblings | undefined;
-  /** Receives a line for each slow step: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
-  /** Response timeout of PostgreSQL (default: limits.databaseAnswerMs). */
   readonly databaseAnswerMs?: number | undefined;
-  /** Timeout of the readiness check (default: limits.readinessMs). */
   readonly readinessMs?: number | undefined;
 }
 
-/** Retry interval for a database that is starting. */
 const retryMs = limits.statementTimeoutMs / 60;
 
-/** Migrates, after waiting for a database that is starting. `variable` names the setting of the URL. */
+/** Waits for a database that is starting. `variable` names the setting of the URL. */
 const migrateWhenReady = async (variable: string, databaseUrl: string, options: MigrateOptions): Promise<{ readonly mayMigrate: boolean }> => {
-  // The URL may contain a password, so it is never shown.
+  // The URL may contain a password.
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   }
@@ -66,10 +60,7 @@ const migrateWhenReady = async (variable: string, databaseUrl: string, options: 
   }
 };
 
-/**
- * Migrates the database, with the owner's connection if there is one, and then checks it with the server's own. Throws a one-line Fault
- * on failure.
- */
+/** Migrates with the owner's connection, if any, and checks with the server's own. Throws a one-line Fault. */
 export const prepareDatabase = async ({
   databaseUrl,
   migrateUrl,
@@ -85,7 +76,6 @@ export const prepareDatabase = async ({
   }
 };
 
-/** Opens the store; prepareDatabase must have run. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
@@ -112,7 +102,7 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
   };
 };
 
-/** Migrates and opens the store. Throws a one-line Fault on failure. */
+/** Throws a one-line Fault. */
 export const openStore = async (options: StoreOptions): Promise<Store> => {
   await prepareDatabase(options);
   return openPreparedStore(options);

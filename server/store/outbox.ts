@@ -1,4 +1,4 @@
-// Table outbox: every event, written in the transaction of its change. Event lists, deliveries and the audit log derive from these rows.
+// Table outbox: every event, written in the transaction of its change. Event lists, deliveries and the audit log derive from it.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,30 +9,27 @@ import { deleteUnneededRows, findFirstTimeMs, type Retention } from "./retention
 import { timeText } from "./time-text.ts";
 
 /**
- * Position in the order of all events, for readers of the whole table. Its index is on this expression, so that lists by position within
- * one organization do not use it (list.ts). When they did, the operator's list read all events once for each organization.
+ * Order of all events. The index is on this expression, so that lists within one organization do not use it (list.ts). When they did, the
+ * operator's list read all events once for each organization.
  */
 export const eventOrder = "position + 0";
 
-/** Returns SQL for the last uid segment of an event with this position. */
 export const uidSegmentOf = (position: string): string => `lpad(to_hex(${position}), 16, '0')`;
 
-/** A new event; its position is assigned later. */
 export interface NewEvent {
   readonly eventId: string;
   readonly type: string;
   readonly source: string;
   readonly subject: string;
   readonly group: string;
-  /** The only subscription that receives it; undefined for those of its group and above. */
+  /** The only recipient; undefined for all of the group and above. */
   readonly subscription: string | undefined;
   readonly audience: string;
   readonly extensions: Readonly<Record<string, string>>;
   readonly bodyType: string;
-  /** The exact body that is sent. */
+  /** The exact body. */
   readonly data: string;
   readonly requestId: string;
-  /** RFC 3339. */
   readonly time: string;
   readonly auditContext: JsonObject;
 }
@@ -62,13 +59,12 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
   await rows.query(insertEventText, eventValues(event));
 };
 
-/** Like insertEvent, for the end of a transaction: only the commit waits for it. */
+/** Only the commit waits for it. */
 export const sendEvent = (rows: Write, event: NewEvent): void => rows.send(insertEventText, eventValues(event));
 
 /**
- * Returns the ID of a group's last event. If it is unchanged, so are the resources that its events cover. (A position could be assigned
- * again after a failover that lost events.) Returns undefined if there is none, if one of the group has no position yet, or if too many
- * events await a position to check.
+ * If the ID is unchanged, so are the resources of the group's events. (Positions may repeat after a failover.) Undefined if there is
+ * none, or while events without a position may be of this group.
  */
 export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
   const [row] = await rows.query(
@@ -81,18 +77,17 @@ export const findLastGroupEvent = async (rows: Read, group: string): Promise<str
   return row?.[0] ?? undefined;
 };
 
-/** A request that was refused or dry-run, or several similar ones that were counted. */
+/** A refused or dry-run request, or a count of similar ones. */
 export interface NewRefusal {
-  /** The event's type. */
   readonly type: string;
-  /** The caller's uid; "" if unauthenticated. */
+  /** "" if unauthenticated. */
   readonly caller: string;
-  /** The caller is a user: until membership is accepted, an organization sees only the uid. */
+  /** Before membership is accepted, an organization sees only the uid. */
   readonly isPerson: boolean;
   readonly operation: string;
-  /** The uid that the request named; "" if it named none or several requests are counted. */
+  /** "" if it named none or several requests are counted. */
   readonly subject: string;
-  /** The path to log at if the request names none in an existing organization, or if the caller is unknown. */
+  /** Where to log if the request names no existing organization or the caller is unknown. */
   readonly home: string;
   readonly code: string;
   readonly count: number;
@@ -102,8 +97,7 @@ export interface NewRefusal {
   readonly time: string;
 }
 
-// Only existing organizations get a log: otherwise callers could fill the disk with chains for invented paths. Unauthenticated callers
-// write to no organization's log. Until membership is accepted, an organization sees only the user's uid.
+// Otherwise callers could fill the disk with chains for invented paths, and anonymous callers could write to an organization's log.
 const insertRefusalsText = `
   insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
   select gen_random_uuid(), refused.type, $1, refused.subject, case when organization.uid is null then refused.home else refused.subject end,
@@ -118,28 +112,24 @@ const insertRefusalsText = `
   cross join lateral (select organization.uid is null or not refused."isPerson" or exists (
     select from memberships where identity_uid = refused.caller and organization_uid = organization.uid) as everything) as shown`;
 
-/** Inserts an event for each refusal. */
 export const insertRefusals = async (rows: Write, source: string, refusals: readonly NewRefusal[]): Promise<void> => {
   await rows.query(insertRefusalsText, [source, JSON.stringify(refusals)]);
 };
 
-/** Returns whether any event has no position yet. */
 export const hasUnnumberedEvents = async (rows: Read): Promise<boolean> => (await rows.query("select 1 from outbox where position is null limit 1")).length > 0;
 
 const unnumberedId = columns({ id: text });
 
-/** Returns the IDs of up to `count` events without a position in order, without `except`. Requires the lock "numbering". */
+/** Without `except`, in order. Requires the lock "numbering". */
 export const findUnnumberedEvents = async (rows: Write, count: number, except: readonly string[]): Promise<string[]> => {
   const statement = `select ${unnumberedId.list} from outbox where position is null and id <> all ($2::bigint[]) order by id limit $1`;
   return (await unnumberedId.find(rows, statement, [count, except])).map(({ id }) => id);
 };
 
-/** An event that was just assigned a position. */
 export interface NumberedEvent {
   readonly position: number;
-  /** The organization of the subscriptions that receive it; "" for none. */
+  /** "" for none. */
   readonly root: string;
-  /** The only subscription that receives it. */
   readonly subscription: string | undefined;
 }
 
@@ -164,25 +154,22 @@ const numberText = `
   where event.id = waiting.id
   returning ${numberedEvent.list}`;
 
-/** Assigns the next positions to these events, in the order of their IDs. Requires the lock "numbering". */
+/** In the order of IDs. Requires the lock "numbering". */
 export const numberEvents = (rows: Write, ids: readonly string[]): Promise<NumberedEvent[]> => numberedEvent.find(rows, numberText, [ids]);
 
-/** Returns the last assigned position; 0 if there is none. */
 export const findLastPosition = async (rows: Read): Promise<number> => {
   const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   return Number(row?.[0]);
 };
 
-/** Returns the time of the last event, RFC 3339; "" if there is none. */
+/** "" if there is none. */
 export const findLastEventTime = async (rows: Read): Promise<string> => {
   const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
   return row?.[0] ?? "";
 };
 
-/** A jsonb column with an object; other values read as {}. */
 const object: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
 
-/** The part of an event that the audit log keeps. */
 export interface AuditedEvent {
   readonly position: number;
   readonly eventId: string;
@@ -208,13 +195,11 @@ const auditedEvent = columns<AuditedEvent>({
 
 const eventsAfterText = `select ${auditedEvent.list} from outbox where ${eventOrder} > $1 order by ${eventOrder} limit $2`;
 
-/** Returns up to `count` events after this position, in order. */
 export const findEventsAfter = (rows: Read, position: number, count: number): Promise<AuditedEvent[]> =>
   auditedEvent.find(rows, eventsAfterText, [position, count]);
 
-// Keep the last event: the next position follows from it, and readers would miss a position that is assigned twice. Keep events that the
-// audit log has not sealed. Keep events with pending deliveries, unless they are older than the time that a subscription may hold up the
-// table ($2).
+// Keep the last event: readers would miss a position that is assigned twice. Keep unsealed events, and events with pending deliveries
+// that are not too old ($2).
 const isNeeded = `
   (old.position < (select max(${eventOrder}) from outbox) and old.position <= (select position from audit_progress)
     and old.position <> all (select unnest(set_aside) from audit_progress)) is not true

@@ -1,4 +1,4 @@
-// Table package_origins: the origin package of each package. Rows are kept, because origins do not change.
+// Table package_origins. Rows are kept, because origins do not change.
 
 import { columns, text } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
@@ -8,19 +8,18 @@ import type { PackageOriginRecord, RecordTarget, WriteCounts } from "./records.t
 
 const packageOrigin = columns({ name: text, origin: text });
 
-/** Returns the packages built from this one, including itself. */
+/** Includes the package itself. */
 export const findSubpackages = async (rows: Read, origin: string): Promise<string[]> => {
   const found = await packageOrigin.find(rows, `select ${packageOrigin.list} from package_origins where origin = $1`, [origin]);
   return [...new Set([origin, ...found.map(({ name }) => name)])];
 };
 
-/** Returns the known origins by package name. */
 export const findOrigins = async (rows: Read, names: readonly string[]): Promise<Map<string, string>> => {
   const found = await packageOrigin.find(rows, `select ${packageOrigin.list} from package_origins where name = any($1)`, [names]);
   return new Map(found.map(({ name, origin }) => [name, origin]));
 };
 
-/** Writes package origins; the latest record wins. */
+/** The latest record wins. */
 export const writeOrigins = async (rows: Write, target: RecordTarget, records: readonly PackageOriginRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   const written = await writtenCounts.findOne(

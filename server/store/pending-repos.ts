@@ -1,5 +1,5 @@
-// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers move pending content to a new
-// repository, and delete it when its path expires or its group is deleted.
+// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers move the content to a new
+// repository, or delete it.
 
 import { timestamp } from "#base/time.ts";
 import { columns, nullableText, text } from "./columns.ts";
@@ -7,7 +7,6 @@ import type { Read, Write } from "./handle.ts";
 
 export interface PendingRepo {
   readonly uid: string;
-  /** The deepest existing group of the path when its first push began. */
   readonly groupUid: string;
   readonly path: string;
 }
@@ -16,8 +15,8 @@ const pendingRepo = columns<PendingRepo>({ uid: text, groupUid: text, path: text
 const lockedRepo = columns<PendingRepo & { readonly repoUid: string | undefined }>({ uid: text, groupUid: text, path: text, repoUid: nullableText });
 
 /**
- * Returns the pending rows of a path with the deepest group `group`, highest group first. There are several if a group of the path was
- * created between two pushes. Rows of other groups with the same path are not returned.
+ * Returns the pending rows of a path, highest group first. There are several if a group was created between two pushes. Rows of other
+ * groups with the same path are not returned.
  */
 export const findPendingRepos = (rows: Read, path: string, group: string): Promise<PendingRepo[]> =>
   pendingRepo.find(
@@ -27,15 +26,14 @@ export const findPendingRepos = (rows: Read, path: string, group: string): Promi
     [path, group],
   );
 
-/** Returns the repository that a pending path has become; undefined if it is still pending or has expired. */
+/** Undefined if it is still pending or has expired. */
 export const findAdoptingRepo = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await rows.query("select repo_uid from pending_repos where uid = $1", [uid]))[0]?.[0] ?? undefined;
 
-/** Prevents a pending path from expiring or becoming a repository until the transaction ends; returns undefined if it has expired. */
+/** Undefined if it has expired. */
 export const lockPendingRepo = (rows: Write, uid: string): Promise<(PendingRepo & { readonly repoUid: string | undefined }) | undefined> =>
   lockedRepo.findOne(rows, `select ${lockedRepo.list} from pending_repos where uid = $1 for key share`, [uid]);
 
-/** Returns the number of pending paths of an organization. */
 export const countPendingRepos = async (rows: Read, organization: string): Promise<number> => {
   const [row] = await rows.query(
     "select count(*) from pending_repos where repo_uid is null and (group_uid = $1 or (group_uid > $1 || '/' and group_uid < $1 || '0'))",
@@ -53,10 +51,7 @@ export const insertPendingRepo = async (rows: Write, { uid, groupUid, path }: Pe
   ]);
 };
 
-/**
- * Records that a pending path is in use, unless recorded after `unlessSinceMs`, so that parallel uploads of one push do not wait for each
- * other.
- */
+/** Unless recorded after `unlessSinceMs`, so that parallel uploads do not wait for each other. */
 export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, unlessSinceMs: number): Promise<void> => {
   await rows.query("update pending_repos set update_time = $2 where uid = $1 and update_time < $3", [uid, timestamp(nowMs), timestamp(unlessSinceMs)]);
 };
@@ -64,10 +59,7 @@ export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, un
 const isExpired = `update_time < $2 and not exists (
   select from uploads where uploads.repo_uid = pending_repos.uid and holder <> '' and hold_time >= $1)`;
 
-/**
- * Deletes up to `count` rows unused since `beforeMs`, with the blobs and uploads of pending ones. Returns the number that were pending,
- * and whether there may be more.
- */
+/** Deletes unused rows with their blobs and uploads. Returns the number of pending ones, and whether there may be more. */
 export const deleteStalePendingRepos = async (
   rows: Write,
   nowMs: number,
@@ -82,7 +74,6 @@ export const deleteStalePendingRepos = async (
   return { pending: gone.filter(([isPending]) => isPending === "t").length, more: gone.length === count };
 };
 
-/** Returns the number of pending paths that `deleteStalePendingRepos` would delete in total. */
 export const countStalePendingRepos = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from pending_repos where repo_uid is null and ${isExpired}`, [timestamp(nowMs), timestamp(beforeMs)]);
   return Number(row?.[0] ?? 0);

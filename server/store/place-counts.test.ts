@@ -1,4 +1,4 @@
-// List totals equal the number of rows found by paging, whatever was created and deleted before, by whatever transactions.
+// List totals equal the rows found by paging, after any changes.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -9,10 +9,9 @@ import { fc, runs } from "../../test/property.ts";
 
 const segment = (n: number): string => n.toString(16).padStart(16, "0");
 const roots = ["a", "b"].map((digit) => digit.repeat(40));
-/** Two organizations with groups on three levels. */
+/** On three levels. */
 const groups = roots.flatMap((root) => [1, 2].flatMap((one) => [`${root}/${segment(one)}`, ...[1, 2].map((two) => `${root}/${segment(one)}/${segment(two)}`)]));
 const parents = [...roots, ...groups];
-/** Formats a list of uids as a PostgreSQL array. */
 const listText = (uids: readonly string[]): string => `{${uids.join(",")}}`;
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -21,7 +20,6 @@ let store: Store;
 before(async () => {
   database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, log: silent });
-  // The operator's lists read the existing organizations.
   await asOwner(database.url, "insert into groups (uid, name, create_time, update_time) select uid, uid, now(), now() from unnest($1::text[]) as each(uid)", [
     listText(roots),
   ]);
@@ -75,7 +73,6 @@ const table = { name: "repos", columns: ["uid", "name", "create_time"], uniqueNa
 const subtree = (place: string): Branch => ({ low: place, high: `${place}0` });
 const below = (place: string): Branch => ({ low: `${place}/`, high: `${place}0` });
 
-/** Removes duplicates and groups that are inside another. */
 const apart = (places: readonly string[]): string[] => {
   const ordered = [...new Set(places)].sort();
   return ordered.filter((place) => !ordered.some((other) => place.startsWith(`${other}/`)));
@@ -83,7 +80,6 @@ const apart = (places: readonly string[]): string[] => {
 
 const orders = ["uid", "name", "create_time"].flatMap((column) => [false, true].map((descending) => ({ column, descending })));
 
-/** Returns the uids of a list, page by page. */
 const pageThrough = async (selection: Selection): Promise<string[]> => {
   const found: string[] = [];
   for (let after: Selection["after"]; ; ) {
@@ -104,7 +100,6 @@ test("a list's total is the number of rows on its pages, and a skip ends at the 
       fc.constantFrom(...orders),
       fc.nat(20),
       async (changes, granted, narrowed, order, skip) => {
-        // Concurrently, so that several connections count.
         for (let from = 0; from < changes.length; from += 3) await Promise.all(changes.slice(from, from + 3).map(apply));
         const place = parents[narrowed] ?? "";
         const scopes: readonly (readonly [readonly Branch[], Selection["conditions"]])[] = [
@@ -136,7 +131,6 @@ test("a list's total is the number of rows on its pages, and a skip ends at the 
 const countsOf = (url: string): ReturnType<typeof asOwner> =>
   asOwner(url, "select place, resource, sum(children), sum(below) from place_counts group by 1, 2 having sum(children) <> 0 or sum(below) <> 0 order by 1, 2");
 
-/** Returns the expected counts by counting rows. */
 const countedAnew = (url: string, tables: readonly string[]): ReturnType<typeof asOwner> =>
   asOwner(
     url,

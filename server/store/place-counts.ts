@@ -1,9 +1,9 @@
-// Table place_counts: the number of rows of a table directly in a group and below it, maintained by the triggers of resource_counts
-// (0045_place_counts.sql). With both, totals of unfiltered lists cost the same for any number of rows.
+// Table place_counts: rows directly in a group and below it, maintained by the triggers of resource_counts (0045_place_counts.sql). So
+// totals cost the same for any number of rows.
 
 import type { Param } from "./handle.ts";
 
-/** Tables with list totals from here. For SCIM users, resource_counts has more than the table's rows. */
+/** For SCIM users, resource_counts has more than the table's rows. */
 const countedTables: ReadonlySet<string> = new Set([
   "groups",
   "identities",
@@ -17,12 +17,10 @@ const countedTables: ReadonlySet<string> = new Set([
 
 export const isCountedByPlace = (table: string): boolean => countedTables.has(table);
 
-/** Selections with a stored row count. */
 export type CountedRows =
   | { readonly of: "everything" }
-  /** The direct children of a group. */
   | { readonly of: "children"; readonly place: string }
-  /** The descendants of groups, and the rows with these uids. */
+  /** Descendants of groups, and rows with these uids. */
   | { readonly of: "subtrees"; readonly places: readonly string[]; readonly uids: readonly string[] };
 
 const rootLength = 40;
@@ -30,7 +28,7 @@ const rootLength = 40;
 const equalsAny = (column: string, values: readonly string[], add: (value: Param) => string): string =>
   values.length > 1 ? `${column} = any(${add(values)})` : `${column} = ${add(values[0] ?? "")}`;
 
-/** Returns the SQL that reads the count. `add` turns a value into a parameter. */
+/** `add` turns a value into a parameter. */
 export const countedRowsStatement = (table: string, counted: CountedRows, add: (value: Param) => string): string => {
   switch (counted.of) {
     case "everything":

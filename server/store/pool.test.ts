@@ -14,7 +14,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  // The owner's connection, to create tables.
+  // To create tables.
   store = await openStore({ databaseUrl: database.ownerUrl, log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });
@@ -142,7 +142,6 @@ test("a statement that is sent without waiting is committed with its transaction
     assert.equal(fault.code, "ALREADY_EXISTS");
   }
   assert.deepEqual(await noted(23), []);
-  // Nothing of it remains on its connection.
   await Promise.all(Array.from({ length: 20 }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [1600 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id between 1600 and 1699"), [["20"]]);
 });

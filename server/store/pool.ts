@@ -1,5 +1,5 @@
-// Connection pools: a few pipelined connections for cheap reads, others for wide reads and for transactions, which are shared fairly.
-// Measured: pipelining doubles read throughput, while writes need many connections for group commit.
+// Connection pools: pipelined connections for cheap reads, others for wide reads and transactions. Measured: pipelining doubles reads,
+// while writes need many connections for group commit.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
@@ -21,18 +21,15 @@ import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
-/** The server itself as a tenant. */
 export const serverParty: Party = { organization: "server", identity: "", own: true };
 
-/** The connections of one process to one database. */
 export interface Connections {
   forParty(party: Party): Rows;
-  /** Waits up to limits.storeCloseMs for running statements, then closes. */
+  /** Waits up to limits.storeCloseMs for running statements. */
   close(): Promise<void>;
 }
 
-// A connection keeps prepared statements in memory forever. Gantry has a few hundred; beyond this number statements are sent unnamed, in
-// case requests lead to unlimited texts.
+// A connection keeps prepared statements forever. Beyond this number they are sent unnamed.
 const namedStatementsMax = 2_000;
 
 // Sent with their text until the connection has prepared them.
@@ -40,10 +37,9 @@ const begin = { name: "begin", text: "begin isolation level read committed read 
 const beginReading = { name: "begin_reading", text: "begin isolation level read committed read only" };
 const commit = { name: "commit", text: "commit" };
 
-/** PostgreSQL's code of generic warnings. Gantry's statements raise none; a commit raises only one. */
+/** Generic warnings. Gantry's statements raise none; a commit raises only one. */
 const warningCode = "01000";
 
-/** Returns a function that names each statement text, for its prepared plan. */
 const makeStatementNames = (): ((text: string) => string | undefined) => {
   const names = new Map<string, string>();
   return (text) => {
@@ -88,11 +84,10 @@ const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
   waitMs: limits.turnWaitMs,
 });
 
-/** Connection settings of one kind of reads. */
 interface ReadKind {
   readonly connections: number;
   readonly statementTimeoutMs: number;
-  /** Maximum number of one tick's reads sent to one connection in one write. A slow read delays only these. */
+  /** A slow read delays only these. */
   readonly readsPerWriteMax: number;
 }
 
@@ -107,10 +102,9 @@ const wideReads = ({ share }: Siblings): ReadKind => ({
   readsPerWriteMax: 1,
 });
 
-/** A shared read connection. Its client is created on first use and after a failure. */
+/** Connects on first use and after a failure. */
 interface ReadConnection {
   client: Promise<pg.Client> | undefined;
-  /** The client, once connected. */
   ready: pg.Client | undefined;
   inFlight: number;
 }
@@ -134,7 +128,7 @@ const openReads = (
   const connect = (connection: ReadConnection): Promise<pg.Client> => {
     if (connection.client !== undefined) return connection.client;
     const connecting = (async () => {
-      // No await in between: clients created before a failover are cut by it.
+      // No await in between: clients of the former primary are cut on failover.
       const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
       watches.add(client);
       client.on("error", (error) => {
@@ -166,7 +160,7 @@ const openReads = (
     return connecting;
   };
 
-  /** Retires a client; running statements may finish. */
+  /** Running statements may finish. */
   const retire = (connection: ReadConnection, client: Promise<pg.Client>): void => {
     if (connection.client !== client) return;
     detach(connection, client);
@@ -180,7 +174,6 @@ const openReads = (
   };
 
   let tick: { readonly connection: ReadConnection; reads: number } | undefined;
-  /** Returns the connection for this tick of the event loop, until it has enough reads. */
   const connectionOfTick = (): ReadConnection => {
     if (tick && tick.reads < kind.readsPerWriteMax) {
       tick.reads++;
@@ -199,7 +192,7 @@ const openReads = (
     connection.inFlight++;
     try {
       const connecting = connect(connection);
-      // Not awaited if connected, so that statements of one tick are written together.
+      // No await if connected, so that statements of a tick are written together.
       const client =
         connection.ready ??
         (await waitForDatabase(connecting).catch((error: unknown) => {
@@ -222,7 +215,7 @@ const openReads = (
     try {
       return await attempt(text, values);
     } catch (error) {
-      // Reads have no side effects, so one that was lost with its connection is retried once. A timeout is not retried.
+      // Reads have no side effects and are retried once, except after a timeout.
       if (error instanceof Fault || error instanceof SilentDatabase || !(brokenConnection(error) || stalePlan(error))) throw databaseFault(error);
     }
     return attempt(text, values).catch((error: unknown) => {
@@ -243,7 +236,6 @@ const openReads = (
 
 type Reads = Pick<ReturnType<typeof openReads>, "query">;
 
-/** Sends each read to the connections of its kind. */
 class PartyRead implements Read {
   readonly shared: Read;
   readonly #reads: SharedReads;
@@ -269,7 +261,6 @@ class PartyRead implements Read {
   }
 }
 
-/** Reads from a replica, with their own concurrency limits. */
 interface ReplicaReads {
   readonly replica: Replica;
   readonly reads: SharedReads;
@@ -287,7 +278,7 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
   metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
-    // An unpaged list may have more rows than the limit. Without a cap it would block the pages of others, and wait until there are none.
+    // A larger list would block the pages of others.
     const work = { places: Math.min(rows, siblings.share(limits.pageRowsEach)) };
     if (!pageTurns.tryEnter(party, work)) await waitForDatabase(pageTurns.wait(party, work));
     try {
@@ -315,8 +306,7 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
       try {
         return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
-        // The read is more expensive than estimated, or the database is busy: retry it with a longer timeout. The same applies to reads
-        // behind a statement that was canceled while being prepared.
+        // More expensive than estimated, or delayed by a canceled read: retry it with a longer timeout.
         if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
         costs.late(party.organization, text);
         return queryWide(party, text, values);
@@ -325,36 +315,34 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
   };
 };
 
-/** Maximum number of statements in one message; each message has its own timeout. */
+/** Each message has its own timeout. */
 const statementsTogetherMax = 100;
 
-/** The first error of a transaction, even if its work swallowed it. */
+/** Even if the work swallowed it. */
 interface Failure {
-  /** The driver's error. */
   readonly error: unknown;
   readonly fault: unknown;
-  /** The statement was not awaited, so its error is thrown at the end of the transaction. */
+  /** Not awaited: its error is thrown at the end of the transaction. */
   readonly isUntold: boolean;
 }
 
 interface Transaction {
   readonly rows: Write;
-  /** Returns false if there was nothing to commit. Throws if a statement failed; then nothing is committed. */
+  /** Returns false if there was nothing to commit. Throws if a statement failed. */
   commit(): Promise<boolean>;
-  /** Rolls back after `thrown`. Returns the first driver error and the fault to throw. */
+  /** Returns the first driver error and the fault to throw. */
   end(thrown: unknown): Promise<{ readonly error: unknown; readonly fault: unknown; readonly isRolledBack: boolean }>;
 }
 
 /**
- * Statements are collected and sent together at the end of the tick in which one is awaited. The first are sent with `begin`, the last
- * with `commit`, so a transaction that needs no results takes one round trip.
+ * Statements are sent together at the end of the tick in which one is awaited, the first with `begin` and the last with `commit`. A
+ * transaction that needs no results takes one round trip.
  */
 const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string | undefined, opening: typeof begin): Transaction => {
   const collected: OutgoingStatement[] = [];
   let failure: Failure | undefined;
   let isRunning = true;
   let hasBegun = false;
-  /** Pending while `begin` and the first statements run. */
   let beginning: Promise<void> | undefined;
   let isSendingSoon = false;
 
@@ -364,7 +352,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
   const firstFailure = (): Failure | undefined => failure;
 
   const send = (): void => {
-    // Nothing may run outside the transaction, so later statements wait for `begin`.
+    // Nothing may run outside the transaction.
     while (collected.length > 0 && !beginning) {
       const statements = collected.splice(0, statementsTogetherMax);
       if (failure) for (const { failed } of statements) failed(failure.error);
@@ -384,7 +372,6 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         note(error, databaseFault(error), false);
         begun();
       };
-      // Counted for no call: it runs in the time of the statement sent with it.
       sendStatements(client, [{ ...opening, values: [], call: undefined, answered: begun, failed }, ...statements]);
     });
     void beginning.then(send);
@@ -419,7 +406,6 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
       }),
   };
 
-  /** Resolves when all collected statements have been sent. */
   const sendAll = async (): Promise<void> => {
     send();
     await beginning;
@@ -430,7 +416,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
     rows,
     async commit() {
       isRunning = false;
-      // A failed statement that `work` swallowed has undone everything: PostgreSQL would turn this commit into a rollback without an error.
+      // PostgreSQL would turn this commit into a rollback without an error.
       if (failure) throw failure.fault;
       if (!hasBegun && !beginning && collected.length === 0) return false;
       const command = await new Promise<string>((resolve) => {
@@ -441,7 +427,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         collected.push(outgoing(commit.name, commit.text, [], (_, tag) => resolve(tag), failed));
         send();
       });
-      // The commit or an unawaited statement before it failed: PostgreSQL has skipped the commit or rolled back.
+      // PostgreSQL has skipped the commit or rolled back.
       const failed = firstFailure();
       if (failed) throw failed.fault;
       if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
@@ -449,7 +435,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
     },
     async end(thrown) {
       isRunning = false;
-      // Errors of earlier statements take precedence: changed permissions of the caller before an error of the work.
+      // Changed permissions take precedence over an error of the work.
       await sendAll();
       const isRolledBack =
         !hasBegun ||
@@ -472,11 +458,10 @@ const openWrites = (
   metrics: Metrics | undefined,
   onCommit: () => void,
 ) => {
-  /** Clients that received a warning during their transaction. */
   const warned = new WeakSet<pg.ClientBase>();
 
   class WatchedClient extends pg.Client {
-    /** The pool creates clients on demand, for the current primary. */
+    /** Connects to the current primary. */
     constructor(config?: pg.ClientConfig) {
       super({ ...config, ...(primary.known && { connectionString: primary.known.url }) });
       watches.add(this);
@@ -495,7 +480,7 @@ const openWrites = (
     primary.doubt();
     log("store.connection.lost", { error: error.message });
   });
-  // The pool does not listen to clients in use; without a listener an error would end the process.
+  // Without a listener an error of a client in use would end the process.
   pool.on("connect", (client) => {
     client.on("error", () => {});
     client.on("notice", ({ code }) => code === warningCode && warned.add(client));
@@ -516,7 +501,7 @@ const openWrites = (
     }
   };
 
-  /** Runs a transaction once. `retry` is true if another try may succeed. */
+  /** `retry` is true if another try may succeed. */
   const attempt = async <T>(opening: typeof begin, work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
     const client = await waitForDatabase(connect());
     const transaction = openTransaction(client, nameOf, opening);
@@ -525,7 +510,7 @@ const openWrites = (
       warned.delete(client);
       if (await transaction.commit()) {
         if (opening === begin) onCommit();
-        // The wait for the standby was canceled: the change is committed on the primary only (docs/guides/several-machines.md).
+        // Committed on the primary only: the wait for the standby was canceled (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
       client.release();
@@ -554,7 +539,7 @@ const openWrites = (
         metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
         if (isCommitted) return outcome.result;
         if (isOver) throw outcome.thrown;
-        // Growing and random, so that conflicting transactions do not collide again.
+        // So that conflicting transactions do not collide again.
         await sleep(Math.random() * 5 * 2 ** tries);
       }
     } finally {
@@ -570,7 +555,6 @@ const openWrites = (
   };
 };
 
-/** Adds the duration of each read to the metrics. */
 const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metrics: Metrics | undefined): Reads =>
   metrics === undefined
     ? reads
@@ -585,7 +569,6 @@ const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metri
         },
       };
 
-/** Opens both kinds of read connections to a replica. */
 const openReplicaReads = (
   host: Host,
   primary: Primary,
@@ -608,7 +591,7 @@ const openReplicaReads = (
   return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics), close };
 };
 
-/** Opens the connections to a database. Each connects on first use: an unavailable database fails calls, not this function. */
+/** Connects on first use: an unavailable database fails calls, not this function. */
 export const openConnections = (
   primary: Primary,
   replicaHost: Host | undefined,
@@ -616,7 +599,6 @@ export const openConnections = (
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
   siblings: Siblings = alone,
-  /** Called after each commit of a transaction that may have written. */
   onCommit: () => void = () => {},
 ): Connections => {
   const nameOf = makeStatementNames();

@@ -1,4 +1,4 @@
-// Detects a connection pooler in transaction mode between Gantry and PostgreSQL.
+// Detects a connection pooler in transaction mode.
 
 import pg from "pg";
 import { announcedBackend } from "./driver-internals.ts";
@@ -9,9 +9,8 @@ const backendOf = async (client: pg.Client): Promise<number> => {
 };
 
 /**
- * Returns whether one connection's transactions run on several PostgreSQL backends, or one backend serves several connections.
- * PostgreSQL announces the backend's process ID at the start, a pooler another number. So the second connection, which reveals the
- * pooling mode, is opened only behind a pooler.
+ * Returns whether transactions of a connection may run on several backends. A pooler announces another process ID than the backend's, so
+ * the second connection is opened only behind a pooler.
  */
 export const poolsTransactions = async (client: pg.Client, config: pg.ClientConfig): Promise<boolean> => {
   const first = await backendOf(client);
@@ -20,12 +19,12 @@ export const poolsTransactions = async (client: pg.Client, config: pg.ClientConf
   other.on("error", () => {});
   await other.connect();
   try {
-    // A round-robin pooler uses another backend now.
+    // Round-robin.
     if ((await backendOf(client)) !== first) return true;
-    // A most-recently-used pooler gives the idle backend to the other client.
+    // Most recently used first.
     await other.query("begin");
     const taken = await backendOf(other);
-    // Do not query this client first: with a pool of one connection, the other client has it now.
+    // Not this client first: in a pool of one, the other has the backend now.
     return taken === first || (await backendOf(client)) !== first;
   } finally {
     await other.end().catch(() => {});

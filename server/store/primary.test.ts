@@ -1,4 +1,4 @@
-// With a list of hosts, the primary is found among them, and found again after a failover.
+// The primary is found among several hosts, and again after a failover.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -114,7 +114,6 @@ test("a commit is not acknowledged if its wait for the standby was canceled", ()
     } finally {
       second.resume();
     }
-    // With the standby back, commits succeed on the same connections.
     for (let id = 151; id < 160; id++) assert.equal(await codeOf(note(store, id)), "OK");
   }));
 
@@ -123,7 +122,7 @@ test("when the primary stops responding and its standby is promoted, reads and w
     const { first, second } = postgres;
     await note(store, 200);
     first.pause();
-    // In flight when it stopped: the new primary serves them, or they fail within the response timeout.
+    // The new primary serves them, or they fail in time.
     const reads = Promise.all(Array.from({ length: 30 }, () => notes(store)));
     const writes = Promise.all(Array.from({ length: 5 }, (_, index) => codeOf(note(store, 300 + index))));
     await postgres.promote();
@@ -137,7 +136,7 @@ test("when the primary stops responding and its standby is promoted, reads and w
     assert.equal(await portOf(store), second.port);
     const found = await notes(store);
     for (const [index, code] of codes.entries()) if (code === "OK") assert.ok(found.includes(300 + index), "what was acknowledged is lost");
-    // The former primary returns and still considers itself the primary.
+    // It still considers itself the primary.
     first.resume();
     await until(() => events.find(({ event }) => event === "store.host.outdated"));
     assert.equal(await portOf(store), second.port);
@@ -147,6 +146,5 @@ test("when the primary stops responding and its standby is promoted, reads and w
       [2, 1],
     );
     assert.ok(events.some(({ event, host }) => event === "store.primary" && host === `127.0.0.1:${second.port}`));
-    // A server that starts now and reaches both also uses the new one.
     await withStore(postgres.urlOf(first, second), async (later) => assert.equal(await portOf(later), second.port));
   }));

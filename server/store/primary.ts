@@ -1,11 +1,10 @@
-// Determines which host in DATABASE_URL is the primary, also after a failover.
+// Determines which host in DATABASE_URL is the primary.
 //
 // Each host is queried once a second on its own connection: is it a standby, and if not, what is its timeline? PostgreSQL increments the
-// timeline with every promotion. So a promoted primary has a higher number, and a former primary that returns, or was only cut off, a
-// lower one: a server that has seen the new primary never goes back. A slow primary keeps its connections. They move only to a better
+// timeline with every promotion, so a former primary has a lower one. A slow primary keeps its connections. They move only to a better
 // host, never because of a timeout alone.
 //
-// Databases that are compatible with PostgreSQL but have no timelines: the first host that is not a standby counts, until it is one.
+// In compatible databases without timelines, the first host that is not a standby counts.
 
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
@@ -17,33 +16,28 @@ import { type ExchangeWatches, openExchangeWatches } from "./exchange.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
 import { type Host, readHosts } from "./hosts.ts";
 
-/** Tracks the host to connect to. */
 export interface Primary {
-  /** Undefined until it is found. */
   readonly known: Host | undefined;
-  /** Returns the primary, searching if it is not known. Throws if no host is one. */
+  /** Throws if no host is one. */
   find(): Promise<Host>;
-  /** Reports a broken or read-only connection: all hosts are queried now instead of within a second. */
+  /** All hosts are queried now instead of within a second. */
   doubt(): void;
-  /** Calls `cut` whenever another host has become the primary, because connections to the former one are obsolete. */
+  /** Called on failover: connections to the former primary are obsolete. */
   onMove(cut: () => void): void;
   close(): Promise<void>;
 }
 
-/** Position of a server in its cluster's history; "" and 0 if the database does not report it. */
+/** "" and 0 if the database does not report it. */
 export interface Place {
-  /** The cluster's system identifier. */
   readonly system: string;
-  /** Incremented by each promotion. */
   readonly timeline: number;
-  /** Bytes of the write-ahead log that were written, or replayed by a standby. */
+  /** Bytes of WAL written, or replayed by a standby. */
   readonly position: number;
 }
 
-/** The state of a host. */
 export type HostState = ({ readonly is: "primary" } & Place) | ({ readonly is: "standby" } & Place) | { readonly is: "away"; readonly error: unknown };
 
-/** All hosts responded or failed, and none is a primary. Has PostgreSQL's code for a server that is starting, because one may follow. */
+/** Has PostgreSQL's code for a server that is starting, because a primary may follow. */
 export class NoPrimary extends Error {
   readonly code = "57P03";
 }
@@ -53,7 +47,7 @@ const recoveryText = `select ${recovery.list}`;
 
 const ownSystem = expression("(select system_identifier::text from pg_control_system())", text);
 
-// A primary's timeline is in the name of the current WAL file, in hexadecimal.
+// In the name of the current WAL file, in hexadecimal.
 const written = columns({
   system: ownSystem,
   timeline: expression("left(pg_walfile_name(pg_current_wal_lsn()), 8)", text),
@@ -61,7 +55,7 @@ const written = columns({
 });
 const writtenText = `select ${written.list}`;
 
-// A standby's timeline is read from its last restart point, which lags behind replay.
+// From its last restart point, which lags behind replay.
 const replayed = columns({
   system: ownSystem,
   timeline: expression("(select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint() cross join pg_control_recovery())", number),
@@ -69,18 +63,14 @@ const replayed = columns({
 });
 const replayedText = `select ${replayed.list}`;
 
-/** Functions that are missing, not implemented, or not permitted. */
+/** Missing, not implemented, or not permitted. */
 const tellsNoPlace = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.test(sqlState(thrown));
 
-/**
- * The state relative to other hosts. "outdated": claims to be the primary, but another host was promoted after it. "foreign": a primary
- * of another cluster.
- */
+/** "outdated": another host was promoted after it. "foreign": a primary of another cluster. */
 type Standing = HostState["is"] | "unheard" | "outdated" | "foreign";
 
 const nowhere: Place = { system: "", timeline: 0, position: 0 };
 
-/** A connection for querying a host's state. */
 export interface Asked {
   readonly host: Host;
   readonly ask: () => Promise<HostState>;
@@ -89,7 +79,7 @@ export interface Asked {
 }
 
 interface WatchedHost extends Asked {
-  /** The last state; undefined if it has not responded yet. */
+  /** Undefined if it has not responded yet. */
   state: HostState | undefined;
   standing: Standing;
   asking: Promise<void> | undefined;
@@ -108,7 +98,7 @@ export const openAsked = (host: Host, answerMs: number): Asked => {
     if (connected) return connected;
     const client = new pg.Client({ ...clientConfigOf(host.url), connectionTimeoutMillis: answerMs });
     watches.add(client);
-    // Without a listener an error would end the process. The next query finds out the cause.
+    // Without a listener an error would end the process.
     client.on("error", () => drop(client));
     try {
       await client.connect();
@@ -162,14 +152,13 @@ export const awayText = (error: unknown): string => {
   return message || code || "it does not respond";
 };
 
-/** Returns one error for all hosts. A permanent error, such as a wrong password, is returned as is. */
+/** A permanent error, such as a wrong password, is returned as is. */
 const noPrimary = (hosts: readonly WatchedHost[]): unknown => {
   for (const { state } of hosts) if (state?.is === "away" && sqlState(state.error) !== "" && !brokenConnection(state.error)) return state.error;
   const each = hosts.map(({ host, state }) => `${host.name} ${state?.is === "away" ? `is away (${awayText(state.error)})` : "is a standby"}`);
   return new NoPrimary(`none of its hosts is a primary: ${each.join(", ")}`);
 };
 
-/** Doubts within this time count as one. */
 const doubtMs = limits.primaryLookMs / 4;
 
 const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary => {
@@ -177,7 +166,6 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   const moved: (() => void)[] = [];
   let waiting: (() => void)[] = [];
   let current: WatchedHost | undefined;
-  /** The highest timeline seen, and its system; primaries with a lower one are ignored. */
   let system = "";
   let timeline = 0;
   let closed = false;
@@ -194,9 +182,8 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     for (const cut of moved) cut();
   };
 
-  /** Updates the primary from the reported states. */
   const consider = (): void => {
-    // At the start, wait for all hosts: the first to respond may be a former primary.
+    // The first to respond may be a former primary.
     if (current === undefined && watched.some(({ state }) => state === undefined)) return;
     let best: { readonly each: WatchedHost; readonly state: HostState & { readonly is: "primary" } } | undefined;
     for (const each of watched) {
@@ -206,7 +193,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
       if (isBetter && (best === undefined || best.state.system === state.system)) best = { each, state };
     }
     if (best === undefined) return;
-    // Of two hosts with the same timeline, neither was promoted after the other.
+    // With the same timeline, neither was promoted after the other.
     if (best.each === current) timeline = best.state.timeline;
     else become(best.each, best.state);
   };
@@ -218,7 +205,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     return state.timeline < timeline ? "outdated" : "primary";
   };
 
-  /** Logs changes, one line for each host; a healthy start is not logged. */
+  /** A healthy start is not logged. */
   const tell = (): void => {
     for (const each of watched) {
       const { host, state, standing: before } = each;
@@ -271,7 +258,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     async close() {
       closed = true;
       clearInterval(timer);
-      // Hosts with a pending response may never respond.
+      // They may never respond.
       for (const { asking, close, watches } of watched)
         if (asking === undefined) close();
         else watches.cut();
@@ -284,14 +271,12 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   };
 };
 
-/** Returns a Primary for a single host; each connection checks for itself whether it is one. */
+/** Each connection checks for itself whether the host is a primary. */
 export const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
 
-/** Watches which of these hosts is the primary, until closed. */
 export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs): Primary =>
   hosts.length === 1 ? onlyHost(hosts[0]) : watchHosts(hosts, log, answerMs);
 
-/** Returns the current state of each host. */
 export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[]> => {
   const watched = hosts.map((host) => openAsked(host, limits.hostAnswerMs));
   try {
@@ -301,7 +286,6 @@ export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[
   }
 };
 
-/** Returns the URL of the primary. */
 export const findPrimaryUrl = async (databaseUrl: string): Promise<string> => {
   const primary = openPrimary(readHosts("DATABASE_URL", databaseUrl), silent);
   try {

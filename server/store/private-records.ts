@@ -1,25 +1,23 @@
-// The private records that a caller can see: the groups, and the sources imported there. For statements about scanner data; API lists use
-// list.ts.
+// Private records that a caller can see. For statements about scanner data; API lists use list.ts.
 
 import { columns, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
-/** The subtrees of these paths; sorted and disjoint. */
+/** Sorted and disjoint subtrees. */
 export interface Places {
   readonly lows: readonly string[];
-  /** Upper bound of each subtree. */
+  /** Upper bounds. */
   readonly highs: readonly string[];
 }
 
 export interface PrivateRecords {
   readonly places: Places;
-  /** IDs of the advisory sources there. */
   readonly feeds: readonly string[];
 }
 
 const feedId = columns({ id: text });
 
-/** Returns the private records of these disjoint paths; undefined if there are no paths. */
+/** Returns undefined if there are no paths. */
 export const findPrivateRecords = async (rows: Read, paths: readonly string[]): Promise<PrivateRecords | undefined> => {
   if (paths.length === 0) return undefined;
   const lows = [...paths].sort();

@@ -1,6 +1,4 @@
-// Database privileges of the server's role: only what the store's statements need (docs/decisions/0014). The owner's connection grants
-// them after migrations. Tables not listed here allow insert, update and delete; test/privileges.test.ts checks all of them against the
-// statements.
+// Database privileges of the server's role: only what the store's statements need (docs/decisions/0014). test/privileges.test.ts checks them.
 
 import type pg from "pg";
 
@@ -12,14 +10,14 @@ const rowsCome: readonly Privilege[] = ["insert", "select"];
 const rowsComeAndGo: readonly Privilege[] = ["delete", "insert", "select"];
 const rowsComeAndChange: readonly Privilege[] = ["insert", "select", "update"];
 
-/** Tables with fewer privileges, in alphabetical order. Locking a row counts as updating it. */
+/** Other tables allow everything. Locking a row counts as updating it. */
 export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = {
   access_versions: rowsComeAndChange,
   advisory_documents: rowsComeAndChange,
   advisory_facets: rowsCome,
   advisory_numbers: rowsComeAndChange,
   audit_chains: rowsComeAndChange,
-  // The server's connection can neither change nor delete audit entries.
+  // The server cannot change or delete audit entries.
   audit_entries: rowsCome,
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
@@ -55,13 +53,10 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   vulnerability_cves: rowsComeAndGo,
 };
 
-/**
- * Functions of the baseline that run with the privileges of the owner (SECURITY DEFINER). All others are executable by everyone and act
- * as the caller.
- */
+/** SECURITY DEFINER functions of the baseline. */
 export const ownerFunctions: readonly string[] = ["create_audit_month(text)", "drop_audit_month(text)", "refresh_import_statistics(text)"];
 
-// Tables of the migrations, and partitions, which are never accessed by name.
+// Partitions are never accessed by name.
 const wantedStatement = `
   select pg_class.oid, relname as name, relacl, case
     when relispartition then '{}'
@@ -72,7 +67,6 @@ const wantedStatement = `
 
 const wantedValues = (tables: readonly string[]) => [JSON.stringify(narrowPrivileges), everythingWithRows, tables];
 
-/** Returns the statements that grant missing privileges and revoke excess ones. */
 const grantStatements = async (client: pg.Client, role: string, tables: readonly string[]): Promise<string[]> => {
   const { rows: other } = await client.query<{ name: string; wanted: string[] }>(
     `select oid::regclass::text as name, wanted from (${wantedStatement}) as each
@@ -97,7 +91,7 @@ const grantStatements = async (client: pg.Client, role: string, tables: readonly
   ]);
 };
 
-/** Grants the server's role its privileges on these tables. If nothing has to change, nothing is written and `lock` is not called. */
+/** If nothing has to change, `lock` is not called. */
 export const grantPrivileges = async (client: pg.Client, role: string, tables: readonly string[], lock: () => Promise<void>): Promise<void> => {
   if ((await grantStatements(client, role, tables)).length === 0) return;
   await lock();
@@ -105,7 +99,7 @@ export const grantPrivileges = async (client: pg.Client, role: string, tables: r
   if (statements.length > 0) await client.query(`begin; ${statements.join("; ")}; commit`);
 };
 
-/** Returns the privileges that the connection's role lacks, as text: "insert on audit_entries". */
+/** As text: "insert on audit_entries". */
 export const findLackingPrivileges = async (client: pg.Client, tables: readonly string[]): Promise<string[]> => {
   const { rows } = await client.query<{ lacked: string }>(
     `select privilege || ' on ' || name as lacked from (${wantedStatement}) as each, unnest(wanted) as privilege

@@ -19,13 +19,11 @@ const profile = columns<Profile & { readonly email: string }>({
   picture: text,
 });
 
-/** Returns the profile and email address of an identity from its issuer. */
 export const findProfile = async (rows: Read, identityUid: string): Promise<Profile & { readonly email: string }> => {
   const statement = `select ${profile.list} from identities left join profiles as profile on identity_uid = uid where uid = $1`;
   return (await profile.findOne(rows, statement, [identityUid])) ?? profile.read([]);
 };
 
-/** Inserts or replaces a user's profile. */
 export const writeProfile = async (rows: Write, identityUid: string, { name, givenName, familyName, picture }: Profile): Promise<void> => {
   await rows.query(
     `insert into profiles (identity_uid, name, given_name, family_name, picture) values ($1, $2, $3, $4, $5)

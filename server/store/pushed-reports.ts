@@ -1,5 +1,4 @@
-// Table pushed_reports: documents pushed for images that may be scanner reports, waiting to be read. A row is deleted when its document
-// has been read or abandoned, with the manifest that carries it, or with its repo.
+// Table pushed_reports: pushed documents that may be scanner reports, waiting to be read.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, number, text, timeMs } from "./columns.ts";
@@ -7,7 +6,7 @@ import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { PushedSbom } from "./image-sboms.ts";
 
-/** Queues documents of one repo, in the push's transaction. */
+/** In the push's transaction. */
 export const insertPushedReports = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)
@@ -24,13 +23,12 @@ export const insertPushedReports = async (rows: Write, repoUid: string, pushed: 
   );
 };
 
-/** A claimed report. The number of tries identifies the claim. */
+/** The number of tries identifies the claim. */
 export interface WaitingReport {
   readonly repoUid: string;
   readonly manifestDigest: string;
   readonly digest: string;
   readonly documentDigest: string;
-  /** When it was pushed, in Unix ms. */
   readonly createTimeMs: number;
   readonly tries: number;
 }
@@ -44,10 +42,7 @@ const waitingReport = columns<WaitingReport>({
   tries: expression("held.tries", number),
 });
 
-/**
- * Claims a due report until `untilMs`. The least recently served organization comes first: `served` has organizations in the order they
- * were last served.
- */
+/** Claims a due report until `untilMs`. `served` has organizations by last service; the least recently served is next. */
 export const claimPushedReport = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<WaitingReport | undefined> =>
   waitingReport.findOne(
     rows,
@@ -59,7 +54,6 @@ export const claimPushedReport = (rows: Write, served: readonly string[], nowMs:
     [served, timestamp(nowMs), timestamp(untilMs)],
   );
 
-/** Returns whether a report is due. */
 export const isPushedReportDue = async (rows: Read, nowMs: number): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from pushed_reports where try_time <= $1)", [timestamp(nowMs)]);
   return row?.[0] === "t";
@@ -73,7 +67,7 @@ const keyOf = ({ repoUid, manifestDigest, digest, documentDigest, tries }: Waiti
   tries,
 ];
 
-/** Deletes a claimed report; returns false if another server has claimed it since, or its manifest was deleted. */
+/** Returns false if another server has claimed it since, or its manifest was deleted. */
 export const deletePushedReport = async (rows: Write, waiting: WaitingReport): Promise<boolean> => {
   const gone = await rows.query(
     `delete from pushed_reports where repo_uid = $1 and manifest_digest = $2 and digest = $3 and document_digest = $4 and tries = $5 returning 1`,
@@ -82,7 +76,6 @@ export const deletePushedReport = async (rows: Write, waiting: WaitingReport): P
   return gone.length > 0;
 };
 
-/** Postpones the next try until `untilMs`. */
 export const postponePushedReport = async (rows: Write, waiting: WaitingReport, untilMs: number): Promise<void> => {
   await rows.query(
     `update pushed_reports set try_time = $6 where repo_uid = $1 and manifest_digest = $2 and digest = $3 and document_digest = $4 and tries = $5`,
@@ -90,7 +83,6 @@ export const postponePushedReport = async (rows: Write, waiting: WaitingReport, 
   );
 };
 
-/** Deletes the reports of a deleted manifest. */
 export const deletePushedReportsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
   await rows.query("delete from pushed_reports where repo_uid = $1 and manifest_digest = $2", [repoUid, manifestDigest]);
 };

@@ -1,5 +1,4 @@
-// Table quotas: quotas set by the operator, for the server ("") or an organization. The server only reads them; `gantry admin quota`
-// writes with the owner's connection.
+// Table quotas. The server only reads it; `gantry admin quota` writes with the owner's connection.
 
 import { columns, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -13,11 +12,10 @@ export interface SetQuota {
 
 const quota = columns<SetQuota>({ organization: text, name: text, value: number });
 
-/** Returns up to `max` quotas with these names, the server's own first. */
+/** The server's own first. */
 export const findQuotas = (rows: Read, names: readonly string[], max: number): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where name = any($1) order by organization, name limit $2`, [names, max]);
 
-/** Returns the quotas of the server and of one organization. */
 export const findQuotasOf = (rows: Read, organization: string): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where organization in ('', $1)`, [organization]);
 
@@ -29,6 +27,6 @@ export const writeQuota = async (rows: Write, { organization, name, value }: Set
   ]);
 };
 
-/** Returns whether a quota was deleted. */
+/** Returns whether it existed. */
 export const deleteQuota = async (rows: Write, organization: string, name: string): Promise<boolean> =>
   (await rows.query("delete from quotas where organization = $1 and name = $2 returning 1", [organization, name])).length > 0;

@@ -1,4 +1,4 @@
-// Readiness of the database: checked on a dedicated connection and within a time limit.
+// Readiness of the database, on a dedicated connection and within a time limit.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,7 +25,6 @@ const withStore = async (readinessMs: number | undefined, work: (store: Store, p
   }
 };
 
-/** Returns the number of server connections with this last statement. */
 const connectionsThatAsked = async (text: string): Promise<string | null | undefined> =>
   (await asOwner(database.url, "select count(*) from pg_stat_activity where datname = current_database() and query like $1", [`%${text}%`]))[0]?.[0];
 
@@ -59,7 +58,6 @@ test("a database that has become read-only is not ready, and is checked again on
       database.url,
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gantry' and pid <> pg_backend_pid()",
     );
-    // The first check may find its connection closed, with the same result.
     assert.equal(await store.isReady(), false);
     assert.equal(await store.isReady(), false);
     await asOwner(database.url, `begin read write; alter database ${name} reset default_transaction_read_only; commit`);

@@ -1,7 +1,5 @@
-// Checks whether the database can serve this server. Uses a dedicated connection: behind other statements the check would measure load,
-// and a load balancer that removes a busy server overloads the others.
-//
-// One query runs at a time and concurrent callers share its result, so frequent checks cost nothing.
+// Checks whether the database can serve. On a dedicated connection: behind other statements the check would measure load, and a load
+// balancer would remove a busy server and overload the others. Concurrent callers share a result.
 
 import { limits } from "#base/limits.ts";
 import pg from "pg";
@@ -12,7 +10,7 @@ import { MovedDatabase, openExchangeWatches } from "./exchange.ts";
 import type { Primary } from "./primary.ts";
 
 export interface Readiness {
-  /** Returns false if the database is unreachable, silent or read-only. Returns within limits.readinessMs and never throws. */
+  /** False if the database is unreachable, silent or read-only. Takes at most limits.readinessMs, never throws. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -22,7 +20,7 @@ const transactionState = columns({ isReadOnly: expression("current_setting('tran
 
 const transactionStateText = `select ${transactionState.list}`;
 
-/** Opens the check. It connects on first use and again after a failure. @param answerMs time limit of connecting and querying together */
+/** Connects on first use. @param answerMs for connecting and querying together */
 export const openReadiness = (primary: Primary, answerMs: number = limits.readinessMs): Readiness => {
   const watches = openExchangeWatches(answerMs);
   primary.onMove(() => watches.cut(new MovedDatabase()));
@@ -39,7 +37,6 @@ export const openReadiness = (primary: Primary, answerMs: number = limits.readin
     if (connected) return connected;
     const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
     watches.add(client);
-    // Without a listener an error would end the process. The next query finds out the cause.
     client.on("error", () => drop(client));
     try {
       await client.connect();
@@ -61,7 +58,7 @@ export const openReadiness = (primary: Primary, answerMs: number = limits.readin
         throw error;
       });
       const isReady = row !== undefined && !transactionState.read(row).isReadOnly;
-      // The former primary may be a standby now; a new connection finds its successor.
+      // A new connection finds the new primary.
       if (!isReady) drop(client);
       return isReady;
     } catch {

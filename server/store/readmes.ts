@@ -1,10 +1,9 @@
-// Readmes of repos, stored in the rows of the repos.
+// Readmes of repos, stored in their rows.
 
 import { columns, expression, text, time } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface Readme {
-  /** Uid of the repo. */
   readonly uid: string;
   /** "" if there is none. */
   readonly content: string;
@@ -19,6 +18,5 @@ const readme = columns<Readme>({
   updateTime: time("coalesce(readme_update_time, create_time)"),
 });
 
-/** Returns the readme of a repo; undefined if there is no such repo. */
 export const findReadme = (rows: Read, repo: string): Promise<Readme | undefined> =>
   readme.findOne(rows, `select ${readme.list} from repos where uid = $1`, [repo]);

@@ -1,18 +1,15 @@
-// Table record_successors: records of a source that were replaced by a record with a new ID (docs/decisions/0073). Written in the
-// transaction of the new record, and shown for the withdrawn one. A row is deleted when the source has the old ID again, or with its
-// source.
+// Table record_successors: records of a source that were replaced by one with a new ID (docs/decisions/0073).
 
 import { columns, expression, text, textList } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** The source replaced `oldId` by `newId`. */
 export interface Successor {
   readonly oldId: string;
   readonly newId: string;
 }
 
-/** Records replacements of a source. The first replacement of a record wins. */
+/** The first replacement of a record wins. */
 export const writeSuccessors = async (rows: Write, feed: string, successors: readonly Successor[]): Promise<void> => {
   if (successors.length === 0) return;
   await rows.query(
@@ -22,13 +19,11 @@ export const writeSuccessors = async (rows: Write, feed: string, successors: rea
   );
 };
 
-/** Deletes successors of records that the source has again. */
 export const deleteSuccessors = async (rows: Write, feed: string, oldIds: readonly string[]): Promise<void> => {
   if (oldIds.length === 0) return;
   await rows.query("delete from record_successors where feed_id = $1 and old_id = any($2)", [feed, oldIds]);
 };
 
-/** A record of a group. */
 export interface GroupRecord {
   readonly group: string;
   readonly id: string;
@@ -40,7 +35,7 @@ const groupSuccessor = columns<GroupRecord & { readonly newId: string }>({
   newId: expression("min(successor.new_id)", text),
 });
 
-/** Returns the successors of these records in their groups' advisory sources. Callers who can read the group see both. */
+/** In the advisory sources of the groups. A reader of the group sees both records. */
 export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[]): Promise<(GroupRecord & { readonly newId: string })[]> =>
   groupSuccessor.find(
     rows,
@@ -54,10 +49,7 @@ export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[])
 
 const publicSuccessor = columns<Successor>({ oldId: expression("successor.old_id", text), newId: expression("min(successor.new_id)", text) });
 
-/**
- * Returns the successors that are visible to the public: both the old and the new record are public. For the sources in `feeds`, returns
- * all successors.
- */
+/** Returns successors if the old and the new record are public, and all those of the sources in `feeds`. */
 export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[], feeds: readonly string[]): Promise<ReadonlyMap<string, string>> => {
   if (oldIds.length === 0) return new Map();
   const found = await publicSuccessor.find(
@@ -76,19 +68,17 @@ export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[]
   return new Map(found.map(({ oldId, newId }) => [oldId, newId]));
 };
 
-/** A record that its source no longer has, with the fields that identify its successor. */
+/** The fields that identify its successor. */
 export interface DroppedRecord {
-  /** recordKey */
   readonly key: string;
   readonly id: string;
   readonly aliases: readonly string[];
-  /** "deb/openssl"; "" if the record names no package. */
+  /** "deb/openssl"; "" if it names none. */
   readonly artifact: string;
 }
 
 const droppedRecord = columns<DroppedRecord>({ key: text, id: text, aliases: textList, artifact: text });
 
-/** Returns the stored advisories of a group with these keys. */
 export const findDroppedAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<DroppedRecord[]> =>
   droppedRecord.find(
     rows,
@@ -96,7 +86,6 @@ export const findDroppedAdvisories = (rows: Read, group: string, keys: readonly 
     [keys.map((key) => `${group}/${key}`)],
   );
 
-/** Returns the stored vulnerability records with these keys, public or of these owners. */
 export const findDroppedVulnerabilities = (rows: Read, owners: readonly string[], keys: ReadonlyMap<string, string>): Promise<DroppedRecord[]> =>
   droppedRecord.find(
     rows,

@@ -1,4 +1,4 @@
-// Table refresh_tokens: a row for each token family, that is, all refresh tokens of one sign-in. The row stores only the latest token.
+// Table refresh_tokens: a row for each family, that is, all refresh tokens of one sign-in. It stores only the latest token.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -6,7 +6,7 @@ import { columns, expression, flag, nullableObject, nullableText, nullableTextLi
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
-/** Claims of every access token of a family; they cannot be extended. */
+/** Claims that access tokens of the family cannot extend. */
 export interface RefreshTokenFamily {
   readonly identityUid: string;
   readonly identityProviderUid: string;
@@ -16,17 +16,15 @@ export interface RefreshTokenFamily {
   /** Undefined if not restricted. */
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
-  /** ID of the client that the token was issued to (RFC 6749, 6), which determines the audience; undefined if the client has no ID. */
+  /** The client that the token was issued to (RFC 6749, 6); undefined if it has no ID. */
   readonly client: string | undefined;
-  /** Unix ms. */
   readonly createTimeMs: number;
-  /** Expiry of the latest token, in Unix ms. */
   readonly expireTimeMs: number;
 }
 
 export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly id: string;
-  /** SHA-256 of the latest token's secret. */
+  /** SHA-256. */
   readonly secretHash: string;
 }
 
@@ -43,7 +41,7 @@ const family = columns<RefreshTokenFamily>({
   expireTimeMs: timeMs("expire_time"),
 });
 
-/** Inserts a family; returns false if the identity or provider no longer exists, so that no row outlives them. */
+/** Returns false if the identity or provider no longer exists, so that no row outlives them. */
 export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
   const inserted = await rows.query(
     `with person as (select 1 from identities where uid = $3 for key share), provider as (select 1 from identity_providers where uid = $4 for key share)
@@ -69,8 +67,8 @@ export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Pro
 };
 
 /**
- * Replaces the secret of the latest token and returns the family; undefined if the secret is not the latest, has expired, or was issued
- * to another client. The new token expires at `expireTimeMs`, but not after the family's total lifetime.
+ * Returns undefined if the secret is not the latest, has expired, or was issued to another client. The new token expires at
+ * `expireTimeMs`, but within the family's lifetime.
  */
 export const replaceRefreshTokenSecret = (
   rows: Write,
@@ -78,7 +76,7 @@ export const replaceRefreshTokenSecret = (
     readonly id: string;
     readonly secretHash: string;
     readonly nextSecretHash: string;
-    /** The client ID that the request states, if any. */
+    /** As the request states it. */
     readonly client: string | undefined;
     readonly nowMs: number;
     readonly expireTimeMs: number;
@@ -101,13 +99,12 @@ export const replaceRefreshTokenSecret = (
     ],
   );
 
-/** Returns the family with this ID, whichever of its tokens is presented. */
 export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFamily | undefined> =>
   family.findOne(rows, `select ${family.list} from refresh_tokens where id = $1`, [id]);
 
 const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
-/** Deletes a family and returns it; undefined if there was none. `isLive`: its latest token had not expired at `nowMs`. */
+/** `isLive`: its latest token had not expired at `nowMs`. */
 export const deleteRefreshToken = (
   rows: Write,
   id: string,
@@ -117,7 +114,6 @@ export const deleteRefreshToken = (
 
 const ended = columns({ id: text, client: nullableText });
 
-/** Deletes and returns a user's families from sign-ins through this provider. */
 export const deleteRefreshTokensThrough = (
   rows: Write,
   identityProviderUid: string,

@@ -1,4 +1,4 @@
-// Table registry_settings: an organization's defaults for its repos. A row is deleted with its organization.
+// Table registry_settings: an organization's defaults for its repos.
 
 import { columns, flag } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -12,7 +12,6 @@ export interface RegistrySettings {
 
 const settings = columns<RegistrySettings>({ uniqueTags: flag, eolGracePeriod: flag });
 
-/** Returns the organization's settings (default: false). */
 export const findRegistrySettings = async (rows: Read, root: string): Promise<RegistrySettings> =>
   (await settings.findOne(rows, `select ${settings.list} from registry_settings where root_uid = $1`, [root])) ?? { uniqueTags: false, eolGracePeriod: false };
 

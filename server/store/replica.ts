@@ -1,9 +1,8 @@
-// A read replica for lists (GANTRY_READ_REPLICA_URL): a standby of the primary that may lag. To measure the lag, both are asked for their
-// WAL positions once a second. A standby that has replayed a position on the same timeline has everything that the primary had written
-// when it reported it. A standby on another timeline may have lost changes, and is not used.
+// A standby for lists (GANTRY_READ_REPLICA_URL). Once a second, both servers are asked for their WAL positions. A standby on the same
+// timeline that has replayed a position has everything that the primary had written then.
 //
-// Permissions are never read there. A list uses the replica only if it has the access version that the primary has just confirmed, and
-// the last event of each listed organization. So callers see their own changes in the next list, whichever server they used.
+// Permissions are never read there. A list uses it only if it has the access version that the primary has just confirmed, and the last
+// event of each organization. So callers see their own changes.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -14,14 +13,12 @@ import { findLastGroupEvent } from "./outbox.ts";
 import { type Asked, awayText, openAsked, type Primary } from "./primary.ts";
 
 export interface Replica {
-  /** Unix ms: it has everything that was committed by then. Undefined if it must not be used. */
+  /** Unix ms: it has everything committed by then. Undefined if it must not be used. */
   readonly asOfMs: number | undefined;
-  /** Reports a failed statement: the replica is not used for a while. */
   fail(error: unknown): void;
   close(): Promise<void>;
 }
 
-/** The primary's WAL position at a time. */
 interface Mark {
   readonly atMs: number;
   readonly position: number;
@@ -29,7 +26,7 @@ interface Mark {
 
 const marksMax = Math.ceil(limits.replicaLagMs / limits.primaryLookMs) + 1;
 
-/** Watches the lag of a standby. Calls `cut` if it does not respond, because pending statements will not either. */
+/** Calls `cut` if the standby does not respond, because pending statements will not either. */
 export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => void): Replica => {
   const standby = openAsked(host, limits.hostAnswerMs);
   let leader: Asked | undefined;
@@ -50,7 +47,7 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     return leader.ask();
   };
 
-  /** Returns the reason not to use the replica; undefined if there is none. */
+  /** Returns the reason not to use the replica, if any. */
   const measure = async (): Promise<string | undefined> => {
     const atMs = Date.now();
     const [copy, original] = await Promise.all([standby.ask(), askPrimary()]);
@@ -73,7 +70,6 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     const found = await measure().catch(awayText);
     if (closed) return;
     if (found !== undefined) asOfMs = undefined;
-    // A healthy start is not logged.
     if (found !== undefined && found !== trouble) log("store.replica.away", { host: host.name, why: found });
     if (found === undefined && trouble !== undefined) log("store.replica.back", { host: host.name });
     trouble = found;
@@ -108,18 +104,14 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
   };
 };
 
-/** The replica, for a list of these organizations. */
 export interface CurrentCopy {
-  /** Its first statement checks that the replica has the confirmed access version. */
+  /** Its first statement checks the access version. */
   readonly rows: Read;
   readonly asOfMs: number;
   fail(error: unknown): void;
 }
 
-/**
- * Returns the replica if it has all changes of these organizations, and confirms the caller's access version on the primary through
- * `rows`. Returns undefined if the primary must be used.
- */
+/** Returns the replica if it has all changes of these organizations. Confirms the access version on the primary through `rows`. */
 export const findCurrentCopy = async (rows: Read, accessVersion: AccessVersion, roots: readonly string[]): Promise<CurrentCopy | undefined> => {
   const { lagging } = rows.check?.bare ?? rows;
   if (lagging === undefined || roots.length === 0 || roots.length > limits.replicaRootsMax) return undefined;

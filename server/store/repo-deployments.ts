@@ -1,4 +1,4 @@
-// Table repo_deployments: Helm charts that deploy the images of a repo. A row is deleted with its repo.
+// Table repo_deployments: Helm charts that deploy the images of a repo.
 
 import { type JsonObject, objectList } from "#base/json.ts";
 import { columns, json, text } from "./columns.ts";
@@ -6,13 +6,13 @@ import type { Read, Write } from "./handle.ts";
 
 const deployment = columns({ charts: json });
 
-/** Returns the charts of a repo as stored; undefined if there are none. */
+/** Undefined if there are none. */
 export const findDeployment = async (rows: Read, repo: string): Promise<readonly JsonObject[] | undefined> => {
   const found = await deployment.findOne(rows, `select ${deployment.list} from repo_deployments where repo_uid = $1`, [repo]);
   return found && objectList({ charts: found.charts }, "charts");
 };
 
-/** Inserts the charts of a repo; returns false if it already has some. */
+/** Returns false if the repo already has charts. */
 export const insertDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<boolean> => {
   const made = await rows.query(
     "insert into repo_deployments (repo_uid, charts, fields_as_published) values ($1, $2, true) on conflict do nothing returning 1",
@@ -21,19 +21,17 @@ export const insertDeployment = async (rows: Write, repo: string, charts: readon
   return made.length > 0;
 };
 
-/** Replaces the charts of a repo. */
 export const updateDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<void> => {
   await rows.query("update repo_deployments set charts = $2, fields_as_published = true where repo_uid = $1", [repo, JSON.stringify(charts)]);
 };
 
-/** Deletes the charts of a repo. */
 export const deleteDeployment = async (rows: Write, repo: string): Promise<void> => {
   await rows.query("delete from repo_deployments where repo_uid = $1", [repo]);
 };
 
 const doubtful = columns({ repoUid: text });
 
-/** Returns up to `limit` repos with a chart that an earlier version may have stored with `source` and `repo` swapped (0043). */
+/** An earlier version may have stored `source` and `repo` swapped (0043). */
 export const findSwappedCharts = async (rows: Read, limit: number): Promise<readonly string[]> =>
   (
     await doubtful.find(

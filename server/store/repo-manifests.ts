@@ -1,5 +1,4 @@
-// Tables repo_manifests, manifest_blobs and manifest_children: manifests of repos, their content and references. A manifest is kept until
-// it is deleted or its repo is. If the operator enables it, manifests that have been untagged for some days are deleted
+// Tables repo_manifests, manifest_blobs and manifest_children. Untagged manifests may be deleted after some days
 // (server/application/untagged-manifests.ts).
 
 import { type JsonObject, texts } from "#base/json.ts";
@@ -7,21 +6,18 @@ import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, number, text, timeMs } from "./columns.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 
-/** A manifest as sent to clients. */
 export interface StoredManifest {
   readonly sha256: string;
   readonly sha512: string;
-  /** Algorithm of the digest of the last push: "sha256" or "sha512". */
+  /** Of the digest of the last push. */
   readonly algorithm: string;
   readonly mediaType: string;
-  /** Its bytes as UTF-8. */
   readonly content: string;
   readonly sizeBytes: number;
 }
 
-/** A manifest with the time of its last use. */
 export interface AskedManifest extends StoredManifest {
-  /** Last recorded use, in Unix ms. */
+  /** Last recorded use. */
   readonly usedMs: number;
 }
 
@@ -36,13 +32,12 @@ const storedManifest = columns<AskedManifest>({
 });
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
-/** Returns the manifest with this digest of either algorithm. */
+/** Accepts either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
   digest.startsWith("sha512:")
     ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
     : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
-/** Returns the manifest that a tag points to. */
 export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<AskedManifest | undefined> =>
   storedManifest.findOne(
     rows,
@@ -51,10 +46,10 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
     [repo, tag],
   );
 
-/** Returns the names of a repo's tags after `last`, in byte order. */
+/** In byte order. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const [row] = await rows.query(
-    // As one text: ten thousand rows cost the driver more than the statement costs the database.
+    // As one text: ten thousand rows cost the driver more than the database.
     `select json_agg(name) from (
        select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3) as listed`,
     [repo, last, count],
@@ -63,22 +58,20 @@ export const findTagNames = async (rows: Read, repo: string, last: string, count
   return texts({ names: JSON.parse(row?.[0] ?? "[]") }, "names");
 };
 
-/** A manifest to store. */
 export interface NewManifest extends StoredManifest {
   readonly artifactType: string;
-  /** Digest of its `subject`; "" if it has none. */
+  /** "" if it has none. */
   readonly subject: string;
   readonly annotations: JsonObject | undefined;
-  /** SHA-256 digests of the blobs it references. */
+  /** SHA-256 digests. */
   readonly blobs: readonly string[];
-  /** The manifests it lists. */
   readonly children: readonly string[];
 }
 
-/** Records that manifests with these digests, of either algorithm, are in use and must not be collected. Returns how many exist. */
+/** Prevents collection. Returns how many exist. */
 export const useManifests = async (rows: Write, repo: string, digests: readonly string[], nowMs: number): Promise<number> => {
   if (digests.length === 0) return 0;
-  // In a fixed order, to prevent deadlocks between concurrent uses.
+  // A fixed order prevents deadlocks.
   const used = await rows.query(
     `with held as (
        select sha256 from repo_manifests where repo_uid = $1 and (sha256 = any($2) or sha512 = any($2)) order by sha256 for update
@@ -89,12 +82,12 @@ export const useManifests = async (rows: Write, repo: string, digests: readonly 
   return used.length;
 };
 
-/** Locks a manifest, if it exists, against deletion until the transaction ends. */
+/** Prevents deletion until the transaction ends. */
 export const holdManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
 };
 
-/** Inserts a manifest; returns false if it exists. `algorithm` is undefined if it was pushed by tag only. */
+/** Returns false if it exists. `algorithm` is undefined if it was pushed by tag only. */
 export const insertManifest = async (
   rows: Write,
   repo: string,
@@ -128,7 +121,7 @@ export const insertManifest = async (
        where repo_uid = $1 and sha256 = $2 returning 1`,
       [repo, sha256, algorithm ?? "", timestamp(nowMs)],
     );
-    // If it was deleted between the two statements, insert it.
+    // Deleted between the two statements.
     if (known.length > 0) return false;
   }
   if (manifest.blobs.length > 0)
@@ -146,19 +139,16 @@ export const insertManifest = async (
   return true;
 };
 
-/** Returns a manifest and locks it exclusively until the transaction ends. */
 export const lockManifest = (rows: Write, repo: string, digest: string): Promise<Omit<StoredManifest, "content"> | undefined> =>
   withoutContent.findOne(rows, `select ${withoutContent.list} from repo_manifests where repo_uid = $1 and (sha256 = $2 or sha512 = $2) for update`, [
     repo,
     digest,
   ]);
 
-/** Deletes a manifest with its references. */
 export const deleteManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("delete from repo_manifests where repo_uid = $1 and sha256 = $2", [repo, sha256]);
 };
 
-/** Returns the uids of tags that point to a digest. */
 export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string, count: number): Promise<string[]> => {
   const found = await rows.query(
     `select uid from tags where left(uid, 40) = left($1, 40) and digest = $2 and uid > $1 || '/' and uid < $1 || '0' order by uid limit $3`,
@@ -167,19 +157,17 @@ export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string,
   return found.map(([uid]) => uid ?? "");
 };
 
-/** Returns whether a manifest of the repo references the blob. */
 export const isBlobNeeded = async (rows: Read, repo: string, sha256: string): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from manifest_blobs where repo_uid = $1 and blob = $2)", [repo, sha256]);
   return row?.[0] === "t";
 };
 
-/** Returns the manifests that list this one by either digest. */
+/** By either digest. */
 export const findIndexesOf = async (rows: Read, repo: string, digests: readonly string[]): Promise<string[]> => {
   const found = await rows.query("select distinct sha256 from manifest_children where repo_uid = $1 and child = any($2)", [repo, digests]);
   return found.map(([sha256]) => sha256 ?? "");
 };
 
-/** A referrer as listed. */
 export interface Referrer {
   readonly sha256: string;
   readonly mediaType: string;
@@ -191,8 +179,8 @@ export interface Referrer {
 const referrer = columns<Referrer>({ sha256: text, mediaType: text, sizeBytes: number, artifactType: text, annotations: nullableObject });
 
 /**
- * Returns the manifests after `last` with this digest as `subject`, or the same manifest's other digest.
- * @param artifactType restricts the result to this type; "" for any
+ * Returns the manifests with this digest, or the same manifest's other digest, as `subject`.
+ * @param artifactType "" for any
  */
 export const findReferrers = (rows: Read, repo: string, digest: string, artifactType: string, last: string, count: number): Promise<Referrer[]> =>
   referrer.find(
@@ -204,7 +192,6 @@ export const findReferrers = (rows: Read, repo: string, digest: string, artifact
     { rows: count, wide: false },
   );
 
-/** The manifest of a Helm chart. */
 export interface ChartManifest {
   readonly repo: string;
   readonly sha256: string;
@@ -213,7 +200,7 @@ export interface ChartManifest {
 
 const chartManifest = columns<ChartManifest>({ repo: expression("repo_uid", text), sha256: text, content: text });
 
-/** Returns the most recently pushed tagged chart of each repo of an organization at or below these paths. */
+/** Returns each repo's most recently pushed chart with a tag. */
 export const findLatestCharts = (rows: Read, root: string, places: readonly string[], limit: number): Promise<ChartManifest[]> =>
   chartManifest.find(
     rows,
@@ -226,7 +213,6 @@ export const findLatestCharts = (rows: Read, root: string, places: readonly stri
     { rows: limit, wide: false },
   );
 
-/** A manifest as read by verification. */
 export interface PageManifest {
   readonly repo: string;
   readonly sha256: string;
@@ -236,7 +222,6 @@ export interface PageManifest {
 
 const pageManifest = columns<PageManifest>({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
 
-/** Returns a page of all manifests. */
 export const findManifestPage = (rows: Read, last: readonly [repo: string, sha256: string], count: number): Promise<PageManifest[]> =>
   pageManifest.find(
     rows,
@@ -248,7 +233,6 @@ export const findManifestPage = (rows: Read, last: readonly [repo: string, sha25
     },
   );
 
-/** Returns the number of distinct manifest digests in the repos at or below a path. */
 export const countManifestDigests = async (rows: Read, place: string): Promise<number> => {
   const [row] = await rows.query(
     "select count(distinct sha256) from repo_manifests where repo_uid = $1 or (repo_uid > $1 || '/' and repo_uid < $1 || '0')",
@@ -260,13 +244,9 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
 
 // ---- unused manifests ------------------------------------------------------------------------------------------------
 
-/** A repo and the sha256 of one of its manifests. */
 export type ManifestName = readonly [repo: string, sha256: string];
 
-/**
- * No tag points to it, or did since $3; no index lists it; its subject does not exist (a referrer is deleted with its subject); and
- * neither it nor a referrer was pushed, pulled or referenced since $3.
- */
+/** No tag points to it, or did since $3; no index lists it; its subject does not exist. Neither it nor a referrer was used since $3. */
 const unusedText = `held.use_time < $3
   and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
   and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
@@ -277,7 +257,7 @@ const unusedText = `held.use_time < $3
   and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
     and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
 
-/** Returns the unused manifests among the next `count` after `last`; `end` is where the next page starts. */
+/** `end` is where the next page starts. */
 export const findUnusedManifests = async (
   rows: Read,
   last: ManifestName,
@@ -295,19 +275,16 @@ export const findUnusedManifests = async (
   return { unused: page.filter(({ unused }) => unused).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
 };
 
-/**
- * Returns whether a manifest is still unused, and locks it against use and deletion until the transaction ends. A locked manifest counts
- * as used.
- */
+/** Locks the manifest if it is still unused. A locked manifest counts as used. */
 export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestName, sinceMs: number): Promise<boolean> => {
   const held = await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for update skip locked", [repo, sha256]);
   if (held.length === 0) return false;
-  // A separate statement sees everything that was committed before the lock.
+  // Sees everything committed before the lock.
   const [row] = await rows.query(`select ${unusedText} from repo_manifests as held where repo_uid = $1 and sha256 = $2`, [repo, sha256, timestamp(sinceMs)]);
   return row?.[0] === "t";
 };
 
-/** Returns up to `count` manifests that a manifest keeps: those it lists, and its referrers. */
+/** Those it lists, and its referrers. */
 export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
   const found = await rows.query(
     `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)

@@ -1,30 +1,23 @@
-// Resolves paths of names to repositories and groups (docs/decisions/0068). A path resolves to the same resource for every caller, or to
-// none. A name shared by several groups from before names were unique resolves only to a verified organization.
+// Resolves paths of names (docs/decisions/0068), with the same result for every caller. A name that several groups share from before
+// names were unique resolves only to a verified organization.
 
 import { columns, expression, flag, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
-/** A repository found by its path. */
 export interface RepoByName {
   readonly uid: string;
-  /** Anonymous pulls are allowed. */
   readonly anonymousPull: boolean;
   readonly isSuspended: boolean;
 }
 
-/** The deepest group on a path of names. */
 export interface NamedGroup {
   readonly uid: string;
-  /** Number of the path's names that it covers. */
+  /** Names of the path that it covers. */
   readonly depth: number;
-  /** Several groups have the next name of the path. */
   readonly isAmbiguous: boolean;
 }
 
-/**
- * SQL: the groups along the path $1 of names, starting with the organization's. A name reserved for another organization does not
- * resolve, even if a group has had it since before names were unique.
- */
+/** The groups along $1. A name reserved for another organization does not resolve. */
 const places = `with recursive place(uid, depth, status) as (
     select uid, 1, status from groups as root
     where length(uid) = 40 and name = ($1::text[])[1]
@@ -49,7 +42,7 @@ const namedRepo = columns<RepoByName>({
   isSuspended: { ...flag, sql: "coalesce(place.status = 'ORG_STATUS_SUSPENDED', false)" },
 });
 
-/** Returns the repository at `<organization>/<group…>/<repo>`, regardless of the caller; undefined if there is none. */
+/** `<organization>/<group…>/<repo>`; undefined if there is none. */
 export const findRepoByName = async (rows: Read, path: string): Promise<RepoByName | undefined> => {
   const groups = path.split("/");
   const name = groups.pop() ?? "";
@@ -71,7 +64,7 @@ const namedGroup = columns<NamedGroup>({
   ),
 });
 
-/** Returns the deepest group on a path of names, regardless of the caller; undefined if not even the organization resolves. */
+/** Undefined if not even the organization resolves. */
 export const findGroupByNames = (rows: Read, names: readonly string[]): Promise<NamedGroup | undefined> =>
   namedGroup.findOne(rows, `${places} select ${namedGroup.list} from place order by depth desc limit 1`, [names]);
 
@@ -80,10 +73,9 @@ const openRepo = columns({
   isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
 });
 
-/** Returns whether anonymous pulls from the repo are allowed; undefined if there is no such repo. */
+/** Undefined if there is no such repo. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
   openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
 
-/** Returns the names of repos by uid. */
 export const findRepoNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> =>
   new Map((await rows.query("select uid, name from repos where uid = any($1)", [uids])).map(([uid, name]) => [uid ?? "", name ?? ""]));

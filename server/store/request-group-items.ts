@@ -1,4 +1,4 @@
-// Table request_group_items: items of request groups, with uids below the group's, in reading order. A row is deleted with its group.
+// Table request_group_items: items below their groups' uids, in reading order.
 
 import { limits } from "#base/limits.ts";
 import type { PageRequest } from "#base/page.ts";
@@ -21,10 +21,9 @@ export interface RequestItem {
   readonly removed: boolean;
 }
 
-/** The result of looking up a library in the catalog. */
+/** Result of the lookup in the catalog. */
 export type ItemCoverage = Pick<RequestItem, "uid" | "availability" | "availabilityReason" | "closestVersion" | "latestVersion">;
 
-/** Inserts the items of a new request group. */
 export const insertRequestItems = async (rows: Write, items: readonly (RequestItem & { readonly sortKey: string })[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into request_group_items (uid, requirement, package_name, version, ecosystem, sort_key, availability, availability_reason,
@@ -47,7 +46,6 @@ export const insertRequestItems = async (rows: Write, items: readonly (RequestIt
   );
 };
 
-/** Returns the range of uids below a uid. */
 const belowOf = (uid: string): readonly [string, string] => [`${uid}/`, `${uid}0`];
 
 const itemColumns = columns<RequestItem & { readonly createTime: string; readonly updateTime: string }>({
@@ -67,9 +65,8 @@ const itemColumns = columns<RequestItem & { readonly createTime: string; readonl
 
 export interface RequestItemFilter {
   readonly group: string;
-  /** "" for any. */
   readonly availability: string;
-  /** Changed at or after this time; "" for any. */
+  /** "" for any. */
   readonly minUpdateTime: string;
   readonly includeRemoved: boolean;
 }
@@ -84,12 +81,11 @@ const itemTerms = ({ group, availability, minUpdateTime, includeRemoved }: Reque
   return page;
 };
 
-/** Versions sort in the order of their ecosystem. */
+/** In the order of the ecosystem. */
 const itemOrders: Readonly<Record<string, string>> = { version: "sort_key" };
 
 type RequestItemRow = RequestItem & { readonly createTime: string; readonly updateTime: string; readonly key: readonly string[] };
 
-/** Returns a page of a request group's items. */
 export const findRequestItems = async (rows: Read, filter: RequestItemFilter, page: PageRequest): Promise<RequestItemRow[]> => {
   const terms = itemTerms(filter);
   const column = itemOrders[page.order.column] ?? page.order.column;
@@ -124,14 +120,13 @@ export interface ComparedItem {
   readonly latestVersion: string;
 }
 
-/** Returns a request group's items as last compared with the catalog, except those with availability `invalid`. */
+/** As last compared, except those with availability `invalid`. */
 export const findItemsToCompare = async (rows: Read, group: string, invalid: string): Promise<ComparedItem[]> =>
   comparedItem.find(rows, `select ${comparedItem.list} from request_group_items where uid > $1 and uid < $2 and availability <> $3 order by uid`, [
     ...belowOf(group),
     invalid,
   ]);
 
-/** Updates the coverage of changed items. */
 export const updateItemCoverage = async (rows: Write, items: readonly ItemCoverage[], nowMs: number): Promise<void> => {
   await rows.query(
     `update request_group_items as held set availability = given.availability, availability_reason = given.reason,
@@ -151,7 +146,6 @@ export const updateItemCoverage = async (rows: Write, items: readonly ItemCovera
 
 const itemUid = columns({ uid: text });
 
-/** Returns those of these uids that are items of the request group. */
 export const findItemUids = async (rows: Read, group: string, uids: readonly string[]): Promise<ReadonlySet<string>> => {
   const found = await itemUid.find(rows, `select ${itemUid.list} from request_group_items where uid > $1 and uid < $2 and uid = any($3)`, [
     ...belowOf(group),
@@ -160,7 +154,7 @@ export const findItemUids = async (rows: Read, group: string, uids: readonly str
   return new Set(found.map(({ uid }) => uid));
 };
 
-/** Removes or restores items. Returns the number that changed. */
+/** Returns the number that changed. */
 export const setItemsRemoved = async (rows: Write, uids: readonly string[], removed: boolean, nowMs: number): Promise<number> => {
   const changed = await rows.query(
     `update request_group_items set removed = $2, update_time = greatest($3::timestamptz, update_time + interval '1 ms')
@@ -172,7 +166,6 @@ export const setItemsRemoved = async (rows: Write, uids: readonly string[], remo
 
 const availabilityCount = columns({ availability: text, removed: flag, items: expression("count(*)", number) });
 
-/** Returns the number of items by availability and removal. */
 export const countAvailability = (rows: Read, group: string): Promise<{ availability: string; removed: boolean; items: number }[]> =>
   availabilityCount.find(
     rows,
@@ -182,41 +175,35 @@ export const countAvailability = (rows: Read, group: string): Promise<{ availabi
 
 // ---- libraries requested by all submitted groups ---------------------------------------------------------------------
 
-/** A range of submitted request groups. */
 export interface RequestedPlace {
-  /** Below this group, at any depth. */
+  /** At any depth. */
   readonly below: string;
-  /** Directly in this group; "" for any. */
   readonly directlyIn: string;
 }
 
-// There are two ways to find requested items in a range ($1 to $3). One reads its requests and then the items of each, at a cost
-// proportional to the items. The other reads the whole organization's items by name, if the names are known or a page of them is read,
-// and joins each item's request.
-// The tables are never joined freely: without statistics for the range, the planner read all items again for each request.
+// Requested items of a range ($1 to $3) are found by request, at a cost proportional to the items, or by name in the whole organization.
+// The tables are never joined freely: without statistics, the planner read all items again for each request.
 
-/** Submitted requests in the range. */
 const isSubmitted = "uid > $1 and uid < $2 and submit_time is not null and ($3 = '' or left(uid, -17) = $3)";
 
-/** Items that count; must match the predicate of the index request_group_items_by_package. */
+/** Must match the predicate of request_group_items_by_package. */
 const isAskedFor = "not removed and version <> '' and availability <> 'AVAILABILITY_INVALID_REQUIREMENT'";
 
 const inOrganization = "left(uid, 40) = left($1, 40) and (uid > $1) is true and (uid < $2) is true";
 
 const itemsOfRequest = "uid > request.uid || '/' and uid < request.uid || '0'";
 
-/** Returns SQL with a row for each request and version, by request. `narrowed` has additional conditions on items. */
+/** A row for each request and version. `narrowed`: more conditions on items. */
 const requestedByRequest = (narrowed: string): string =>
   `(select uid, name, source, submit_time, submitted_by from request_groups where ${isSubmitted}) as request
     cross join lateral (select * from request_group_items where ${itemsOfRequest} and ${isAskedFor} ${narrowed} offset 0) as item`;
 
-/** The same by name. `order` limits and orders the items. */
+/** `order` limits and orders the items. */
 const requestedByName = (narrowed: string, order = "offset 0"): string =>
   `(select * from request_group_items where ${inOrganization} and ${isAskedFor} ${narrowed} ${order}) as item
     cross join lateral (select uid, name, source, submit_time, submitted_by from request_groups
       where uid = left(item.uid, -17) and submit_time is not null and ($3 = '' or left(uid, -17) = $3) offset 0) as request`;
 
-/** Returns SQL for the requested libraries of one of these. */
 const requestedRows = (from: string): string => `select item.package_name as name, item.ecosystem, item.version, item.sort_key, item.availability,
     item.availability_reason, item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source,
     request.submit_time, request.submitted_by
@@ -231,27 +218,25 @@ const manyItemsText = `select count(*) from (
       cross join lateral (select 1 from request_group_items where ${itemsOfRequest} and ${isAskedFor} offset 0) as item
     limit ${limits.sortRowsMax + 1}) as counted`;
 
-/** Returns whether a page ordered by name reads fewer items by name. */
+/** Whether a page of names reads fewer items by name. */
 const hasManyItems = async (rows: Read, place: RequestedPlace): Promise<boolean> => {
   if (isWholeOrganization(place)) return true;
   const [row] = await rows.query(manyItemsText, placeValues(place));
   return Number(row?.[0]) > limits.sortRowsMax;
 };
 
-// By version and then by library: `count(distinct …)` would sort every row.
+// `count(distinct …)` would sort every row.
 const statusExpression = `case when bool_and(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
     when bool_or(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS' else 'REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING' end`;
 
 export interface RequestedLibraryFilter {
   readonly place: RequestedPlace;
-  /** "" for any. */
   readonly ecosystem: string;
-  /** Substring of the name; "" for any. */
+  /** Substring; "" for any. */
   readonly query: string;
   readonly buildStatus: string;
 }
 
-/** Returns a filter's terms on items (`narrowed`) and on libraries (`page`). */
 const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly narrowed: string } => {
   const page: PageTerms = { values: placeValues(place), terms: ["true"] };
   const within: string[] = [];
@@ -263,19 +248,18 @@ const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibrary
 
 const isBuilt = "bool_or(availability = 'AVAILABILITY_BUILT') as is_built";
 
-/** Returns the term for items after the last library of the previous page. */
 const behindName = (page: PageTerms, { order: { descending }, after }: PageRequest): string =>
   after ? `and (package_name, ecosystem) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})` : "";
 
-/** Returns the index order of items. A limit as a parameter, never reached, makes the planner expect an early stop. */
+/** A limit as a parameter, never reached, makes the planner expect an early stop. */
 const itemsInOrder = (page: PageTerms, direction: "asc" | "desc"): string => {
   const order = ["package_name", "ecosystem", "uid"].map((column) => `${column} ${direction}`).join(", ");
   return `order by ${order} limit ${addParameter(page, Number.MAX_SAFE_INTEGER)}`;
 };
 
-/** Returns SQL for libraries with their list fields. `direction` is the order of names, if the items are in that order. */
+/** `direction`: the order of names, if items come in it. */
 const librarySource = (from: string, direction?: "asc" | "desc"): string => {
-  // With a descending order PostgreSQL groups without sorting everything only if the groups have the same order.
+  // PostgreSQL groups descending rows without a sort only if the groups have the same order.
   const inOrder = (...columns: string[]): string => (direction ? `order by ${columns.map((column) => `${column} ${direction}`).join(", ")}` : "");
   const versions = `select name, ecosystem, version, ${isBuilt}, max(submit_time) as last_time, min(submit_time) as first_time,
       greatest(max(update_time), max(submit_time)) as change_time
@@ -300,7 +284,6 @@ const requestedLibrary = columns({
 
 type RequestedLibraryRow = ReturnType<typeof requestedLibrary.read> & { readonly key: readonly string[] };
 
-/** Returns a page of the requested libraries below a group. */
 export const findRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter, asked: PageRequest): Promise<RequestedLibraryRow[]> => {
   const { page, narrowed } = libraryTerms(filter);
   const { column } = asked.order;
@@ -323,7 +306,7 @@ const foundCount = columns({ found: expression("count(*)", number) });
 export const countRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter): Promise<number> => {
   const { page, narrowed } = libraryTerms(filter);
   const byRequest = requestedByRequest(narrowed);
-  // The index alone has the libraries of an organization, if no version fields are needed.
+  // The index alone has the libraries of an organization.
   const named = isWholeOrganization(filter.place)
     ? `request_group_items as item
        where ${inOrganization} and ${isAskedFor} ${narrowed} and (left(uid, -17) in (select uid from request_groups where ${isSubmitted})) is true`
@@ -338,11 +321,10 @@ export interface RequestedVersionFilter {
   readonly place: RequestedPlace;
   readonly ecosystem: string;
   readonly name: string;
-  /** "" for any. */
   readonly availability: string;
 }
 
-// Requests of one version may have been compared with the catalog at different times: the latest wins.
+// The last comparison wins.
 const latestOf = (column: string): string => `(array_agg(${column} order by update_time desc, uid))[1] as ${column}`;
 
 const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersionFilter): { readonly page: PageTerms; readonly source: string } => {
@@ -369,7 +351,6 @@ const requestedVersion = columns({
 
 type RequestedVersionRow = ReturnType<typeof requestedVersion.read> & { readonly key: readonly string[] };
 
-/** Returns a page of the requested versions of a library below a group. */
 export const findRequestedVersions = async (rows: Read, filter: RequestedVersionFilter, asked: PageRequest): Promise<RequestedVersionRow[]> => {
   const { page, source } = versionTerms(filter);
   const order = asked.order.column === "version" ? ["sort_key", "version"] : [asked.order.column, "version"];
@@ -396,7 +377,6 @@ const libraryRequests = columns({
 
 export type LibraryRequests = ReturnType<typeof libraryRequests.read>;
 
-/** Returns the number of submitted request groups in a range that request these libraries, and their sources. */
 export const findLibraryRequests = (rows: Read, place: RequestedPlace, names: readonly string[]): Promise<LibraryRequests[]> =>
   libraryRequests.find(
     rows,
@@ -410,8 +390,8 @@ const contribution = columns({ name: text, ecosystem: text, version: text, uid: 
 export type Contribution = ReturnType<typeof contribution.read>;
 
 /**
- * Returns the submitted request groups in a range that request these libraries, newest first and at most `most` for each library.
- * @param byVersion at most `most` for each version instead
+ * Newest first, at most `most` for each library.
+ * @param byVersion for each version instead
  */
 export const findContributions = (rows: Read, place: RequestedPlace, names: readonly string[], most: number, byVersion: boolean): Promise<Contribution[]> => {
   const each = byVersion ? "name, ecosystem, version" : "name, ecosystem";

@@ -1,5 +1,4 @@
-// The cost of lists over all request groups of an organization, measured in pages (buffers) that PostgreSQL reads. In one organization a
-// few requests have many items, in another many requests have few.
+// The cost of lists over an organization's request groups, in buffers: few requests with many items, and many with few.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,10 +24,10 @@ before(async () => {
   database = await freshDatabase();
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // The same settings as in pool.ts. The second statement disables triggers, which do not affect lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off; set statement_timeout = '60s'");
   await client.query("set session_replication_role = replica");
-  // Otherwise VACUUM would not yet see the rows as committed, and there would be no index-only scans.
+  // Otherwise there would be no index-only scans after VACUUM.
   await client.query("set synchronous_commit = on");
 });
 after(async () => {
@@ -41,7 +40,7 @@ const neighbour = "b".repeat(40);
 const branch = `${own}/${"c".repeat(16)}`;
 const items = 15_000;
 
-/** Two thirds of the requests are in the organization, one in the branch. One in ten is a draft, one item in fifty is removed. */
+/** One request in ten is a draft, one item in fifty removed. */
 const plant = async (organization: string, requests: number): Promise<void> => {
   const segment = (n: string): string => `'/' || lpad(to_hex(${n}), 16, '0')`;
   const place = `case when request % 3 = 0 then $1::text || '/${"c".repeat(16)}' else $1::text end`;
@@ -67,7 +66,6 @@ const plant = async (organization: string, requests: number): Promise<void> => {
   );
 };
 
-/** Returns a parameter as an SQL literal for EXPLAIN. */
 const literal = (value: unknown): string => {
   if (typeof value === "number") return String(value);
   return client.escapeLiteral(Array.isArray(value) ? `{${value.join(",")}}` : String(value));
@@ -91,7 +89,6 @@ const plain: Read = {
   },
 };
 
-/** Returns a Read that counts the pages read. */
 const counting = (): Read & { buffers: number } => {
   const read = {
     buffers: 0,
@@ -119,7 +116,6 @@ const places: readonly (readonly [string, RequestedPlace])[] = [
 
 const everything = (place: RequestedPlace): Parameters<typeof findRequestedLibraries>[1] => ({ place, ecosystem: "", query: "", buildStatus: "" });
 
-/** Returns the pages of the tables and their indexes. */
 const sizeOf = async (): Promise<number> => {
   const { rows } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname ~ '^request_group'");
   return rows[0]?.pages ?? 0;
@@ -131,7 +127,7 @@ for (const requests of [15, 750]) {
     for (const organization of [own, neighbour]) await plant(organization, requests);
     await client.query("vacuum analyze request_groups");
     await client.query("vacuum analyze request_group_items");
-    // The size of the tables, and a few index descents for each request.
+    // And a few index descents for each request.
     const all = (await sizeOf()) + 6 * requests;
     for (const [where, place] of places) {
       const within = async (most: number, what: string, ask: (read: Read) => Promise<unknown>): Promise<void> => {
@@ -146,7 +142,7 @@ for (const requests of [15, 750]) {
       );
       for (const column of ["requested_version_count", "last_request_time", "create_time", "update_time"])
         await within(all, `a page by ${column}`, (read) => findRequestedLibraries(read, filter, pageOf(column, true, undefined, 51)));
-      // About ten items with the same name, each read together with its request.
+      // About ten items with the same name, each with its request.
       const page = 51 * 10 * 5 + 2 * requests + 500;
       for (const descending of [false, true])
         for (const from of [undefined, ["library-900", "ECOSYSTEM_PYTHON"]])

@@ -1,4 +1,4 @@
-// Resource counts and grants of one connection, that is, one slot: grants are used up and never exceed the quota.
+// Counts and grants of one connection, that is, one slot.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -28,13 +28,12 @@ const insert = "insert into repos (uid, name, create_time, update_time) values (
 const setQuota = (organization: string, value: number): Promise<unknown> =>
   asOwner(database.url, "insert into quotas (organization, name, value) values ($1, 'repos', $2)", [organization, value]);
 
-/** Returns the rows and grants of all slots. */
 const total = async (organization: string): Promise<{ rows: number; grants: number }> => {
   const [[rows, grants] = []] = await store.read.query("select sum(row_count), sum(granted) from resource_counts where organization = $1", [organization]);
   return { rows: Number(rows), grants: Number(grants) };
 };
 
-/** Inserts `count` rows in one transaction; returns false if the quota is exceeded. */
+/** Returns false if the quota is exceeded. */
 const make = async (organization: string, count: number): Promise<boolean> => {
   try {
     await store.write(async (rows) => {
@@ -119,7 +118,6 @@ test("rows of several organizations in one statement are counted for each, root 
   assert.deepEqual(roots, []);
 });
 
-/** Returns a SCIM user without an external ID. */
 const newScimUser = (identityProviderUid: string) => {
   const uid = newChild(identityProviderUid);
   const keys = { userName: uid, displayName: "", emails: [] };
@@ -143,7 +141,7 @@ test("beyond a lowered quota, deleting SCIM rows one by one leaves no grants tha
     await store.write((rows) => deleteScimUser(rows, uid));
     await store.write((rows) => rows.query("delete from scim_members where user_uid = $1", [uid]));
   }
-  // Sequential, so that the connection that deleted runs it.
+  // Run by the connection that deleted.
   const refusedBy = async (work: Parameters<typeof store.write>[0]): Promise<unknown> => {
     const [written] = await Promise.allSettled([store.write(work)]);
     return written.status === "rejected" && exceededQuota(written.reason);

@@ -1,5 +1,4 @@
-// Counts and quotas of an organization's resources. Triggers maintain the counts and enforce the quotas (0003_quotas.sql). This module
-// passes them the default quotas and reads the counts.
+// Counts and quotas of resources. Triggers maintain and enforce them (0003_quotas.sql); this module passes the default quotas.
 
 import { Fault } from "#base/fault.ts";
 import { organizationQuotas, rowQuotas, storageQuotas } from "#base/limits.ts";
@@ -7,10 +6,9 @@ import { columns, number, text } from "./columns.ts";
 import { driverDetail, driverMessage, sqlState } from "./faults.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** Returns the name of a table's quota, such as "role-bindings". */
 export const quotaNameOf = (table: string): string => table.replaceAll("_", "-");
 
-/** SQL that passes this version's default quotas to the triggers of a session. */
+/** Session settings that the triggers read. */
 export const quotaSettings = Object.entries({ ...organizationQuotas, ...rowQuotas, ...storageQuotas })
   .map(([name, value]) => `set gantry.quota_${name.replaceAll("-", "_")} = '${value}';`)
   .join(" ");
@@ -20,7 +18,7 @@ export interface ExceededQuota {
   readonly value: number;
 }
 
-/** Returns the quota that a write exceeded; undefined if it failed for another reason. */
+/** Undefined if the write failed for another reason. */
 export const exceededQuota = (thrown: unknown): ExceededQuota | undefined => {
   if (!(thrown instanceof Fault) || sqlState(thrown.cause) !== "GQ001") return undefined;
   // "too many repos in …"
@@ -30,14 +28,14 @@ export const exceededQuota = (thrown: unknown): ExceededQuota | undefined => {
 
 const used = columns({ resource: text, count: number });
 
-/** Returns the counts of an organization by table. */
+/** By table. */
 export const findResourceCounts = async (rows: Read, organization: string): Promise<ReadonlyMap<string, number>> => {
   const statement = `
     select ${used.list} from (select resource, sum(row_count) as count from resource_counts where organization = $1 group by resource) as used`;
   return new Map((await used.find(rows, statement, [organization])).map(({ resource, count }) => [resource, count]));
 };
 
-/** Returns the storage quota in bytes if an organization has used it up; otherwise undefined. */
+/** Returns the quota in bytes if it is used up. */
 export const findSpentStorage = async (rows: Read, organization: string): Promise<number | undefined> => {
   const [row] = await rows.query(
     `select quota, quota <= used from (select
@@ -50,10 +48,7 @@ export const findSpentStorage = async (rows: Read, organization: string): Promis
   return row?.[1] === "t" ? Number(row[0]) : undefined;
 };
 
-/**
- * Locks the counts until the transaction ends, waiting for writers of counted rows, and revokes all unused grants of slots
- * (0003_quotas.sql). Later writers check again and find a new quota.
- */
+/** Waits for writers of counted rows, and revokes unused grants of slots (0003_quotas.sql), so that later writers find a new quota. */
 export const takeGrantsBack = async (rows: Write): Promise<void> => {
   await rows.query("lock table resource_counts in share row exclusive mode");
   await rows.query("update resource_counts set granted = 0 where granted > 0");

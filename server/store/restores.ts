@@ -1,4 +1,4 @@
-// Table restores: a row for each restore of the database. Written only by the owner's connection and never deleted.
+// Table restores. Written only by the owner's connection and never deleted.
 
 import { columns, number, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -6,14 +6,12 @@ import type { Read, Write } from "./handle.ts";
 export interface RestoreRow {
   /** Positions continue after it. */
   readonly base: number;
-  /** Unix ms. */
   readonly restoreMs: number;
   readonly sealed: string;
 }
 
 const restore = columns<RestoreRow>({ base: number, restoreMs: timeMs("restore_time"), sealed: text });
 
-/** Returns all restores, oldest first. */
 export const findRestores = (rows: Read): Promise<RestoreRow[]> => restore.find(rows, `select ${restore.list} from restores order by base`);
 
 export const insertRestore = async (rows: Write, { base, restoreMs, sealed }: RestoreRow): Promise<void> => {

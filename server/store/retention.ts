@@ -1,4 +1,4 @@
-// Deletes expired rows of a table. The owner of each table exports its Retention; retentions.ts lists them.
+// Deletes expired rows. Each table's owner exports its Retention; retentions.ts lists them.
 
 import { isPieceFault } from "#base/pieces.ts";
 import { limits } from "#base/limits.ts";
@@ -7,34 +7,32 @@ import { timestamp } from "#base/time.ts";
 import type { Param, Store, Write } from "./handle.ts";
 import { limitPiece } from "./lock.ts";
 
-/** The result of one batch. */
 export interface Swept {
   readonly deleted: number;
-  /** There may be more rows to delete. */
   readonly more: boolean;
 }
 
 export const sweptNothing: Swept = Object.freeze({ deleted: 0, more: false });
 
 export interface Retention {
-  /** The table, followed in parentheses by the subset of rows if it has several. */
+  /** With the subset of rows in parentheses, if there are several. */
   readonly table: string;
-  /** The retention period; absent if each row has its own expiry. */
+  /** Absent if each row has its own expiry. */
   readonly period?: keyof RetentionPeriods;
-  /** Deletes some expired rows in separate transactions. Any number of servers may run it concurrently. */
+  /** In separate transactions. Any number of servers may run it concurrently. */
   deleteExpired(store: Store, nowMs: number, periods: RetentionPeriods): Promise<Swept>;
-  /** Returns the time of the oldest kept row in Unix ms, if any. Only with a period. */
+  /** Unix ms. Only with a period. */
   findOldestMs?(store: Store): Promise<number | undefined>;
 }
 
-/** Expired rows, found through an index in this order. */
+/** In index order. */
 export interface ExpiredRows {
   readonly table: string;
   readonly where: string;
   readonly order: string;
 }
 
-// Batch sizes of tables with a failed batch; they grow again with each success.
+// Batch sizes after a failure; they grow again with each success.
 const sizes = new WeakMap<Store, Map<string, number>>();
 
 const sizesOf = (store: Store): Map<string, number> => {
@@ -43,7 +41,7 @@ const sizesOf = (store: Store): Map<string, number> => {
   return known;
 };
 
-/** Runs a batch of at most `count` rows. If it fails, returns undefined and halves the next batch. */
+/** Returns undefined on failure and halves the next batch. */
 const doPiece = async <T>(
   store: Store,
   name: string,
@@ -65,10 +63,7 @@ const doPiece = async <T>(
   }
 };
 
-/**
- * Deletes up to limits.retentionRowsMax rows, fewer if time runs out. Deletes by ctid: a row that is updated concurrently has another and
- * is kept.
- */
+/** Deletes up to limits.retentionRowsMax rows, by ctid: a row updated meanwhile has another and is kept. */
 export const deleteRows = async (store: Store, { table, where, order }: ExpiredRows, values: readonly Param[]): Promise<Swept> => {
   const statement = `delete from ${table} where ctid = any(array(
     select ctid from ${table} where ${where} order by ${order} limit $${values.length + 1})) returning 1`;
@@ -77,7 +72,6 @@ export const deleteRows = async (store: Store, { table, where, order }: ExpiredR
   return { deleted: piece.result.length, more: piece.result.length === piece.count };
 };
 
-/** Returns the order time of the first of these rows. */
 export const findFirstTimeMs = async (store: Store, { table, where, order }: ExpiredRows): Promise<number | undefined> => {
   const [row] = await store.read.query(`select (extract(epoch from ${order}) * 1000)::bigint from ${table} where ${where} order by ${order} limit 1`, [
     "infinity",
@@ -85,7 +79,7 @@ export const findFirstTimeMs = async (store: Store, { table, where, order }: Exp
   return row?.[0] == null ? undefined : Number(row[0]);
 };
 
-/** Returns the retention of rows with an order time older than the period; `where` has the limit as $1. */
+/** `where` has the limit as $1. */
 export const periodRetention = (period: keyof RetentionPeriods, rows: ExpiredRows, name: string = rows.table): Retention => ({
   table: name,
   period,
@@ -98,27 +92,22 @@ export const periodRetention = (period: keyof RetentionPeriods, rows: ExpiredRow
 
 // ---- rows that may still be needed ----------------------------------------------------------------------------------
 
-/** Position of a walk through a table's rows by time. */
 interface WalkPlace {
   readonly time: string;
   readonly id: string;
 }
 
-/** Rows ordered by a time and an ID. Expired rows that are `needed` are kept. */
+/** Expired rows that are `needed` are kept. */
 export interface WalkedRows extends ExpiredRows {
-  /** SQL on a row named `old`, with the same values: true if it is still needed. */
+  /** SQL on a row named `old`. */
   readonly needed: string;
 }
 
 const walkStart: WalkPlace = { time: "-infinity", id: "0" };
 
-// Positions of this process's walks, by store.
 const walked = new WeakMap<Store, Map<string, WalkPlace>>();
 
-/**
- * Checks up to limits.retentionRowsMax expired rows and deletes those that are not needed. The next batch continues after them, so needed
- * rows are checked once in each walk, however many there are.
- */
+/** Checks up to limits.retentionRowsMax expired rows. The next batch continues after them, so needed rows are checked once in each walk. */
 export const deleteUnneededRows = async (store: Store, { table, where, order, needed }: WalkedRows, values: readonly Param[]): Promise<Swept> => {
   const places = walked.get(store) ?? new Map<string, WalkPlace>();
   walked.set(store, places);

@@ -1,4 +1,4 @@
-// All tables with a retention, in the order in which their rows are deleted: deliveries are deleted with their event.
+// All retentions, in the order of deletion: deliveries go with their event.
 
 import { affectedImagesRetention } from "./affected-images.ts";
 import { authorizationCodesRetention } from "./authorization-codes.ts";
@@ -22,8 +22,8 @@ import { userCodeGuessesRetention } from "./user-code-guesses.ts";
 import { vulnReportsRetention } from "./vuln-reports.ts";
 
 /**
- * Without the audit log's months: dropping part of a chain is sealed with the secret key (server/audit). Without invites: they are
- * resources, and each deletion emits an event (signin/expired-invites.ts).
+ * Without the audit log: dropping part of a chain is sealed with the secret key (server/audit). Without invites: each deletion emits an
+ * event (signin/expired-invites.ts).
  */
 export const retentions: readonly Retention[] = [
   idempotencyKeysRetention,

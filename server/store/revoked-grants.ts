@@ -1,4 +1,4 @@
-// Table revoked_grants: revoked sessions. Access tokens with such a gantry_grant are refused. A row is kept as long as a token may be valid.
+// Table revoked_grants: access tokens with such a gantry_grant are refused. Kept as long as a token may be valid.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,7 +8,7 @@ import { deleteRows, type Retention } from "./retention.ts";
 export const insertRevokedGrant = async (rows: Write, grantId: string, nowMs: number): Promise<void> => {
   await rows.query("insert into revoked_grants (grant_id, expire_time) values ($1, $2) on conflict (grant_id) do nothing", [
     grantId,
-    // Tokens are accepted for some time after their expiry, and a rotation that waited for this may have a later clock.
+    // Tokens are accepted for some time after expiry, and a concurrent rotation may have a later clock.
     timestamp(nowMs + limits.accessTokenLifetimeMs + 2 * limits.clockSkewMs),
   ]);
 };

@@ -1,31 +1,29 @@
-// Reads the permissions of an identity: its role bindings, and the grants of a session through group mappings.
+// Reads permissions: role bindings, and a session's grants through group mappings.
 
 import { columns, expression, flag, nullableText, nullableTimeMs, text, textList, timeMs } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
-/** A role binding with fields of its role and organization. */
 export interface BindingRow {
   readonly uid: string;
   readonly roleUid: string;
-  /** JSON list of capability symbols, as stored in the role. */
+  /** JSON list of symbols. */
   readonly capabilities: string;
-  /** Unix ms; undefined if it does not expire. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
-  /** "" if the organization does not exist. */
+  /** "" if it does not exist. */
   readonly organizationStatus: string;
-  /** Belongs to a user who has not accepted membership in the organization; grants nothing. */
+  /** Grants nothing until the user accepts membership. */
   readonly isPending: boolean;
 }
 
-/** An identity with its bindings. */
 export interface BoundIdentity {
-  /** Access version of its root; undefined if the root has none yet. */
+  /** Undefined if the root has none yet. */
   readonly version: string | undefined;
-  /** False if there is no such identity or its user has not signed in yet. */
+  /** False if there is none or its user has not signed in yet. */
   readonly exists: boolean;
-  /** Unix ms; undefined if it does not expire. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
-  /** Status of its organization; "" for users, who are in none. */
+  /** "" for users. */
   readonly homeStatus: string;
   readonly bindings: readonly BindingRow[];
 }
@@ -53,9 +51,8 @@ const boundText = (bindings: string): string => `
   left join groups as organization on organization.uid = left(binding.uid, 40)
   left join groups as home on home.uid = $1`;
 
-// For a user, only bindings in joined organizations: one range of role_bindings_by_identity for each membership. So pending bindings are
-// not even read, however many there are (attack 263). "offset 0" keeps the planner from joining by identity only. Other identities are in
-// the organization that binds them.
+// For a user, one range of role_bindings_by_identity for each membership. So pending bindings are not even read (attack 263). "offset 0"
+// keeps the planner from joining by identity only.
 const countingBindings = `
     select binding.uid, binding.role_uid, binding.expire_time, false as is_pending from role_bindings as binding
     where binding.identity_uid = $2 and length($2::text) > 40
@@ -74,10 +71,7 @@ const everyBinding = `
 
 const [countingText, everyText] = [boundText(countingBindings), boundText(everyBinding)];
 
-/**
- * Returns the identity with this uid and root, in one statement.
- * @param withPending includes bindings that grant nothing until the user accepts membership, for explanations
- */
+/** @param withPending includes bindings that grant nothing, for explanations */
 export const findBoundIdentity = async (rows: Read, root: string, uid: string, withPending = false): Promise<BoundIdentity> => {
   const found = await boundRow.find(rows, withPending ? everyText : countingText, [root, uid]);
   const [first] = found;
@@ -90,19 +84,14 @@ export const findBoundIdentity = async (rows: Read, root: string, uid: string, w
   };
 };
 
-/** The grant of a mapping to members of the provider's group. */
 export interface MappingGrantRow {
   readonly mappingUid: string;
-  /** The group where the role applies. */
   readonly scope: string;
-  /** As in BindingRow. */
   readonly capabilities: string;
   readonly organizationStatus: string;
 }
 
-/** The grant of a mapping through a session. */
 export interface SessionGrantRow extends MappingGrantRow {
-  /** When the session expires, in Unix ms. */
   readonly expireTimeMs: number;
 }
 
@@ -122,11 +111,10 @@ const mappingGrantsText = `
   left join groups as organization on organization.uid = left(mapping.scope, 40)
   where mapping.uid = any($1)`;
 
-/** Returns the grants of those mappings that exist. */
 export const findMappingGrants = (rows: Read, mappings: readonly string[]): Promise<MappingGrantRow[]> =>
   mappingGrant.find(rows, mappingGrantsText, [mappings]);
 
-// SQL: a session with all its groups, those of its sign-in and, if SCIM is enabled, those of the SCIM user. Read once for any number of mappings.
+// The groups of its sign-in and, if SCIM is enabled, of the SCIM user. Read once for any number of mappings.
 const groupedSession = (session: string, identity: string): string => `
     select held.identity_provider_uid, held.expire_time, held.groups || array(
       select scim_group.mapped_as
@@ -147,16 +135,13 @@ const sessionGrantsText = `
   join roles as role on role.uid = mapping.role_uid
   left join groups as organization on organization.uid = left(mapping.scope, 40)`;
 
-/** Returns the grants of an identity's session, even if it has expired. */
+/** Even if it has expired. */
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
   sessionGrant.find(rows, sessionGrantsText, [session, identity]);
 
-/** An organization that a sign-in belongs to. */
 export interface SignInOrganization {
   readonly root: string;
-  /** The user is a member. */
   readonly isMember: boolean;
-  /** The bindings and mappings that grant permissions there. */
   readonly bindings: readonly string[];
 }
 
@@ -166,7 +151,7 @@ const signInOrganization = columns<SignInOrganization>({
   bindings: expression("jsonb_agg(given.binding order by given.binding) filter (where given.binding is not null)", textList),
 });
 
-// Cost is bounded by the identity's bindings, memberships and sessions, each by index, and the providers of one issuer. No other data is read.
+// Reads only the identity's bindings, memberships and sessions, and providers of one issuer.
 const signInOrganizationsText = `
   with session as materialized (${groupedSession("$3", "$1")}),
   member as materialized (
@@ -197,24 +182,21 @@ const signInOrganizationsText = `
   from told left join given on given.root = told.root and given.rank <= $4
   group by told.root, told.is_member order by told.root`;
 
-/** The facts that determine a sign-in's organizations. */
 export interface SignInSource {
   readonly identity: string;
-  /** RFC 3339. */
   readonly now: string;
-  /** The session that adds permissions; "" if there is none. */
+  /** "" if there is none. */
   readonly session: string;
-  /** The organization of the identity provider used; "" if there is none. */
+  /** "" if there is none. */
   readonly providerRoot: string;
-  /** Spellings of the token's issuer, and the audiences of identity providers with that issuer. */
+  /** Of the token. */
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
 }
 
 /**
- * Returns all organizations that a sign-in belongs to: those of its identity provider, those with a provider for the token's audience,
- * and those where the user is a member with permissions. An organization that has only bound the uid is not included.
- * @param bindingsMax maximum number of bindings listed for each
+ * Returns the organizations of the identity provider, those with a provider for the token's audience, and those where the user is a
+ * member with permissions.
  */
 export const findSignInOrganizations = (
   rows: Read,
@@ -225,7 +207,6 @@ export const findSignInOrganizations = (
 
 const bindingUid = columns({ uid: text });
 
-/** Returns the first bindings that grant permissions to an assumable identity at `now`. */
 export const findBindingUids = async (rows: Read, identity: string, now: string, bindingsMax: number): Promise<string[]> => {
   const statement = `select ${bindingUid.list} from role_bindings where identity_uid = $1 and (expire_time is null or expire_time > $2) order by uid limit $3`;
   return (await bindingUid.find(rows, statement, [identity, now, bindingsMax])).map(({ uid }) => uid);

@@ -1,4 +1,4 @@
-// Table roles: roles visible to an identity, and built-in roles. The kernel reads and writes the rows of the resource.
+// Table roles: visible and built-in roles. The kernel reads and writes the rows of the resource.
 
 import { columns, expression, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -7,13 +7,12 @@ export interface KnownRole {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** Capability symbols. */
   readonly capabilities: readonly string[];
 }
 
 const knownRole = columns<KnownRole>({ id: expression("uid", text), name: text, description: text, capabilities: textList });
 
-/** Returns the built-in roles and the roles bound to the identity; for a user only in joined organizations. */
+/** Returns the built-in roles and the bound ones; for a user only in joined organizations. */
 export const findKnownRoles = (rows: Read, identity: string): Promise<KnownRole[]> =>
   knownRole.find(
     rows,
@@ -28,11 +27,9 @@ export interface BuiltInRole {
   readonly uid: string;
   readonly name: string;
   readonly description: string;
-  /** Capability symbols. */
   readonly capabilities: readonly string[];
 }
 
-/** Inserts the role or updates its row. */
 export const writeBuiltInRole = async (rows: Write, role: BuiltInRole, now: string): Promise<void> => {
   await rows.query(
     `insert into roles as held (uid, name, description, capabilities, create_time, update_time)

@@ -1,5 +1,5 @@
-// Statements on rows by uid, shared by all resources. Table and column names come from resource files and the contract and are checked
-// against the database at start; values are always parameters.
+// Statements on rows by uid. Table and column names come from resource files and the contract and are checked at start; values are always
+// parameters.
 
 import type { Fault } from "#base/fault.ts";
 import { type BatchLoad, makeBatchLoad } from "./batch-load.ts";
@@ -16,7 +16,7 @@ export interface Table {
 
 export type Values = Readonly<Record<string, Param>>;
 
-/** Returns the column with the access version for a first statement, or null. */
+/** For a first statement, or null. */
 export const versionColumn = (parameter: string | undefined): string =>
   parameter ? `(select version from access_versions where root = ${parameter})` : "null::bigint";
 
@@ -27,7 +27,7 @@ const getStatementsOf = (table: Table) => {
   if (!statements) {
     const row = `(select ${table.columns.join(", ")} from ${table.name} where uid = $1) as t`;
     statements = {
-      // Returns a row even if there is no resource, so that the version is always read.
+      // Returns a row in any case, so that the version is always read.
       withVersion: `select ${versionColumn("$2")}, t.* from (values (1)) as always left join ${row} on true`,
       rowAlone: `select t.* from ${row}`,
     };
@@ -46,7 +46,7 @@ const batchLoadOf = (read: Read, table: Table): BatchLoad => {
   return batchLoad;
 };
 
-/** Returns the row with this uid: its columns in the table's order, from index `offset`. */
+/** Columns in the table's order, from index `offset`. */
 export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
   const { check } = rows;
   if (!check) {
@@ -58,52 +58,49 @@ export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ 
   return row && { row, offset };
 };
 
-/** Returns the rows with these uids, in no order. */
 export const findRows = (rows: Read, table: Table, uids: readonly string[]): Promise<Row[]> =>
   rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = any($1)`, [uids]);
 
-/** Locks the row until the transaction ends and returns it. `key share` prevents its deletion, `share` its update. */
+/** `key share` prevents deletion, `share` also update. */
 export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "share" | "key share" = "update"): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = $1 for ${mode}`, [uid]);
   return row;
 };
 
-/** Fails the transaction with `absent` if `statement` finds no row. Does not wait (handle.ts: send). */
+/** Fails the transaction with `absent` if there is no row. Does not wait (handle.ts: send). */
 export const requireRow = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
   rows.send(`select 1 / count(*) from (${statement}) as required`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
 
-/** Like requireRow for the row with this uid, and locks it against deletion until the transaction ends. */
+/** Also prevents deletion until the transaction ends. */
 export const requireHeldRow = (rows: Write, table: string, uid: string, absent: () => unknown): void =>
   requireRow(rows, `select from ${table} where uid = $1 for key share`, [uid], absent);
 
-/** Inserts a row without waiting. A unique violation is ALREADY_EXISTS (faults.ts). */
+/** Does not wait. A unique violation is ALREADY_EXISTS (faults.ts). */
 export const insertRow = (rows: Write, table: Table, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
   rows.send(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values), faultOf);
 };
 
-/** Updates columns of a row without waiting. */
+/** Does not wait. */
 export const updateRow = (rows: Write, table: Table, uid: string, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const sets = Object.keys(values).map((column, index) => `${column} = $${index + 2}`);
   rows.send(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)], faultOf);
 };
 
-/** Deletes a row without waiting. */
 export const deleteRow = (rows: Write, table: string, uid: string): void => rows.send(`delete from ${table} where uid = $1`, [uid]);
 
-/** Returns whether `table` has a row strictly below `uid`. */
 export const holdsBelow = async (rows: Read, table: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where uid > $1 and uid < $2)`, [`${uid}/`, `${uid}0`]);
   return row?.[0] === "t";
 };
 
-/** Deletes the rows of `table` with a path in `column` at or below `uid`. */
+/** At or below `uid`. */
 export const deleteBelow = async (rows: Write, table: string, column: string, uid: string): Promise<void> => {
   await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
 };
 
-/** Inserts a row; returns false if that would violate a unique index. */
+/** Returns false on a unique violation. */
 export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Values): Promise<boolean> => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
@@ -114,7 +111,7 @@ export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Va
   return made.length > 0;
 };
 
-/** Locks and returns the row with this name directly below `parent`. */
+/** Directly below `parent`. */
 export const lockNamed = async (rows: Write, table: Table, parent: string, name: string): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 collate "POSIX" for update`, [
     parent,
@@ -123,7 +120,7 @@ export const lockNamed = async (rows: Write, table: Table, parent: string, name:
   return row;
 };
 
-/** Returns the uids of up to a hundred rows at or below these paths with this name or uid suffix. */
+/** By name or uid suffix; at most a hundred. */
 export const findNamed = async (rows: Read, table: string, name: string, paths: readonly string[]): Promise<string[]> => {
   const found = await rows.query(
     `select distinct uid from ${table} join unnest($3::text[], $4::text[]) as place(low, high) on uid >= place.low and uid < place.high
@@ -133,49 +130,45 @@ export const findNamed = async (rows: Read, table: string, name: string, paths: 
   return found.flatMap(([uid]) => uid ?? []);
 };
 
-/** Returns whether a row of `table` has `uid` in `column`. */
 export const isReferenced = async (rows: Read, table: string, column: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where ${column} = $1)`, [uid]);
   return row?.[0] === "t";
 };
 
-/** Returns the number of rows of `table` at or below `uid`, counted up to `most`. */
+/** Counts up to `most`. */
 export const countBelow = async (rows: Read, table: string, uid: string, most?: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from (select from ${table} where uid >= $1 and uid < $2 limit $3) as found`, [uid, `${uid}0`, most ?? null]);
   return Number(row?.[0]);
 };
 
-/** Returns the number of rows of `table` with `uid` in `column`, counted up to `most`. */
+/** Counts up to `most`. */
 export const countReferences = async (rows: Read, table: string, column: string, uid: string, most?: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from (select from ${table} where ${column} = $1 limit $2) as found`, [uid, most ?? null]);
   return Number(row?.[0]);
 };
 
-/** Rows of `table` with `uid` in `column`, or also those below it. */
 export interface RowRange {
   readonly table: string;
   readonly column: string;
   readonly isExact: boolean;
 }
 
-// Ordered by the column: the length of a range is unknown, and without an order the plan may read a whole table to find no row.
+// Without an order the plan may read a whole table to find no row.
 const firstOfRange = ({ table, column, isExact }: RowRange): string =>
   `exists (select from ${table} where ${isExact ? `${column} = $1` : `${column} >= $1 and ${column} < $2 order by ${column}`} limit 1)`;
 
-/** Returns whether none of these ranges has a row, in one statement. For ranges that are usually empty. */
+/** For ranges that are usually empty. */
 export const areEmpty = async (rows: Read, uid: string, ranges: readonly RowRange[]): Promise<boolean> => {
   if (ranges.length === 0) return true;
-  // Gives the second parameter a type, even if no range uses it.
+  // Gives the parameter a type, even if unused.
   const [row] = await rows.query(`select $2::text is not null and not (${ranges.map(firstOfRange).join(" or ")})`, [uid, `${uid}0`]);
   return row?.[0] === "t";
 };
 
 const deletedUids = (rows: readonly Row[]): string[] => rows.flatMap(([uid]) => uid ?? []).sort();
 
-/** Deletes the rows at or below `uid` and returns their uids in order. */
 export const takeBelow = async (rows: Write, table: string, uid: string): Promise<string[]> =>
   deletedUids(await rows.query(`delete from ${table} where uid >= $1 and uid < $2 returning uid`, [uid, `${uid}0`]));
 
-/** Deletes the rows with `uid` in `column` and returns their uids in order. */
 export const takeReferences = async (rows: Write, table: string, column: string, uid: string): Promise<string[]> =>
   deletedUids(await rows.query(`delete from ${table} where ${column} = $1 returning uid`, [uid]));

@@ -1,5 +1,4 @@
-// Tables scim_groups and scim_members: groups of an identity provider and their members, one row each. Kept as long as the provider. Only
-// listing members reads all members of a group.
+// Tables scim_groups and scim_members. Only listing members reads all members of a group.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, text, time } from "./columns.ts";
@@ -9,11 +8,8 @@ import { scimComparison, scimLists, type ScimQuery } from "./scim-lists.ts";
 export interface ScimGroupRow {
   readonly uid: string;
   readonly externalId: string | undefined;
-  /** JSON text. */
   readonly document: string;
-  /** Incremented by each change. */
   readonly version: number;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly updateTime: string;
 }
@@ -44,7 +40,7 @@ const groupValuesOf = ({ uid, externalId, mappedAs, displayName, document, nowMs
   timestamp(nowMs),
 ];
 
-/** Inserts a group. Throws ALREADY_EXISTS if the provider has a group with this external ID. */
+/** Throws ALREADY_EXISTS if the external ID is taken. */
 export const insertScimGroup = async (rows: Write, identityProviderUid: string, row: WrittenScimGroup): Promise<void> => {
   await rows.query(
     `insert into scim_groups (uid, external_id, mapped_as, display_name, document, create_time, update_time, identity_provider_uid)
@@ -56,11 +52,10 @@ export const insertScimGroup = async (rows: Write, identityProviderUid: string, 
 export const findScimGroup = (rows: Read, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1`, [uid]);
 
-/** Like findScimGroup, and locks the row until the transaction ends. */
 export const lockScimGroup = (rows: Write, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1 for update`, [uid]);
 
-/** Updates a group and returns the new row. Throws ALREADY_EXISTS like insertScimGroup. */
+/** Throws ALREADY_EXISTS if the external ID is taken. */
 export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<ScimGroupRow | undefined> =>
   group.findOne(
     rows,
@@ -70,7 +65,6 @@ export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<Sci
     groupValuesOf(row),
   );
 
-/** Deletes a group with its members. */
 export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> => {
   await rows.query("delete from scim_members where group_uid = $1", [uid]);
   await rows.query("delete from scim_groups where uid = $1", [uid]);
@@ -81,7 +75,7 @@ export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> =
 const memberOnly = columns({ userUid: text });
 const userUids = (found: readonly { readonly userUid: string }[]): string[] => found.map(({ userUid }) => userUid);
 
-/** Adds existing users that are not members yet, and returns them. */
+/** Returns the users that were added. */
 export const insertScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(
@@ -92,22 +86,21 @@ export const insertScimMembers = async (rows: Write, groupUid: string, users: re
     ),
   );
 
-/** Removes these users, and returns those that were members. */
+/** Returns those that were members. */
 export const deleteScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]));
 
-/** Removes all other users, and returns those that were members. */
+/** Returns those that were members. */
 export const deleteOtherScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and not user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]),
   );
 
-/** Locks a user's groups until the transaction ends. */
 export const lockGroupsOfScimUser = async (rows: Write, userUid: string): Promise<void> => {
   await rows.query("select 1 from scim_groups where uid in (select group_uid from scim_members where user_uid = $1) order by uid for no key update", [userUid]);
 };
 
-/** Removes a user from all groups and increments the groups' versions. */
+/** Increments the versions of the groups. */
 export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs: number): Promise<void> => {
   await rows.query(
     `with gone as (delete from scim_members where user_uid = $1 returning group_uid)
@@ -119,7 +112,7 @@ export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs:
 
 const known = columns({ uid: text });
 
-/** Returns those of these users that exist, and locks them against deletion until the transaction ends. */
+/** Returns those that exist and prevents their deletion. */
 export const lockScimUserUids = async (rows: Write, users: readonly string[]): Promise<string[]> =>
   (await known.find(rows, `select ${known.list} from scim_users where uid = any($1) order by uid for key share`, [users])).map(({ uid }) => uid);
 
@@ -130,7 +123,6 @@ export interface ScimMember {
 
 const member = columns<ScimMember>({ groupUid: text, userUid: text });
 
-/** Returns up to `most` members of these groups in uid order. */
 export const listScimMembers = (rows: Read, groups: readonly string[], most: number): Promise<ScimMember[]> =>
   member.find(rows, `select ${member.list} from scim_members where group_uid = any($1) order by group_uid, user_uid limit $2`, [groups, most], {
     rows: most,
@@ -140,7 +132,6 @@ export const listScimMembers = (rows: Read, groups: readonly string[], most: num
 export interface GroupOfScimUser {
   readonly userUid: string;
   readonly groupUid: string;
-  /** The group's document: JSON text. */
   readonly document: string;
 }
 
@@ -150,7 +141,6 @@ const groupOfUser = columns<GroupOfScimUser>({
   document: expression("held.document", text),
 });
 
-/** Returns up to `most` groups of these users. */
 export const listGroupsOfScimUsers = (rows: Read, users: readonly string[], most: number): Promise<GroupOfScimUser[]> =>
   groupOfUser.find(
     rows,

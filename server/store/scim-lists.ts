@@ -1,5 +1,4 @@
-// SCIM lists and filters in SQL, shared by users and groups. Table and column names come from the files that own the tables; values are
-// always parameters.
+// SCIM lists and filters in SQL. Table and column names come from the files that own the tables; values are always parameters.
 
 import { limits } from "#base/limits.ts";
 import { type Columns, columns, expression, number } from "./columns.ts";
@@ -7,14 +6,14 @@ import { type Param, type Read, wideCount } from "./handle.ts";
 
 export type ScimOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le" | "pr";
 
-/** A condition on another part of the same list value (`emails[type eq "work"]`); texts in lower case. */
+/** `emails[type eq "work"]`; texts in lower case. */
 export interface ScimPartTerm {
   readonly part: "type" | "display" | "primary";
   readonly operator: ScimOperator;
   readonly value: string | boolean;
 }
 
-/** A filter with known attributes and texts normalized as in the columns. */
+/** Attributes are known and texts normalized. */
 export type ScimCondition<Attribute extends string> =
   | { readonly kind: "and" | "or"; readonly conditions: readonly ScimCondition<Attribute>[] }
   | { readonly kind: "not"; readonly condition: ScimCondition<Attribute> }
@@ -23,23 +22,21 @@ export type ScimCondition<Attribute extends string> =
       readonly attribute: Attribute;
       readonly operator: ScimOperator;
       readonly value: string | boolean;
-      /** For email addresses only: further conditions on the same address. */
+      /** Further conditions on the same address. */
       readonly within?: readonly ScimPartTerm[];
     };
 
-/** Adds a parameter to the statement and returns its placeholder. */
 export type Add = (value: Param) => string;
 
 const comparators: Readonly<Partial<Record<ScimOperator, string>>> = { gt: ">", ge: ">=", lt: "<", le: "<=" };
 
-/** Escapes a text for LIKE. */
 const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&");
 
 const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
 
-/** Returns a condition on one column in SQL. Never null, so that `not` is its exact opposite. */
+/** Never null, so that `not` is its exact opposite. */
 export const scimComparison = (kept: string, operator: ScimOperator, value: string | boolean, add: Add): string => {
-  // A missing name is stored as "", which would sort before and be contained in all names.
+  // A missing name is stored as "", which would be contained in all names.
   const column = kept === "display_name" ? "nullif(display_name, '')" : kept;
   if (operator === "pr") return `${column} is not null`;
   const sign = comparators[operator];
@@ -51,7 +48,6 @@ export const scimComparison = (kept: string, operator: ScimOperator, value: stri
 
 type Compared<Attribute extends string> = Extract<ScimCondition<Attribute>, { readonly kind: "compare" }>;
 
-/** Returns a condition in SQL; `compare` renders single comparisons. */
 const conditionText = <Attribute extends string>(
   condition: ScimCondition<Attribute>,
   compare: (compared: Compared<Attribute>, add: Add) => string,
@@ -68,7 +64,7 @@ const conditionText = <Attribute extends string>(
   }
 };
 
-/** Returns the terms that an index can serve: equality comparisons that must all hold. `indexed` maps attributes to indexed columns. */
+/** Equality comparisons that must all hold. `indexed` maps attributes to columns. */
 const indexedTerms = <Attribute extends string>(condition: ScimCondition<Attribute> | undefined, indexed: ReadonlyMap<string, string>, add: Add): string[] => {
   if (condition?.kind === "and") return condition.conditions.flatMap((each) => indexedTerms(each, indexed, add));
   if (condition?.kind !== "compare" || condition.operator !== "eq") return [];
@@ -76,7 +72,6 @@ const indexedTerms = <Attribute extends string>(condition: ScimCondition<Attribu
   return column === undefined ? [] : [`${column} = ${add(condition.value)}`];
 };
 
-/** Selects rows of a provider. */
 export interface ScimSelection<Attribute extends string> {
   readonly identityProviderUid: string;
   readonly condition: ScimCondition<Attribute> | undefined;
@@ -85,38 +80,31 @@ export interface ScimSelection<Attribute extends string> {
 export interface ScimQuery<Attribute extends string, Sortable extends Attribute> extends ScimSelection<Attribute> {
   readonly sortBy: Sortable;
   readonly descending: boolean;
-  /** The number of rows to skip. */
   readonly skip: number;
   readonly limit: number;
 }
 
 interface ScimListed<Row, Attribute extends string, Sortable extends Attribute> {
-  /** "from …" */
   readonly from: string;
   readonly row: Columns<Row>;
-  /** Columns to sort by, each indexed after the provider. */
+  /** Each is indexed after the provider. */
   readonly sorted: Readonly<Record<Sortable, string>>;
   readonly compare: (compared: Compared<Attribute>, add: Add) => string;
 }
 
 interface ScimLists<Row, Attribute extends string, Sortable extends Attribute> {
-  /** Returns a page of a provider's rows; shorter if the documents are large. */
+  /** Shorter if the documents are large. */
   readonly list: (rows: Read, query: ScimQuery<Attribute, Sortable>) => Promise<Row[]>;
-  /** Returns the number of a provider's rows. */
   readonly count: (rows: Read, selection: ScimSelection<Attribute>) => Promise<number>;
 }
 
-/**
- * Ends a page when its documents reach a total size, because stored data must not determine memory use. At least one row is returned.
- * `page` selects whole rows in `order`.
- */
+/** Ends a page at a total size, because stored data must not determine memory use. Returns at least one row. */
 const pageWithinBytes = (list: string, page: string, order: string): string =>
   `select ${list} from (select page.*, sum(octet_length(document)) over (order by ${order}) as bytes from (${page}) as page) as page
    where bytes - octet_length(document) < ${limits.scimListBytesMax} order by ${order}`;
 
 const counted = columns({ count: expression("count(*)", number) });
 
-/** Creates the list and count functions of a table. */
 export const scimLists = <Row, Attribute extends string, Sortable extends Attribute>({
   from,
   row,

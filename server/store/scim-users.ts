@@ -1,6 +1,5 @@
-// Tables scim_users, scim_removals and scim_arrivals: users provisioned by an identity provider through SCIM, users it has removed, and
-// users who signed in with an external ID other than their subject. Kept as long as the provider. Of a removed user only the data that
-// blocks sign-in is kept.
+// Tables scim_users, scim_removals and scim_arrivals: provisioned users, removed users, and sign-ins with an external ID other than the
+// subject. Of a removed user only the data that blocks sign-in is kept.
 
 import { timestamp } from "#base/time.ts";
 import { columns, flag, nullableText, number, text, time } from "./columns.ts";
@@ -10,14 +9,11 @@ import { type Add, scimComparison, scimLists, type ScimOperator, type ScimPartTe
 export interface ScimUserRow {
   readonly uid: string;
   readonly externalId: string | undefined;
-  /** Uid of the user's identity; undefined if not known yet. */
+  /** Undefined if not known yet. */
   readonly identityUid: string | undefined;
   readonly active: boolean;
-  /** JSON text. */
   readonly document: string;
-  /** Incremented by each change. */
   readonly version: number;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly updateTime: string;
 }
@@ -33,7 +29,7 @@ const user = columns<ScimUserRow>({
   updateTime: time("update_time"),
 });
 
-/** Keys for filters and sorting: lower case, except `externalId` and `id`, which are compared exactly. */
+/** Lower case, except `externalId` and `id`. */
 export interface ScimUserKeys {
   readonly userName: string;
   readonly displayName: string;
@@ -46,9 +42,8 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
 }
 
 /**
- * Inserts and returns a user, and deletes an earlier removal of it. Throws ALREADY_EXISTS if the provider has a user with this name or
- * external ID. Throws the trigger's error if the quota is exceeded (exceededQuota). A returning user always fits: the insert waits for
- * the deletion of the removal, which releases its quota first.
+ * Also deletes an earlier removal, which releases its quota first. Throws ALREADY_EXISTS if the name or external ID is taken, or the
+ * trigger's error (exceededQuota).
  */
 export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
   user.findOne(
@@ -74,11 +69,10 @@ export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<Sci
 export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);
 
-/** Like findScimUser, and locks the row until the transaction ends. */
 export const lockScimUser = (rows: Write, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1 for update`, [uid]);
 
-/** Updates a user and returns the new row. Throws ALREADY_EXISTS like insertScimUser. */
+/** Throws ALREADY_EXISTS like insertScimUser. */
 export const updateScimUser = (
   rows: Write,
   row: Pick<NewScimUser, "uid" | "externalId" | "identityUid" | "active" | "document" | "nowMs"> & ScimUserKeys,
@@ -95,7 +89,7 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
-/** Returns whether the provider has provisioned any user, or removed one since. */
+/** Also true if all were removed. */
 export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select exists (select from scim_users where identity_provider_uid = $1)
@@ -107,7 +101,7 @@ export const hasScimPeople = async (rows: Read, identityProviderUid: string): Pr
 
 // ---- lists ------------------------------------------------------------------------------------------------------
 
-/** Attributes for filters and sorting: each except `active` has an index. */
+/** Each except `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
 type SortableUserAttribute = Exclude<ScimUserAttribute, "emails.value" | "active">;
@@ -130,10 +124,7 @@ const emailComparison = (operator: ScimOperator, value: string | boolean, add: A
   return `exists (select from unnest(emails) as email where ${scimComparison("email", operator, value, add)})`;
 };
 
-/**
- * Returns a condition on one address with these parts, which only the document has. The column and its index preselect the rows.
- * PostgreSQL cannot read JSON with a NUL or a lone surrogate, which unknown attributes may contain; such a document has no parts.
- */
+/** The column and its index preselect rows. PostgreSQL cannot read JSON with a NUL or a lone surrogate; such a document has no parts. */
 const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: Add): string => {
   const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
   if (operator !== "pr") terms.push(scimComparison("lower(email ->> 'value')", operator, value, add));
@@ -156,21 +147,15 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
 
 // ---- permission to sign in -------------------------------------------------------------------------------------------
 
-// Differs from other lock numbers (lock.ts); combined with a hash of the user.
+// Differs from other lock numbers (lock.ts).
 const personKey = 730_141_293;
 
-/**
- * Locks an external ID of a provider: SCIM changes and sign-ins of the same user run one after the other. Without a row there is nothing
- * else to lock (attack 222).
- */
+/** SCIM changes and sign-ins of a user run one after the other. Without a row there is nothing else to lock (attack 222). */
 export const lockScimPerson = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${personKey}, hashtext($1))`, [`${identityProviderUid} ${externalId}`]);
 };
 
-/**
- * Records that the provider has removed the user with this external ID. Fits the quota if a user or another removal was deleted in the
- * same transaction; otherwise throws the trigger's error (exceededQuota).
- */
+/** Fits the quota if a user or another removal was deleted in the same transaction; otherwise throws the trigger's error (exceededQuota). */
 export const writeScimRemoval = async (
   rows: Write,
   { identityProviderUid, externalId, identityUid, nowMs }: Pick<NewScimUser, "identityProviderUid" | "identityUid" | "nowMs"> & { readonly externalId: string },
@@ -186,7 +171,7 @@ export const deleteScimRemoval = async (rows: Write, identityProviderUid: string
   await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
 };
 
-/** Records the identity of a user who signed in with an external ID other than the subject, for a SCIM user that is provisioned later. */
+/** For a SCIM user that is provisioned later. */
 export const writeScimArrival = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<void> => {
   await rows.query(
     `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
@@ -196,10 +181,7 @@ export const writeScimArrival = async (rows: Write, identityProviderUid: string,
   );
 };
 
-/**
- * Sets the identity of the SCIM user with this external ID. Returns undefined if there is no such user or nothing changes. `before` is
- * the previous identity, which is replaced only while SCIM is enabled.
- */
+/** Returns undefined if nothing changes. `before` is the previous identity, replaced only while SCIM is enabled. */
 export const writeScimIdentity = async (
   rows: Write,
   identityProviderUid: string,
@@ -223,15 +205,14 @@ export const writeScimIdentity = async (
 
 const arrived = columns({ identityUid: text });
 
-/** Returns the identity that last signed in through the provider with this external ID. */
 export const findScimIdentity = async (rows: Read, identityProviderUid: string, externalId: string): Promise<string | undefined> => {
   const statement = `select ${arrived.list} from scim_arrivals where identity_provider_uid = $1 and external_id = $2`;
   return (await arrived.findOne(rows, statement, [identityProviderUid, externalId]))?.identityUid;
 };
 
 /**
- * Returns whether an identity provider of this group or an ancestor has deactivated or removed the user by SCIM. An active user stays
- * active until the transaction ends.
+ * Whether a provider of this group or an ancestor has deactivated or removed the user. An active user stays active until the transaction
+ * ends.
  */
 export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
   const reaches = `exists (
@@ -239,8 +220,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
     where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
   const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
   if (known.some(([active]) => active === "f")) return true;
-  // A separate statement, because a concurrent transaction may have removed the user. If a removed user was provisioned again
-  // concurrently, the removal remains next to the new user, because it was not visible to that statement.
+  // A separate statement sees a concurrent removal. A removal next to a user who was provisioned again does not count.
   const announced = `exists (
     select from scim_users as again
     where again.identity_provider_uid = scim_removals.identity_provider_uid and again.external_id = scim_removals.external_id)`;
@@ -248,7 +228,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
   return removed.length > 0;
 };
 
-/** Returns whether this provider has deactivated or removed the user by SCIM. Does not wait: a later removal deletes existing sessions. */
+/** Does not wait: a later removal deletes existing sessions. */
 export const isDismissedBy = async (rows: Read, identityProviderUid: string, identityUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select coalesce(
@@ -260,10 +240,7 @@ export const isDismissedBy = async (rows: Read, identityProviderUid: string, ide
   return found?.[0] === "t";
 };
 
-/**
- * Returns the SCIM status of a user who signs in through this provider; undefined if SCIM is disabled or has no record. An "active" user
- * stays active until the transaction ends.
- */
+/** Undefined if SCIM is disabled or has no record. An "active" user stays active until the transaction ends. */
 export const lockScimStanding = async (
   rows: Write,
   identityProviderUid: string,
@@ -276,7 +253,7 @@ export const lockScimStanding = async (
     identityUid,
   ]);
   if (found) return found[0] === "t" ? "active" : "inactive";
-  // A separate statement, because a concurrent transaction may have removed the user.
+  // A separate statement sees a concurrent removal.
   const removed = await rows.query("select 1 from scim_removals where identity_provider_uid = $1 and identity_uid = $2", [identityProviderUid, identityUid]);
   return removed.length > 0 ? "removed" : undefined;
 };

@@ -1,4 +1,4 @@
-// Table sessions: sign-ins with additional permissions, from the groups that the provider reports for a user.
+// Table sessions: sign-ins with permissions from the provider's groups.
 
 import { timestamp } from "#base/time.ts";
 import type { Write } from "./handle.ts";
@@ -8,16 +8,14 @@ export interface SessionRow {
   readonly id: string;
   readonly identityUid: string;
   readonly identityProviderUid: string;
-  /** As the provider names them. */
   readonly groups: readonly string[];
-  /** Unix ms. */
   readonly createTimeMs: number;
   readonly expireTimeMs: number;
 }
 
 /**
- * Inserts a session with those groups that a mapping of the provider names; if there are none, inserts nothing and returns false. For a
- * SCIM user any mapping of the provider is enough, because the user may join its group later.
+ * Keeps only groups that a mapping names; returns false if there are none. For a SCIM user any mapping is enough, because the user may
+ * join its group later.
  */
 export const insertSession = async (
   rows: Write,
@@ -34,7 +32,6 @@ export const insertSession = async (
   return inserted.length > 0;
 };
 
-/** Deletes a user's sessions from sign-ins through this provider. */
 export const deleteSessionsThrough = async (rows: Write, identityProviderUid: string, identityUid: string): Promise<void> => {
   await rows.query("delete from sessions where identity_uid = $2 and identity_provider_uid = $1", [identityProviderUid, identityUid]);
 };

@@ -1,5 +1,4 @@
-// Severities of vulnerabilities, joined at read time from every record that an advisory or its aliases name, so that later imports take
-// effect at once (resources: Advisories).
+// Severities, joined at read time from all records of an advisory or its aliases, so that imports take effect at once (resources: Advisories).
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
@@ -13,7 +12,7 @@ const severityList = (severities: string): JsonObject[] => {
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** Returns the distinct severities of the records with these IDs and of the records that they name as aliases. */
+/** Distinct, of these IDs and their aliases. */
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
   const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
   const byNumber = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);
@@ -32,7 +31,6 @@ export const severitiesOf = (known: KnownSeverities, root: string, numbers: read
   return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, severity]) => severity);
 };
 
-/** Returns the known severities by ID. */
 export const readSeverities = async (rows: Read, roots: readonly string[], numbers: readonly string[]): Promise<KnownSeverities> => {
   const known = new Map<string, SeverityRow[]>();
   for (const row of await findSeverities(rows, [...new Set(roots)], [...new Set(numbers)])) {

@@ -1,5 +1,4 @@
-// Fair sharing of database connections between organizations. On a real database, with locks that keep statements running as long as a
-// test needs.
+// Fair sharing of connections between organizations. Locks keep statements running as long as a test needs.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -32,7 +31,7 @@ const party = (organization: string): Party => ({ organization, identity: "i" })
 const of = (organization: string): Rows => store.forParty(party(organization));
 const wide = { rows: 1, wide: true };
 
-/** Runs `work` while another transaction holds the locks of `statement`. */
+/** While another transaction holds the locks of `statement`. */
 const holding = async (statement: string, work: () => Promise<void>): Promise<void> => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const { promise: ready, resolve: locked } = Promise.withResolvers<void>();
@@ -50,7 +49,6 @@ const holding = async (statement: string, work: () => Promise<void>): Promise<vo
   }
 };
 
-/** Returns the backends that currently wait for a lock. */
 const waitingBackends = async (): Promise<unknown[]> =>
   (await other.read.query("select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).map(([pid]) => pid);
 
@@ -93,7 +91,7 @@ test("wide reads beyond the queue limit are refused with a retry time, and queue
 test("a read that is slower than expected continues as a wide read", async () => {
   let reading: Promise<unknown> = Promise.resolve();
   await holding("lock table slow in access exclusive mode", async () => {
-    // It blocks reads on its connection only for the time of a cheap read, then waits on another one.
+    // Then it waits on another connection.
     reading = of("late").read.query("select text from slow where id = 1");
     await until(async () => (await waitingBackends()).length === 1);
     const [first] = await waitingBackends();
@@ -112,15 +110,15 @@ test("a read that is slower than expected continues as a wide read", async () =>
 });
 
 /**
- * Returns whether a cheap page of `rows` rows completes while another organization's page of `heldRows` waits for the table. The waiting
- * read moves to the wide reads after a while; a later result proves nothing and is tried again.
+ * Whether a page of `rows` rows completes while another organization's page of `heldRows` waits. The waiting read moves to the wide
+ * reads; a later result proves nothing and is tried again.
  */
 const passesBeside = async (heldRows: number, rows: number): Promise<boolean> => {
   let passed = false;
   for (let tries = 0; !passed && tries < 5; tries++) {
     let reading: Promise<unknown> = Promise.resolve();
     await holding("lock table slow in access exclusive mode", async () => {
-      // Each try has its own statement: after one timeout a statement counts as wide.
+      // After one timeout a statement counts as wide.
       reading = of("holder").read.query(`select count(*) as held_${heldRows}_${tries} from slow`, [], { rows: heldRows, wide: false });
       await until(async () => (await waitingBackends()).length === 1);
       const [holder] = await waitingBackends();

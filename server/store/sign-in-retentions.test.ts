@@ -1,4 +1,4 @@
-// Retention of the sign-in tables: which rows are deleted and which are kept.
+// Retention of the sign-in tables.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +25,6 @@ interface Case {
   readonly retention: Retention;
   /** How long a row is kept after its time. */
   readonly keptMs: number;
-  /** Inserts a row with a time. */
   insert(rows: Write, key: string, time: string): Promise<unknown>;
 }
 

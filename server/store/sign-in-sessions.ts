@@ -1,5 +1,4 @@
-// Table sign_in_sessions: a row for each interactive sign-in (docs/decisions/0066), from its first token until its last possible token
-// has expired.
+// Table sign_in_sessions: interactive sign-ins (docs/decisions/0066), until the last possible token has expired.
 
 import type { Order, PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,27 +7,23 @@ import type { Param, Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface SignInSessionRow {
-  /** The ID in its access tokens. */
+  /** Named by its access tokens. */
   readonly id: string;
   readonly uid: string;
   readonly identityUid: string;
   readonly identityProviderUid: string;
-  /** The family of its refresh token, if any. */
   readonly refreshTokenId: string | undefined;
-  /** A name of gantry.sessions.v1.Kind. */
+  /** gantry.sessions.v1.Kind. */
   readonly kind: string;
   readonly program: string;
   readonly address: string;
-  /** Unix ms. */
   readonly createTimeMs: number;
-  /** When its last token expires. */
   readonly expireTimeMs: number;
-  /** When its last possible token expires. */
+  /** Expiry of the last possible token. */
   readonly endTimeMs: number;
 }
 
 export interface StoredSession extends SignInSessionRow {
-  /** RFC 3339. */
   readonly createTime: string;
   readonly lastUseTime: string;
   readonly expireTime: string;
@@ -53,7 +48,7 @@ const stored = columns<StoredSession>({
   endTime: time("end_time"),
 });
 
-/** Inserts a session, or updates last use and expiry for its newest token. */
+/** Updates last use and expiry if it exists. */
 export const writeSignInSession = async (rows: Write, row: SignInSessionRow, nowMs: number): Promise<void> => {
   await rows.query(
     `insert into sign_in_sessions as held (
@@ -77,20 +72,18 @@ export const writeSignInSession = async (rows: Write, row: SignInSessionRow, now
   );
 };
 
-/** Selects sessions. */
 export interface SessionFilter {
   readonly id?: string;
   readonly uids?: readonly string[] | undefined;
   readonly identityUid?: string | undefined;
   readonly identityProviderUid?: string | undefined;
-  /** Through identity providers at or below each of these groups. */
   readonly below?: readonly string[];
 }
 
-/** "own": a user's own unexpired sessions. "organization": sessions that have not ended. */
+/** "own": unexpired. "organization": not ended. */
 export type SessionView = "own" | "organization";
 
-/** Returns the SQL of a filter and appends its parameters to `values`. */
+/** Appends parameters to `values`. */
 const conditionOf = ({ id, uids, identityUid, identityProviderUid, below = [] }: SessionFilter, values: Param[]): string => {
   const bind = (value: Param): string => `$${values.push(value)}`;
   const conditions = [
@@ -107,16 +100,13 @@ const conditionOf = ({ id, uids, identityUid, identityProviderUid, below = [] }:
 const openCondition = (view: SessionView, nowMs: number, values: Param[]): string =>
   `${view === "own" ? "expire_time" : "end_time"} > $${values.push(timestamp(nowMs))}`;
 
-/** Columns that a list can be ordered by. */
 const timesOfOrder: Readonly<Record<string, string>> = { create_time: "create_time", last_use_time: "last_use_time" };
 
-/** Returns the position of a session in an order. */
 export const keyOfSession = (session: StoredSession, { column }: Order): readonly string[] => [
   column === "last_use_time" ? session.lastUseTime : session.createTime,
   session.uid,
 ];
 
-/** Returns a page of the matching sessions. */
 export const findSignInSessions = (
   rows: Read,
   filter: SessionFilter,
@@ -140,13 +130,13 @@ export const countSignInSessions = async (rows: Read, filter: SessionFilter, vie
   return Number(row?.[0]);
 };
 
-/** Returns the matching sessions, including expired ones, in lock order. */
+/** Including expired ones, in lock order. */
 export const findSessionsToEnd = (rows: Read, filter: SessionFilter): Promise<StoredSession[]> => {
   const values: Param[] = [];
   return stored.find(rows, `select ${stored.list} from sign_in_sessions where ${conditionOf(filter, values)} order by uid`, values);
 };
 
-/** Deletes and returns a session; undefined if another transaction has deleted it. */
+/** Undefined if another transaction has deleted it. */
 export const deleteSignInSession = (rows: Write, id: string): Promise<StoredSession | undefined> =>
   stored.findOne(rows, `delete from sign_in_sessions where id = $1 returning ${stored.list}`, [id]);
 

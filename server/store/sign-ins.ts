@@ -1,4 +1,4 @@
-// Table sign_ins: sign-ins in progress. The identity provider's callback consumes the row, or the form of a page that it shows.
+// Table sign_ins: sign-ins in progress, consumed by the callback or the form it shows.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -7,15 +7,13 @@ import type { Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface SignInRow {
-  /** SHA-256 of the state that the provider returns, and of the browser's cookie. */
+  /** SHA-256 of the state and of the browser's cookie. */
   readonly stateHash: string;
   readonly browserHash: string;
   readonly identityProviderUid: string;
-  /** Hash of the client address where it began (ClientLimits.hashOf). */
+  /** ClientLimits.hashOf the client address. */
   readonly addressHash: string;
-  /** Data for the callback, sealed by the vault. */
   readonly sealed: string;
-  /** Unix ms. */
   readonly expireTimeMs: number;
 }
 
@@ -28,7 +26,7 @@ export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> =
   );
 };
 
-/** Deletes and returns this browser's sign-in at this provider unless it has expired. Only one of several concurrent requests gets it. */
+/** Deletes and returns an unexpired sign-in. Only one of several concurrent requests gets it. */
 export const takeSignIn = (
   rows: Write,
   { stateHash, browserHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "browserHash" | "identityProviderUid">,
@@ -40,7 +38,7 @@ export const takeSignIn = (
     [stateHash, browserHash, identityProviderUid, timestamp(nowMs)],
   );
 
-/** Deletes some expired sign-ins: the path is public, and each request inserts a row. */
+/** The path is public, and each request inserts a row. */
 export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from sign_ins where state_hash in (

@@ -1,8 +1,6 @@
-// Tables source_documents, document_records and pending_documents: the original documents of advisory and vulnerability sources, and the
-// records that each document asserts.
-// A record exists as long as one document asserts it; of several, the latest modified wins (docs/decisions/0022). A document that drops
-// records is pending until their withdrawal is decided (docs/decisions/0073). The last document of a record is kept forever unless the
-// operator sets a limit (GANTRY_DOCUMENT_DAYS).
+// Tables source_documents, document_records and pending_documents: original documents of sources, and the records that each asserts.
+// A record exists as long as one document asserts it; the latest modified wins (docs/decisions/0022). A document that drops records is
+// pending until their withdrawal is decided (docs/decisions/0073). The last one is kept, or for GANTRY_DOCUMENT_DAYS.
 
 import { type AffectedPackage, deleteAffectedPackages, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import { columns, expression, flag, nullableText, nullableTimeMs, number, text, textList, time } from "./columns.ts";
@@ -13,74 +11,69 @@ import { type Read, wideCount, type Write } from "./handle.ts";
 import { periodRetention, type Retention } from "./retention.ts";
 import { timeText } from "./time-text.ts";
 
-/** A parsed document. */
 export interface DocumentDraft {
   readonly form: string;
   readonly originId: string;
   readonly license: string;
-  /** "" if the document does not state it. */
+  /** "" if it does not state it. */
   readonly modifyTime: string;
   readonly digest: string;
-  /** Index among the documents with the same ID in its file part (default: their order). */
+  /** Among documents with the same ID in its part. */
   readonly ordinal?: number;
-  /** Why it cannot be expressed in OSV; "" if it can. */
+  /** Why it cannot be expressed in OSV. */
   readonly leftOut: string;
   /** Compressed, in base64. */
   readonly body: string;
-  /** The keys of its records and their modification times; "" if unknown. */
+  /** Keys of its records and their modification times. */
   readonly records: ReadonlyMap<string, string>;
-  /** Its OSV fields; empty if it has none. */
+  /** Empty if it has none. */
   readonly osv: OsvFacts;
-  /** Its entry in the issuer's lists; undefined for other forms. */
   readonly csaf?: CsafFacts | undefined;
 }
 
-/** Lookup fields stored with a document in OSV form. */
+/** Lookup fields in OSV form. */
 export interface OsvFacts {
-  /** Its `modified` as written. */
+  /** As written. */
   readonly modified: string;
   /** Without release. */
   readonly ecosystems: readonly string[];
-  /** Empty if it is withdrawn. */
+  /** Empty if withdrawn. */
   readonly packages: readonly AffectedPackage[];
-  /** When its origin withdrew it, as stated in the document; "" if it is not withdrawn. */
   readonly withdrawn: string;
 }
 
-/** The documents of one part of a file. */
+/** Of one part of a file. */
 export interface DocumentPart {
   readonly name: string;
   readonly part: number;
-  /** Some of its lines were rejected, so earlier records are not treated as removed. */
+  /** Some lines were rejected, so earlier records are not treated as removed. */
   readonly isPartial: boolean;
   readonly documents: readonly DocumentDraft[];
 }
 
 export interface DocumentTarget {
   readonly feed: string;
-  /** Visibility set by the import: public, private, or unchanged. */
+  /** Undefined to leave it unchanged. */
   readonly public: boolean | undefined;
-  /** Run number. */
   readonly run: number;
-  /** Allows replacing a document by one that was modified earlier. */
+  /** Allows documents that were modified earlier. */
   readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
 export interface WrittenDocument {
   readonly id: string;
-  /** The stored document was modified later and is kept. */
+  /** The stored one was modified later and is kept. */
   readonly isOlder: boolean;
   readonly public: boolean;
-  /** Its previous visibility, if it existed. */
+  /** If it existed. */
   readonly wasPublic: boolean | undefined;
-  /** Its source did not have it before, or not in the last run. */
+  /** Not in the last run. */
   readonly isNew: boolean;
-  /** It dropped records: the stored version is kept until their withdrawal is decided. */
+  /** The stored version is kept until the withdrawal of dropped records is decided. */
   readonly isPending: boolean;
 }
 
-/** A record that a document of these parts no longer has. */
 export interface DroppedKey {
   readonly file: string;
   readonly part: number;
@@ -91,11 +84,11 @@ export interface DroppedKey {
 export interface WrittenDocuments {
   readonly documents: readonly WrittenDocument[];
   readonly dropped: readonly DroppedKey[];
-  /** Parts that had one document before and have one now. */
+  /** They had one document before and have one now. */
   readonly singles: readonly Pick<DroppedKey, "file" | "part">[];
 }
 
-/** Version of the affected_packages contents. Increment it when they are extended, so that the next import of each source rewrites them. */
+/** Increment it when affected_packages is extended, so that the next import rewrites them. */
 const indexVersion = 1;
 
 const storedDocument = columns({
@@ -143,7 +136,6 @@ const placedDrafts = ({ name, part, documents }: DocumentPart): PlacedDraft[] =>
 const originOf = columns({ originId: text });
 const markedDocument = columns({ id: text, originId: text });
 
-/** Returns those of these IDs that have a public document in the feed's group. */
 const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
   const found = await originOf.find(
     rows,
@@ -155,10 +147,7 @@ const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly s
   return new Set(found.map(({ originId }) => originId));
 };
 
-/**
- * Writes the documents of these parts and their records, in order, and marks what a part no longer has. `findKnownPublic` returns the IDs
- * with a public record, whatever document it is from.
- */
+/** Writes documents and their records, and marks what a part no longer has. `findKnownPublic` returns the IDs with a public record. */
 export const writeDocuments = async (
   rows: Write,
   { feed, public: said, run, allowOlder, nowMs }: DocumentTarget,
@@ -298,19 +287,15 @@ export const writeDocuments = async (
   };
 };
 
-/** A stored document that was modified later than its source's current one. */
 interface NewerDocument {
   readonly id: string;
-  /** The location of the earlier one in the source; undefined if unchanged. */
+  /** Undefined if unchanged. */
   readonly to: PlacedDraft | undefined;
 }
 
 const movableDocument = columns({ id: text, form: text, originId: text, modifiedMs: nullableTimeMs("modify_time") });
 
-/**
- * Returns stored documents that were modified later than the given ones, by place. Documents of long files move between parts, so a
- * document that is new in its place is also compared with one of the same ID elsewhere from an earlier run.
- */
+/** Documents of long files move between parts, so a new one is also compared with the same ID elsewhere. */
 const findNewer = async (
   rows: Read,
   feed: string,
@@ -346,7 +331,7 @@ const findNewer = async (
   return newer;
 };
 
-/** Keeps these documents and moves them to where the source has the earlier ones. */
+/** Moves them to where the source has the earlier ones. */
 const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<void> => {
   if (newer.length === 0) return;
   const ids = newer.map(({ id }) => id);
@@ -369,7 +354,6 @@ const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<
 const documentId = columns({ id: text });
 const missingRecord = columns({ documentId: text, key: expression("record_key", text) });
 
-/** Returns the records that these documents have as stored but not as read. */
 const findDroppedRecords = async (
   rows: Read,
   documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
@@ -384,7 +368,7 @@ const findDroppedRecords = async (
   );
 };
 
-/** Deletes pending versions of these documents, which are unchanged or have all their records. */
+/** They are unchanged or have all their records. */
 const deletePending = async (rows: Write, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
   const deleted = await documentId.find(rows, "delete from pending_documents where document_id = any($1::bigint[]) returning document_id as id", [ids]);
@@ -400,7 +384,7 @@ const markRecordsMissing = async (rows: Write, records: readonly { readonly docu
   );
 };
 
-/** Stores the new versions of these documents as pending and marks the records that they dropped. */
+/** Also marks the records that they dropped. */
 const writePending = async (
   rows: Write,
   documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
@@ -419,14 +403,12 @@ const writePending = async (
   await markRecordsMissing(rows, dropped);
 };
 
-/** The pending version of a document. */
 export interface PendingDocument {
   readonly id: string;
   readonly file: string;
   readonly part: number;
   readonly form: string;
   readonly ordinal: number;
-  /** Compressed, in base64. */
   readonly body: string;
 }
 
@@ -439,7 +421,7 @@ const pendingDocument = columns<PendingDocument>({
   body: expression("translate(encode(pending.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Deletes and returns some of the source's pending documents that have no missing records any more, because their withdrawal was decided. */
+/** Takes documents without missing records: their withdrawal was decided. */
 export const takePendingDocuments = (rows: Write, feed: string, limit: number): Promise<PendingDocument[]> =>
   pendingDocument.find(
     rows,
@@ -467,7 +449,7 @@ const writeDocumentRecords = async (
   );
 };
 
-/** Marks documents that their source no longer has and returns their records. They remain effective until releaseMissing. */
+/** Returns their records, which remain effective until releaseMissing. */
 export const markMissing = async (rows: Write, ids: readonly string[]): Promise<{ readonly documentId: string; readonly key: string }[]> => {
   if (ids.length === 0) return [];
   await rows.query("delete from pending_documents where document_id = any($1::bigint[])", [ids]);
@@ -479,7 +461,6 @@ export const markMissing = async (rows: Write, ids: readonly string[]): Promise<
 
 const toldOrigin = columns({ originId: text });
 
-/** Returns those of these IDs that have a document in the source. */
 export const findToldOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
   if (originIds.length === 0) return new Set();
   const found = await toldOrigin.find(
@@ -492,7 +473,6 @@ export const findToldOrigins = async (rows: Read, feed: string, originIds: reado
   return new Set(found.map(({ originId }) => originId));
 };
 
-/** Marks the documents of files and parts that the source no longer has. */
 export const markDocumentsMissing = async (rows: Write, feed: string, gone: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   const found = await documentId.find(
     rows,
@@ -506,7 +486,7 @@ export const markDocumentsMissing = async (rows: Write, feed: string, gone: read
   );
 };
 
-/** Missing documents and records to release: all, or those that another document of the source still has. */
+/** All, or those that another document of the source still has. */
 export type Released = "all" | "moved";
 
 const recordReleases: Readonly<Record<Released, string>> = {
@@ -523,7 +503,7 @@ const documentReleases: Readonly<Record<Released, string>> = {
     where other.origin_id = document.origin_id and other.form = document.form and other.feed_id = $1 and other.told and not other.missing)`,
 };
 
-/** Removes missing documents and records from their source; takeGoneRecords then returns the records. */
+/** takeGoneRecords then returns the records. */
 export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, released: Released, nowMs: number): Promise<void> => {
   const ids = await documentId.find(
     rows,
@@ -533,7 +513,7 @@ export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, releas
   const gone = ids.map(({ id }) => id);
   await keepDocuments(rows, { feed, run }, gone);
   await rows.query(
-    // Select the few missing ones first: with the statistics of freshly filled tables the planner reads all rows.
+    // With the statistics of freshly filled tables the planner would read all rows.
     `with absent as materialized (
        select document_id, record_key from document_records as given
        where missing and (select feed_id from source_documents where id = given.document_id) = $1)
@@ -546,11 +526,10 @@ export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, releas
        change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])`,
     [gone, new Date(nowMs).toISOString()],
   );
-  // Withdrawn documents are not reported to scanners by package.
+  // Scanners do not get withdrawn documents.
   await deleteAffectedPackages(rows, gone);
 };
 
-/** Clears all missing marks and pending documents of a source. */
 export const clearMissing = async (rows: Write, feed: string): Promise<void> => {
   await rows.query(
     `update document_records as record set missing = false from source_documents as document
@@ -561,10 +540,8 @@ export const clearMissing = async (rows: Write, feed: string): Promise<void> => 
   await rows.query("delete from pending_documents using source_documents as document where document.id = document_id and document.feed_id = $1", [feed]);
 };
 
-/** The missing records of a source. */
 export interface MissingRecords {
   readonly records: number;
-  /** Changes with the set of missing records. */
   readonly digest: string;
 }
 
@@ -573,7 +550,7 @@ const missingRecords = columns<MissingRecords>({
   digest: expression("coalesce(md5(string_agg(key, ' ' order by key)), '')", text),
 });
 
-/** Counts the missing records, and the missing documents without records. */
+/** Includes missing documents without records. */
 export const countMissing = async (rows: Read, feed: string): Promise<MissingRecords> => {
   const found = await missingRecords.findOne(
     rows,
@@ -590,7 +567,7 @@ export const countMissing = async (rows: Read, feed: string): Promise<MissingRec
 
 const fileName = columns({ file: expression("distinct file", text) });
 
-/** Returns the files outside `kept` with documents of these forms that no file in `kept` has. */
+/** Files outside `kept` with documents of these forms that no file in `kept` has. */
 export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly string[], kept: Iterable<string>): Promise<string[]> => {
   const found = await fileName.find(
     rows,
@@ -602,7 +579,7 @@ export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly
   return found.map(({ file }) => file);
 };
 
-/** Marks the documents that this run added as missing, to undo it. */
+/** To undo a run. */
 export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise<void> => {
   const added = await documentId.find(rows, `select ${documentId.list} from source_documents where feed_id = $1 and added_run = $2 and told`, [feed, run]);
   await markMissing(
@@ -611,7 +588,6 @@ export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise
   );
 };
 
-/** A record that a document no longer asserts. */
 export interface GoneRecord {
   readonly documentId: string;
   readonly key: string;
@@ -626,7 +602,7 @@ const goneRecord = columns<GoneRecord>({
   public: expression("gone.public", flag),
 });
 
-/** Deletes and returns some records that a source no longer asserts, for which another document must be found; empty when done. */
+/** Takes records for which another document must be found; empty when done. */
 export const takeGoneRecords = async (rows: Write, feed: string, limit: number): Promise<GoneRecord[]> =>
   goneRecord.find(
     rows,
@@ -640,7 +616,7 @@ export const takeGoneRecords = async (rows: Write, feed: string, limit: number):
     [feed, limit],
   );
 
-/** Deletes removed documents of the source if another one with the same ID exists in its kind and group; the last one is kept. */
+/** If another one with the same ID exists in the kind and group. */
 export const deleteReplacedDocuments = async (rows: Write, feed: string): Promise<void> => {
   await rows.query(
     `delete from source_documents as gone using feeds as own
@@ -660,11 +636,9 @@ export interface Teller {
   readonly originId: string;
   readonly feed: string;
   readonly public: boolean;
-  /** License of the document, or of its source. */
   readonly license: string;
-  /** Modification time of the record in this document; undefined if unknown. */
+  /** Of the record; undefined if unknown. */
   readonly modifiedMs: number | undefined;
-  /** Size of the stored document. */
   readonly storedBytes: number;
 }
 
@@ -680,11 +654,11 @@ const teller = columns<Teller>({
   storedBytes: expression("document.stored_bytes", number),
 });
 
-/** Returns the documents with these records, oldest first: from one group's sources, or from all if `group` is undefined. */
+/** Oldest first; from all groups if `group` is undefined. */
 export const findTellers = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Teller[]> =>
   teller.find(
     rows,
-    // Key by key through the index: without statistics of freshly filled tables the planner reads all rows.
+    // By index: without statistics of freshly filled tables the planner reads all rows.
     `select ${teller.list} from unnest($1::text[]) as given(key)
      cross join lateral (
        select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
@@ -696,10 +670,7 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
     [keys, kind, group ?? null],
   );
 
-/**
- * Returns the documents with these forms and IDs and all their records from one group's sources, oldest first. Only IDs that at least
- * `least` documents have.
- */
+/** With all their records, oldest first. Only IDs that at least `least` documents have. */
 export const findTellersOfNumbers = (
   rows: Read,
   { kind, group, forms, least }: { readonly kind: string; readonly group: string; readonly forms: readonly string[]; readonly least: number },
@@ -707,7 +678,7 @@ export const findTellersOfNumbers = (
 ): Promise<Teller[]> =>
   teller.find(
     rows,
-    // By ID through the index, as in findTellers.
+    // As in findTellers.
     `with named as materialized (
        select document.*, count(*) over (partition by document.origin_id) as documents from unnest($1::text[]) as given(number)
        cross join lateral (
@@ -720,12 +691,10 @@ export const findTellersOfNumbers = (
     [numbers, forms, kind, group, least],
   );
 
-/** A document with the context for parsing it. */
 export interface StoredDocument {
   readonly id: string;
   readonly form: string;
   readonly author: string;
-  /** Compressed, in base64. */
   readonly body: string;
 }
 
@@ -736,7 +705,7 @@ const storedBody = columns<StoredDocument>({
   body: expression("translate(encode(document.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Returns documents by ID. Pass few at once, because they may be large (storedBytes). */
+/** Pass few at once, because they may be large (storedBytes). */
 export const findSourceDocuments = (rows: Read, ids: readonly string[]): Promise<StoredDocument[]> =>
   storedBody.find(
     rows,
@@ -750,11 +719,10 @@ const recordKeyOf = columns({ key: expression("distinct record_key", text) });
 export interface DocumentStep {
   readonly last: string;
   readonly originIds: readonly string[];
-  /** Keys of their records. */
   readonly keys: readonly string[];
 }
 
-/** Returns some documents of a source after `after`; undefined if there are no more. */
+/** Undefined if there are no more. */
 export const findDocumentStep = async (rows: Read, feed: string, after: string, limit: number): Promise<DocumentStep | undefined> => {
   const found = await steppedDocument.find(
     rows,
@@ -769,7 +737,7 @@ export const findDocumentStep = async (rows: Read, feed: string, after: string, 
   return { last: last.id, originIds: found.map(({ originId }) => originId), keys: keys.map(({ key }) => key) };
 };
 
-/** Sets the visibility of the documents with these IDs in all sources of this kind and group; returns the IDs that changed. */
+/** In all sources of this kind and group. Returns the IDs that changed. */
 export const markDocumentsPublic = async (rows: Write, feed: string, originIds: readonly string[], isPublic: boolean, nowMs: number): Promise<string[]> => {
   const found = await markedDocument.find(
     rows,
@@ -787,30 +755,28 @@ export const markDocumentsPublic = async (rows: Write, feed: string, originIds: 
   return [...new Set(found.map(({ originId }) => originId))];
 };
 
-/** A document to publish. */
 export interface PublicDocument {
   readonly id: string;
   readonly form: string;
   readonly originId: string;
-  /** License of the document, or of its source. */
   readonly license: string;
-  /** If false, only readers of its group see it: nothing is published, so neither license nor TLP label is checked. */
+  /** If false, nothing is published, so neither license nor TLP label is checked. */
   readonly isPublic: boolean;
-  /** The source; may be a URL with secrets or a local path. */
+  /** May be a URL with secrets or a local path. */
   readonly source: string;
-  /** Why it cannot be expressed in OSV; "" if it can. */
+  /** Why it cannot be expressed in OSV. */
   readonly leftOut: string;
   readonly told: boolean;
-  /** When it was withdrawn, either removed by its source or as stated by its origin; undefined if it is not withdrawn. */
+  /** By its source or its origin. */
   readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly importTime: string;
   readonly changeTime: string;
-  /** TLP label of a CSAF document; "" for other forms. */
+  /** TLP of a CSAF document. */
   readonly label: string;
 }
 
-/** Documents removed by an earlier version have no withdrawal time. */
+/** Documents removed by an earlier version have no time. */
 const withdrawTimeOf = (document: string): string =>
   `case when ${document}.told then ${document}.withdraw_time else coalesce(${document}.withdraw_time, ${document}.change_time) end`;
 
@@ -831,15 +797,13 @@ const publicDocumentFields = {
 };
 const publicDocument = columns<PublicDocument>(publicDocumentFields);
 
-// A deleted group's documents are deleted with it.
 const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Returns the public documents with this ID, of any form. */
+/** Of any form. */
 export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
   publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
 
-/** Returns the public documents with these IDs. */
 export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -851,7 +815,6 @@ export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[
 const privateDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.feed_id = any($1::integer[]) and not document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Returns the private documents with these IDs from these sources. */
 export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -860,10 +823,7 @@ export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], 
     { rows: limit, wide: true },
   );
 
-/**
- * SQL: the first rows of a list of public documents and private ones of these sources. Each kind is limited separately, so that each uses
- * its own index.
- */
+/** Each kind is limited separately, so that each uses its own index. */
 const readable = (terms: string, order: string, limit: string): string => `source_documents as document join feeds on feeds.id = document.feed_id
   where document.id in (
     (select document.id from ${publicDocuments} and ${terms} order by ${order} limit ${limit})
@@ -871,7 +831,7 @@ const readable = (terms: string, order: string, limit: string): string => `sourc
     (select document.id from ${privateDocuments} and ${terms} order by ${order} limit ${limit}))
   order by ${order} limit ${limit}`;
 
-/** Returns public documents by ID after `after`; with `since`, only IDs with a change after that time. */
+/** With `since`, only IDs with a change after that time. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -884,7 +844,7 @@ export const findPublicDocuments = (rows: Read, since: string, after: string, li
 
 const byOrigin = "document.origin_id, document.id";
 
-/** Like findPublicDocuments, with private documents of these sources. */
+/** With private documents of these sources. */
 export const findReadableDocuments = (rows: Read, feeds: readonly string[], since: string, after: string, limit: number): Promise<PublicDocument[]> => {
   const changed = `and document.origin_id in (
     select origin_id from source_documents where (public or feed_id = any($1::integer[])) and change_time > $4::timestamptz)`;
@@ -893,7 +853,6 @@ export const findReadableDocuments = (rows: Read, feeds: readonly string[], sinc
   return publicDocument.find(rows, `select ${publicDocument.list} from ${readable(terms, byOrigin, "$3")}`, values, { rows: limit, wide: true });
 };
 
-/** Returns public documents of a form by ID after `after`. */
 export const findPublicDocumentsOfForm = (rows: Read, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -903,7 +862,7 @@ export const findPublicDocumentsOfForm = (rows: Read, form: string, after: strin
     { rows: limit, wide: true },
   );
 
-/** Like findPublicDocumentsOfForm, with private documents of these sources. */
+/** With private documents of these sources. */
 export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[], form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -912,13 +871,10 @@ export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[]
     { rows: limit, wide: true },
   );
 
-/** A public document for an archive. */
 export interface ArchivedDocument extends PublicDocument {
-  /** Size as stored. */
   readonly storedBytes: number;
-  /** OSV ecosystems without release. */
+  /** Without release. */
   readonly ecosystems: readonly string[];
-  /** When its origin modified it, in stored precision. */
   readonly modifyTime: string;
 }
 
@@ -933,7 +889,7 @@ const archivedDocument = columns<ArchivedDocument>(archivedDocumentFields);
 const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
 const archived = `${publicDocuments} and ${isArchived}`;
 
-/** Returns all public OSV documents of the next IDs after `after`, in an ecosystem or in all (""). Empty if there are no more. */
+/** All OSV documents of the next IDs, in an ecosystem or in all (""). */
 export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -945,7 +901,7 @@ export const findArchivedDocuments = (rows: Read, ecosystem: string, after: stri
     { rows: limit, wide: true },
   );
 
-/** Like findArchivedDocuments, with private documents of these sources. */
+/** With private documents of these sources. */
 export const findReadableArchivedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -972,13 +928,12 @@ export const findReadableArchivedDocuments = (
   );
 };
 
-/** Cursor of a list by modification time. */
 export interface ModifiedPosition {
   readonly modifyTime: string;
   readonly id: string;
 }
 
-/** Returns public OSV documents that their source still has, last modified first. */
+/** Last modified first. */
 export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -989,7 +944,7 @@ export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: Mod
     { rows: limit, wide: true },
   );
 
-/** Like findModifiedDocuments, with private documents of these sources. */
+/** With private documents of these sources. */
 export const findReadableModifiedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -1009,7 +964,6 @@ export const findReadableModifiedDocuments = (
 
 const withdrawnOrder = `coalesce(document.withdraw_time, document.change_time)`;
 
-/** A withdrawn document with its list position in stored precision. */
 export interface WithdrawnDocument extends ArchivedDocument {
   readonly position: string;
 }
@@ -1020,7 +974,7 @@ const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | u
   `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))
    ${behind ? `and (${withdrawnOrder}, document.id) < (${behind[0]}::timestamptz, ${behind[1]}::bigint)` : ""}`;
 
-/** Returns public OSV documents that their source no longer has, last withdrawn first. */
+/** Last withdrawn first. */
 export const findWithdrawnDocuments = (
   rows: Read,
   ecosystem: string,
@@ -1035,7 +989,7 @@ export const findWithdrawnDocuments = (
     { rows: limit, wide: true },
   );
 
-/** Like findWithdrawnDocuments, with private documents of these sources. */
+/** With private documents of these sources. */
 export const findReadableWithdrawnDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -1052,13 +1006,11 @@ export const findReadableWithdrawnDocuments = (
 
 const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
 
-/** Returns the OSV ecosystems of public documents. */
 export const findPublicEcosystems = async (rows: Read): Promise<string[]> => {
   const found = await ecosystemName.find(rows, `select ${ecosystemName.list} from source_documents where public and left_out = ''`, [], wideCount);
   return found.map(({ ecosystem }) => ecosystem);
 };
 
-/** Returns the OSV ecosystems of private documents of these sources. */
 export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]): Promise<string[]> => {
   const found = await ecosystemName.find(
     rows,
@@ -1069,7 +1021,7 @@ export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]
   return found.map(({ ecosystem }) => ecosystem);
 };
 
-/** Applies to documents removed from their source, once other documents for their records have been chosen. */
+/** Once other documents for their records have been chosen. */
 export const sourceDocumentsRetention: Retention = periodRetention("documentMs", {
   table: "source_documents",
   where: "change_time < $1 and not told and not exists (select from document_records where document_id = id)",

@@ -1,11 +1,11 @@
-// Table subscriptions: columns beyond the contract's fields, and how long each sink has been failing.
+// Table subscriptions: secrets, and how long each sink has been failing.
 
 import { columns, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { SealedColumn } from "./sealed-column.ts";
 import type { Binding } from "./vault.ts";
 
-/** Purpose and binding of a subscription's secrets. Both secrets share them, because the current one becomes the previous one. */
+/** Both secrets share the binding, because the current one becomes the previous one. */
 export const subscriptionSecretPurpose = "subscription secret";
 export const subscriptionSecretBinding = (uid: string): Binding => [uid];
 export const secretColumn: SealedColumn = {
@@ -19,29 +19,28 @@ export const previousSecretColumn: SealedColumn = { ...secretColumn, column: "pr
 
 const secret = columns({ secretSealed: text });
 
-/** Returns the sealed secret of a subscription; "" if there is none. */
+/** "" if there is none. */
 export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> =>
   (await secret.findOne(rows, `select ${secret.list} from subscriptions where uid = $1`, [uid]))?.secretSealed ?? "";
 
-/** Records that the sinks of these subscriptions work. */
 export const clearFailing = async (rows: Write, uids: readonly string[]): Promise<void> => {
   await rows.query("update subscriptions set failing_since = null where uid = any($1) and failing_since is not null", [uids]);
 };
 
-/** Records that the sinks of these subscriptions fail, since `now` unless already failing. */
+/** Keeps the start of an earlier failure. */
 export const markFailing = async (rows: Write, uids: readonly string[], now: string): Promise<void> => {
   await rows.query("update subscriptions set failing_since = $2 where uid = any($1) and failing_since is null", [uids, now]);
 };
 
 const uidOnly = columns({ uid: text });
 
-/** Locks and returns those of these enabled subscriptions with sinks that have failed since before `since`. */
+/** Enabled, with sinks failing since before `since`. */
 export const lockFailing = async (rows: Write, uids: readonly string[], since: string): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
   return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);
 };
 
-/** Returns those of these organizations with an enabled subscription to this event type directly at the organization. */
+/** Returns organizations with an enabled subscription directly at the organization. */
 export const findListeningOrganizations = async (rows: Read, organizations: readonly string[], type: string): Promise<string[]> =>
   (
     await uidOnly.find(

@@ -1,4 +1,4 @@
-// SQL that adds missing parts of a table, shown to people; the server never runs it.
+// SQL for missing parts of a table. It is only displayed, never run.
 
 export const addColumnStatement = (table: string, column: string, declaration: string): string => `alter table ${table} add column ${column} ${declaration}`;
 
@@ -7,14 +7,10 @@ export const addPrimaryKeyStatement = (table: string, column: string): string =>
 export interface IndexStatement {
   readonly name: string;
   readonly table: string;
-  /** Columns or expressions, in order. */
   readonly keys: readonly string[];
   readonly unique?: true;
-  /** Default: B-tree. */
   readonly method?: "gin";
-  /** Additional columns stored in the index. */
   readonly include?: readonly string[];
-  /** Predicate of a partial index. */
   readonly where?: string;
 }
 
@@ -27,7 +23,7 @@ export const createIndexStatement = ({ name, table, keys, unique, method, includ
     ...(where ? [`where ${where}`] : []),
   ].join(" ");
 
-/** Triggers that maintain the counts of a table (0003_quotas.sql), in the order of their events. */
+/** They maintain the counts (0003_quotas.sql). */
 export const countTriggers = [
   { after: "insert", calls: "resources_made", rows: "new table as made" },
   { after: "delete", calls: "resources_gone", rows: "old table as gone" },

@@ -1,5 +1,4 @@
-// Table tag_history: digests that tags pointed to, with start and end. A row is written on each change of a tag. It is deleted with its
-// repo or some time after its end (GANTRY_TAG_HISTORY_DAYS); at most limits.tagHistoryMax are kept for a name.
+// Table tag_history: digests that tags pointed to. At most limits.tagHistoryMax are kept for a name, for GANTRY_TAG_HISTORY_DAYS after their end.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -7,21 +6,16 @@ import { columns, expression, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { periodRetention, type Retention } from "./retention.ts";
 
-/** A digest that a tag pointed to. */
 export interface TagHistoryEntry {
   readonly digest: string;
-  /** When the tag was set to it. */
   readonly updateTime: string;
-  /** When the tag was moved or deleted; "" if it still points there. */
+  /** "" if it still points there. */
   readonly endTime: string;
 }
 
 const historyEntry = columns<TagHistoryEntry>({ digest: text, updateTime: time("start_time"), endTime: time("end_time") });
 
-/**
- * Ends the current entry of the tag and starts a new one.
- * @param digest "" if the tag was deleted
- */
+/** @param digest "" if the tag was deleted */
 export const appendTagHistory = async (rows: Write, repo: string, name: string, digest: string, timeMs: number): Promise<void> => {
   await rows.query(
     `with ended as (
@@ -33,7 +27,7 @@ export const appendTagHistory = async (rows: Write, repo: string, name: string, 
   );
 };
 
-/** Returns the entries of the tag that start between these times ("" for no bound), latest first. */
+/** "" for no bound; latest first. */
 export const findTagHistory = (rows: Read, repo: string, name: string, start: string, end: string): Promise<TagHistoryEntry[]> =>
   historyEntry.find(
     rows,
@@ -46,9 +40,8 @@ export const findTagHistory = (rows: Read, repo: string, name: string, start: st
 
 const tagName = columns({ name: expression("name", text) });
 
-/** Returns the name of a tag; undefined if there is none. */
 export const findTagName = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await tagName.findOne(rows, `select ${tagName.list} from tags where uid = $1`, [uid]))?.name;
 
-/** Current entries have no end and are kept. */
+/** Current entries have no end. */
 export const tagHistoryRetention: Retention = periodRetention("tagHistoryMs", { table: "tag_history", where: "end_time < $1", order: "end_time" });

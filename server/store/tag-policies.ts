@@ -1,16 +1,14 @@
-// Tables tag_policies and ended_tags: tags past their end of life, by the operator's policies or by a pushed lifecycle annotation for
-// their digest. A policy is kept until the operator deletes it; a row of ended_tags is deleted with its tag.
+// Tables tag_policies and ended_tags: tags past their end of life, by the operator's policies or a pushed lifecycle annotation.
 
 import { columns, expression, flag, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface TagPolicy {
-  /** "" for all organizations. */
   readonly organization: string;
   readonly pattern: string;
   /** "2026-04-30" */
   readonly endDate: string;
-  /** All tags that existed on the end date have been checked. */
+  /** All existing tags have been checked. */
   readonly applied: boolean;
 }
 
@@ -19,7 +17,7 @@ const tagPolicy = columns<TagPolicy>({ organization: text, pattern: text, endDat
 export const findTagPolicies = (rows: Read): Promise<TagPolicy[]> =>
   tagPolicy.find(rows, `select ${tagPolicy.list} from tag_policies order by organization, end_date, pattern`);
 
-/** Creates a policy or changes its date; then all tags are checked again. */
+/** All tags are checked again. */
 export const writeTagPolicy = async (rows: Write, { organization, pattern, endDate }: Omit<TagPolicy, "applied">): Promise<void> => {
   await rows.query(
     `insert into tag_policies (organization, pattern, end_date) values ($1, $2, $3)
@@ -29,7 +27,7 @@ export const writeTagPolicy = async (rows: Write, { organization, pattern, endDa
   await recheckTags(rows, organization);
 };
 
-/** Deletes a policy; returns false if there was none. */
+/** Returns false if there was none. */
 export const deleteTagPolicy = async (rows: Write, organization: string, pattern: string): Promise<boolean> => {
   const gone = await rows.query("delete from tag_policies where organization = $1 and pattern = $2 returning 1", [organization, pattern]);
   await recheckTags(rows, organization);
@@ -40,14 +38,14 @@ const recheckTags = async (rows: Write, organization: string): Promise<void> => 
   await rows.query("update ended_tags set recheck = true where not recheck and ($1 = '' or left(tag_uid, 40) = $1)", [organization]);
 };
 
-/** Schedules another check of this repo's tags that ended because of pushed annotations. */
+/** A pushed annotation may no longer apply. */
 export const recheckTagsOf = async (rows: Write, repoUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where not recheck and left(tag_uid, -17) = $1", [repoUid]);
 };
 
 const duePolicy = columns({ pattern: expression("policy.pattern", text), repoName: expression("repo.name", text) });
 
-/** Returns the name of the repo, and the patterns of policies for its tags that are due. */
+/** Also returns the name of the repo. */
 export const findDuePatterns = async (
   rows: Read,
   repoUid: string,
@@ -62,12 +60,12 @@ export const findDuePatterns = async (
   return { patterns: found.map(({ pattern }) => pattern), repoName: found[0]?.repoName ?? "" };
 };
 
-/** Records that the tag is deprecated for a reason that may no longer apply later. */
+/** The reason may no longer apply later. */
 export const insertEndedTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("insert into ended_tags (tag_uid) values ($1) on conflict (tag_uid) do update set recheck = false", [tagUid]);
 };
 
-/** Schedules another check of a tag with a new digest. */
+/** It has a new digest. */
 export const recheckTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where tag_uid = $1", [tagUid]);
 };
@@ -76,7 +74,6 @@ export const deleteEndedTag = async (rows: Write, tagUid: string): Promise<void>
   await rows.query("delete from ended_tags where tag_uid = $1", [tagUid]);
 };
 
-/** A tag that is locked until the transaction ends. */
 export interface HeldTag {
   readonly uid: string;
   readonly name: string;
@@ -97,7 +94,7 @@ const heldTag = columns<HeldTag>({
   repoName: expression("repo.name", text),
 });
 
-/** Locks and returns a due policy that has not been applied to all tags yet. */
+/** Not applied to all tags yet. */
 export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPolicy & { readonly seenUid: string }) | undefined> => {
   const due = columns<TagPolicy & { seenUid: string }>({ organization: text, pattern: text, endDate: text, applied: flag, seenUid: text });
   return due.findOne(
@@ -107,7 +104,7 @@ export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPol
   );
 };
 
-/** Locks and returns the next tags in a policy's scope that are not deprecated. */
+/** The next tags that are not deprecated. */
 export const lockTagsBehind = (rows: Write, organization: string, seenUid: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -116,17 +113,16 @@ export const lockTagsBehind = (rows: Write, organization: string, seenUid: strin
     [organization, seenUid, count],
   );
 
-/** Records the progress of a policy. */
 export const noteSeenTags = async (rows: Write, { organization, pattern }: TagPolicy, seenUid: string, applied: boolean): Promise<void> => {
   await rows.query("update tag_policies set seen_uid = $3, applied = $4 where organization = $1 and pattern = $2", [organization, pattern, seenUid, applied]);
 };
 
-// A date, or a time that starts with one.
+// A date or time.
 const endedText = `manifest.artifact_type = 'application/vnd.microsoft.artifact.lifecycle'
   and manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date' ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)'
   and left(manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date', 10) <= $1`;
 
-/** Locks and returns tags that are not deprecated although a pushed annotation for their digest has reached its end date. */
+/** A pushed annotation has reached its end date. */
 export const lockEndedTags = (rows: Write, today: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -138,7 +134,7 @@ export const lockEndedTags = (rows: Write, today: string, count: number): Promis
     [today, count],
   );
 
-/** Locks and returns the tags to check again; `isEnded` if a pushed annotation for their digest has reached its end date. */
+/** `isEnded`: a pushed annotation has reached its end date. */
 export const lockTagsToCheck = (rows: Write, today: string, count: number): Promise<(HeldTag & { readonly isEnded: boolean })[]> => {
   const checked = columns<HeldTag & { isEnded: boolean }>({
     uid: expression("tag.uid", text),

@@ -1,19 +1,17 @@
-// Summary of a repo's tags, and the number of repos synchronized from another one, for version 1 of the registry API.
+// Summary of a repo's tags, for version 1 of the registry API.
 
 import { columns, expression, number, text, time } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface TagsSummary {
   readonly count: number;
-  /** Time of the last change of a tag; "" if there are no tags. */
   readonly lastUpdated: string;
-  /** Uid of "latest", or of the last changed tag; "" if there is none. */
+  /** "latest", or the last changed tag. */
   readonly latest: string;
-  /** The longest other tag name of its digest; "" if there is none. */
+  /** The longest other name of its digest. */
   readonly latestVersion: string;
 }
 
-/** Tags to exclude. */
 export interface LeftOutTags {
   readonly referrers: boolean;
   readonly dates: boolean;
@@ -46,7 +44,7 @@ export const findTagsSummary = async (rows: Read, repo: string, { referrers, dat
 
 const repoCount = columns({ count: expression("count(*)::integer", number) });
 
-/** Returns the number of repos at or below these paths that are synchronized from the source. */
+/** Synchronized from the source. */
 export const countReposOfSource = async (rows: Read, source: string, places: readonly string[]): Promise<number> => {
   const found = await repoCount.findOne(
     rows,

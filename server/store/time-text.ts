@@ -1,4 +1,4 @@
-// Times in the contract's format, rendered by PostgreSQL for JSON and hashes outside the kernel.
+// Times in the contract's format, rendered by PostgreSQL.
 
-/** Returns SQL that renders a time column as RFC 3339 in milliseconds. The session's time zone is UTC. */
+/** RFC 3339 in milliseconds. The session's time zone is UTC. */
 export const timeText = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

@@ -1,5 +1,4 @@
-// Table uploads: uploads in progress, their size, and the lease of the current writer. A row is deleted with its repo, or after
-// limits.uploadKeptMs without a write (collection).
+// Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, nullableObject, number, text } from "./columns.ts";
@@ -9,15 +8,14 @@ export interface UploadRow {
   readonly id: string;
   readonly key: string;
   readonly sizeBytes: number;
-  /** State of the blob store. */
+  /** Of the blob store. */
   readonly state: JsonObject | undefined;
-  /** "sha512" if announced as the algorithm of the digest; otherwise "". */
+  /** "sha512" if announced; otherwise "". */
   readonly algorithm: string;
 }
 
 const uploadRow = columns<UploadRow>({ id: text, key: text, sizeBytes: number, state: nullableObject, algorithm: text });
 
-/** Inserts an upload. */
 export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   await rows.query(
@@ -29,10 +27,7 @@ export const insertUpload = async (rows: Write, repo: string, upload: UploadRow,
 export const findUpload = (rows: Read, repo: string, id: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `select ${uploadRow.list} from uploads where id = $1 and repo_uid = $2`, [id, repo]);
 
-/**
- * Leases an upload to `holder`, so that no other request appends to it. Returns undefined if it is leased to another holder or does not
- * exist.
- */
+/** Leases an upload. Returns undefined if it is leased to another holder or does not exist. */
 export const holdUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number, untilMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -40,7 +35,6 @@ export const holdUpload = (rows: Write, repo: string, id: string, holder: string
     [id, repo, holder, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Extends the lease. */
 export const extendUploadHold = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
   await rows.query("update uploads set hold_time = $3 where id = $1 and holder = $2", [id, holder, new Date(untilMs).toISOString()]);
 };
@@ -49,7 +43,7 @@ export const releaseUpload = async (rows: Write, id: string, holder: string): Pr
   await rows.query("update uploads set holder = '' where id = $1 and holder = $2", [id, holder]);
 };
 
-/** Stores the progress and releases the lease; returns false if the lease was lost. */
+/** Releases the lease; returns false if it was lost. */
 export const updateUpload = async (
   rows: Write,
   id: string,
@@ -67,7 +61,7 @@ export const updateUpload = async (
   return updated.length > 0;
 };
 
-/** Deletes and returns an upload; undefined if it does not exist or is leased to another holder. With `holder` "", any lease prevents it. */
+/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any lease prevents it. */
 export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -75,11 +69,11 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
-/** Like deleteUpload for the holder of the lease, whether or not the lease has expired. */
+/** Whether or not the lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
 
-/** Deletes and returns up to `count` uploads without a write since `beforeMs` and without a lease. */
+/** Without a write since `beforeMs` and without a lease. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
     rows,
@@ -89,7 +83,6 @@ export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number,
     [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
   );
 
-/** Returns the number of uploads that `deleteStaleUploads` would delete. */
 export const countStaleUploads = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query("select count(*) from uploads where update_time < $2 and (holder = '' or hold_time < $1)", [
     new Date(nowMs).toISOString(),

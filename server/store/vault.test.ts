@@ -15,7 +15,6 @@ const temporary = (t: TestContext): string => {
 
 const vault = vaultOf(new Uint8Array(32).fill(7));
 
-/** No binding, one text, several texts. */
 const bindings: readonly (readonly string[])[] = [[], ["a"], ["a", "b"], ["ab"], ["a b"], ['a","b'], [""], ["", ""], ["a", ""], ["grüße"]];
 
 test("a sealed text opens only for the same purpose, key and binding", () => {

@@ -1,34 +1,32 @@
-// The secret key and the texts it encrypts: secrets that must be readable again, and texts carried by callers (page tokens). Each purpose
-// has a derived key, so that a text sealed for one purpose cannot be opened for another. Each text is bound to its context, above all its
-// row: a copy in another row cannot be opened (attack 65).
+// Encrypts secrets that must be readable again, and texts carried by callers (page tokens). Each purpose has a derived key. Each text is
+// bound to its context, above all its row: a copy in another row cannot be opened (attack 65).
 //
-//   text  = [ "2." ] base64url( nonce ciphertext tag )     ; "2.": bound; otherwise not bound to any context
+//   text  = [ "2." ] base64url( nonce ciphertext tag )     ; "2.": bound
 
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Fault } from "#base/fault.ts";
 
-/** Texts in order: the associated data (RFC 5116, 2.1) of a sealed text. */
+/** Associated data (RFC 5116, 2.1), in order. */
 export type Binding = readonly string[];
 
 export interface Vault {
   /**
-   * Encrypts and authenticates a text, as base64url. Each call has a different result. `boundTo` is the context, such as the key of the
-   * row and the recipient; empty if the text contains its context and the reader checks it.
+   * As base64url; each call has a different result. `boundTo` is the context, such as the row and the recipient; empty if the text
+   * contains it and the reader checks it.
    */
   seal(purpose: string, plaintext: Uint8Array | string, boundTo: Binding): string;
-  /** Returns the text sealed for this purpose and binding; undefined if it is forged, damaged or sealed with another key. */
+  /** Undefined if it is forged, damaged or sealed with another key. */
   open(purpose: string, text: string, boundTo: Binding): string | undefined;
-  /** Returns a deterministic keyed hash, 128 bits as hex. */
+  /** A deterministic keyed hash, 128 bits as hex. */
   digest(purpose: string, text: string): string;
 }
 
 export interface VaultOptions {
-  /** GANTRY_SECRET_KEY_FILE. */
   readonly file: string | undefined;
   readonly dataDirectory: string;
-  /** With DATABASE_URL the key must be given: other servers of the database could not read a generated one. */
+  /** Other servers of the database could not read a generated key. */
   readonly required: boolean;
 }
 
@@ -40,7 +38,7 @@ const keyFailure = (message: string, cause?: unknown): Fault => new Fault("FAILE
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Creates a key file atomically; two servers that do so concurrently end up with the same key. */
+/** Atomic; two servers that do so concurrently end up with the same key. */
 const makeKey = async (file: string, key: Uint8Array = randomBytes(keyBytes)): Promise<void> => {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
@@ -51,7 +49,7 @@ const makeKey = async (file: string, key: Uint8Array = randomBytes(keyBytes)): P
   } finally {
     await handle.close();
   }
-  // A link, unlike a rename, fails if the file exists.
+  // Unlike a rename, fails if the file exists.
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
@@ -94,7 +92,7 @@ const loadSecretKey = async ({ file, dataDirectory, required }: VaultOptions): P
   }
 };
 
-// Random bytes for many nonces at once: a system call for each would cost as much as the cipher.
+// A system call for each nonce would cost as much as the cipher.
 const nonces = Buffer.alloc(1024 * nonceBytes);
 let usedBytes = nonces.length;
 
@@ -107,15 +105,14 @@ const nextNonce = (): Buffer => {
   return Buffer.from(nonces.subarray(usedBytes - nonceBytes, usedBytes));
 };
 
-/** Prefix of bound texts; base64url has no dot. */
+/** base64url has no dot. */
 export const boundPrefix = "2.";
 
-/** JSON keeps texts apart: different bindings never have the same bytes. */
+/** Different bindings never have the same bytes. */
 const associatedData = (boundTo: Binding): Buffer => Buffer.from(JSON.stringify(boundTo), "utf8");
 
-/** Returns a vault with a 32-byte key. */
 export const vaultOf = (secret: Uint8Array): Vault => {
-  // Key objects: creating a cipher from raw bytes takes four times as long (12 against 2.5 µs).
+  // A cipher from raw bytes takes four times as long (12 against 2.5 µs).
   const keys = new Map<string, KeyObject>();
   const keyFor = (purpose: string): KeyObject => {
     let key = keys.get(purpose);
@@ -141,7 +138,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
       if (text.startsWith(boundPrefix) !== isBound) return undefined;
       const encoded = isBound ? text.slice(boundPrefix.length) : text;
       const bytes = Buffer.from(encoded, "base64url");
-      // Node's decoder ignores invalid characters, so many texts would open as one.
+      // Node's decoder ignores invalid characters.
       if (bytes.length < nonceBytes + tagBytes || bytes.toString("base64url") !== encoded) return undefined;
       const decipher = createDecipheriv("aes-256-gcm", keyFor(purpose), bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
@@ -158,10 +155,9 @@ export const vaultOf = (secret: Uint8Array): Vault => {
   };
 };
 
-/** Loads the secret key, or creates it if permitted. */
+/** Creates the key if permitted. */
 export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadSecretKey(options));
 
-/** Location of the secret key file. */
 export interface SecretKeyPlace {
   readonly file: string | undefined;
   readonly dataDirectory: string;
@@ -169,14 +165,14 @@ export interface SecretKeyPlace {
 
 const keyFileOf = ({ file, dataDirectory }: SecretKeyPlace): string => file ?? join(dataDirectory, "secret.key");
 
-/** Returns the 32 bytes of the secret key for backups; undefined if there is none. Never creates one. */
+/** Undefined if there is none. Never creates one. */
 export const readSecretKey = (place: SecretKeyPlace): Promise<Buffer | undefined> =>
   readKey(keyFileOf(place)).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error instanceof Fault ? error : keyFailure(`the secret key ${keyFileOf(place)} cannot be read: ${errorText(error)}`, error);
   });
 
-/** Stores the secret key of a backup if there is none. Returns its path. */
+/** Only if there is none. Returns its path. */
 export const writeSecretKey = async (place: SecretKeyPlace, key: Uint8Array): Promise<string> => {
   const file = keyFileOf(place);
   try {

@@ -1,5 +1,4 @@
-// The cost of reading reports depends neither on their number nor on other organizations' reports on the same image. Measured in pages
-// (buffers) that PostgreSQL reads.
+// The cost of reading reports depends neither on their number nor on other organizations, in buffers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +11,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
 
 const organizations = 500;
-/** Each organization's repo has reports on 40 separate images and on one shared image. */
+/** On 40 images of each repo and one shared image. */
 const plant = [
   `insert into repos (uid, name, create_time, update_time)
    select lpad(n::text, 40, '0') || '/00000000000000aa', 'app', now(), now() from generate_series(1, ${organizations}) as n`,
@@ -29,7 +28,7 @@ before(async () => {
   database = await freshDatabase();
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // The same settings as in pool.ts. The second statement disables triggers, which do not affect lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
   await client.query("set session_replication_role = replica");
   for (const statement of plant) await client.query(statement);
@@ -43,7 +42,6 @@ interface Explained {
   readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number };
 }
 
-/** Returns the buffers that the statements of `look` read, with empty results. */
 const buffersOf = async (look: (rows: Read) => Promise<unknown>): Promise<number> => {
   let buffers = 0;
   await look({

@@ -1,5 +1,4 @@
-// Table vuln_reports: scanner reports on images, by repo and digest, raw and parsed. A report is deleted with its repo; one replaced by a
-// later report of the same tool is kept as long as counts reach back.
+// Table vuln_reports: scanner reports, raw and parsed. A replaced report is kept as long as counts reach back.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,25 +7,24 @@ import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { periodRetention, type Retention } from "./retention.ts";
 
-/** A parsed report to insert. */
 export interface VulnReportDraft {
   readonly repoUid: string;
   readonly digest: string;
   readonly scanner: string;
   readonly tool: string;
   readonly version: string;
-  /** Unix ms; undefined if the scanner does not state it. */
+  /** Undefined if the scanner does not state it. */
   readonly databaseTimeMs: number | undefined;
   readonly createTimeMs: number;
   readonly documentDigest: string;
   readonly findingCount: number;
-  /** JSON: severity by vulnerability. */
+  /** Severity by vulnerability. */
   readonly severities: string;
   /** Deflated, in base64. */
   readonly findings: string;
   readonly raw: string;
   readonly rawBytes: number;
-  /** "" if it was not pushed with a manifest. */
+  /** "" if not pushed with a manifest. */
   readonly manifestDigest: string;
 }
 
@@ -36,7 +34,6 @@ const madeReport = columns<ReportPlace>({
   tool: expression("made.tool", text),
 });
 
-/** The key of a tool's reports on an image. */
 interface ReportPlace {
   readonly repoUid: string;
   readonly digest: string;
@@ -49,7 +46,7 @@ const placeColumns = (places: readonly ReportPlace[]): [string[], string[], stri
   columnOf(places, ({ tool }) => tool),
 ];
 
-/** Inserts reports of existing repos and returns the number of new ones. A known report only gets a new seen time. */
+/** Returns the number of new ones. A known report only gets a new seen time. */
 export const insertVulnReports = async (rows: Write, drafts: readonly VulnReportDraft[], nowMs: number): Promise<number> => {
   if (drafts.length === 0) return 0;
   const made = await madeReport.find(
@@ -99,7 +96,7 @@ export const insertVulnReports = async (rows: Write, drafts: readonly VulnReport
   return made.length;
 };
 
-/** The latest report of a tool on an image is current; the others are history. */
+/** A tool's latest report on an image is current. */
 const replaceEarlier = async (rows: Write, places: readonly ReportPlace[], nowMs: number): Promise<void> => {
   await rows.query(
     `update vuln_reports as held set replace_time = case when held.id = latest.id then null else $4::timestamptz end
@@ -118,7 +115,6 @@ const latestDocument = columns({
   documentDigest: expression("report.document_digest", text),
 });
 
-/** Returns the document digest of a tool's latest report on each of these images. */
 export const findLatestDocuments = (
   rows: Read,
   tool: string,
@@ -132,7 +128,6 @@ export const findLatestDocuments = (
     [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
   );
 
-/** A report without its findings. */
 export interface VulnReportHead {
   readonly id: string;
   readonly repoUid: string;
@@ -140,7 +135,7 @@ export interface VulnReportHead {
   readonly scanner: string;
   readonly tool: string;
   readonly version: string;
-  /** RFC 3339; "" if the scanner does not state it. */
+  /** "" if the scanner does not state it. */
   readonly databaseTime: string;
   readonly createTime: string;
   readonly seenTime: string;
@@ -167,24 +162,20 @@ const reportId = columns({ id: expression("report.id", text), total: expression(
 const reportFindings = columns<VulnReportHead & { readonly findings: string }>({ ...headColumns, findings: packed("findings") });
 const reportRaw = columns<VulnReportHead & { readonly raw: string }>({ ...headColumns, raw: packed("raw") });
 
-/** Selects reports. */
 export interface VulnReportFilter {
   /** Groups that the caller can read. */
   readonly places: readonly string[];
   /** "" for any, if there is a digest. */
   readonly repoUid: string;
-  /** Images; undefined for all of the repo. */
+  /** Undefined for all of the repo. */
   readonly digests: readonly string[] | undefined;
-  /** "" for any. */
   readonly scanner: string;
-  /** As displayed; "" for any. */
   readonly version: string;
-  /** RFC 3339; "" for any. */
   readonly databaseTime: string;
   readonly createdSince: string;
 }
 
-/** By image in each group, so that other organizations' reports on the same image are not read. */
+/** So other organizations' reports on the same image are not read. */
 const placed = `unnest($1::text[]) as place(path) cross join lateral (
   select * from vuln_reports as each where each.digest = any($3::text[]) and ($2 = '' or each.repo_uid = $2)
     and (place.path = '' or each.repo_uid = place.path or (each.repo_uid > place.path || '/' and each.repo_uid < place.path || '0')) offset 0) as report`;
@@ -196,7 +187,7 @@ const conditions = `($4 = '' or report.scanner = $4) and ($6 = '' or report.data
   and ($7 = '' or report.create_time > nullif($7, '')::timestamptz)
   and ($5 = '' or $5 = case when report.scanner <> 'UNKNOWN' then report.version else concat_ws('/', report.tool, nullif(report.version, '')) end)`;
 
-/** Returns IDs of up to `most` reports, latest first, and the total. The same report in several repos is listed once. */
+/** Latest first. The same report in several repos is listed once. */
 export const findVulnReportIds = async (
   rows: Read,
   { places, repoUid, digests, scanner, version, databaseTime, createdSince }: VulnReportFilter,
@@ -215,14 +206,13 @@ export const findVulnReportIds = async (
   return { ids: found.map(({ id }) => id), total: found[0]?.total ?? 0 };
 };
 
-/** Returns these reports with their findings, in this order. */
 export const readVulnReports = async (rows: Read, ids: readonly string[]): Promise<(VulnReportHead & { readonly findings: string })[]> => {
   const found = await reportFindings.find(rows, `select ${reportFindings.list} from vuln_reports as report where id = any($1::bigint[])`, [ids]);
   const byId = new Map(found.map((report) => [report.id, report]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 };
 
-/** Returns the raw form of an image's latest report, or with `createTime` of the report from that time. */
+/** The latest, or the one from `createTime`. */
 export const findRawVulnReport = (
   rows: Read,
   {
@@ -243,11 +233,11 @@ export const findRawVulnReport = (
     [places, digest, scanner, createTime],
   );
 
-/** Order of scanners: Grype, Trivy, this server, others. */
+/** Grype, Trivy, this server, others. */
 const preferred = (alias: string): string =>
   `case ${alias}.scanner when 'GRYPE' then 0 when 'TRIVY' then 1 else case ${alias}.tool when 'gantry' then 2 else 3 end end`;
 
-/** Returns the best report on an image of a repo: the latest of the preferred scanner. */
+/** The latest of the preferred scanner. */
 export const findVulnReport = (rows: Read, repoUid: string, digest: string): Promise<(VulnReportHead & { readonly findings: string }) | undefined> =>
   reportFindings.findOne(
     rows,
@@ -258,7 +248,7 @@ export const findVulnReport = (rows: Read, repoUid: string, digest: string): Pro
 
 const goneReport = columns<ReportPlace>({ repoUid: text, digest: text, tool: text });
 
-/** Deletes the reports of a deleted manifest, except those that an import has also provided. */
+/** Except those that an import has also provided. */
 export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string, nowMs: number): Promise<void> => {
   const gone = await goneReport.find(
     rows,
@@ -268,7 +258,6 @@ export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifest
   if (gone.length > 0) await replaceEarlier(rows, gone, nowMs);
 };
 
-/** The state of a report that counts for a day. */
 export interface VulnCountState {
   readonly repoUid: string;
   readonly digest: string;
@@ -289,9 +278,8 @@ const countState = columns<VulnCountState & { readonly bytes: number }>({
 });
 
 /**
- * Returns the reports to count for these images of a repo, earliest first: the last report of each day by Grype, Trivy and this server.
- * All days before `from` ("2026-01-31"; "" for none) count as one.
- * `bytes` is the total size of their severities as JSON; above `bytesMax` the severities are not read.
+ * The last report of each day by Grype, Trivy and this server; all days before `from` ("" for none) count as one. If `bytes`, the size of
+ * all severities, exceeds `bytesMax`, they are not read.
  */
 export const findVulnCounts = async (
   rows: Read,
@@ -316,12 +304,12 @@ export const findVulnCounts = async (
   return { states, bytes: states[0]?.bytes ?? 0 };
 };
 
-/** A tool's latest report on an image has no replace time and is kept. */
+/** A current report has no replace time. */
 export const vulnReportsRetention: Retention = periodRetention("reportMs", { table: "vuln_reports", where: "replace_time < $1", order: "replace_time" });
 
 const imageDigest = columns({ digest: text });
 
-/** Returns the image of a tag and its platform manifests. */
+/** With its platform manifests. */
 export const findTagImages = async (rows: Read, repoUid: string, tag: string): Promise<string[]> => {
   const found = await imageDigest.find(rows, `select ${imageDigest.list} from tags where left(uid, -17) = $1 and name collate "POSIX" = $2`, [repoUid, tag]);
   return [
@@ -341,7 +329,7 @@ export const findTagImages = async (rows: Read, repoUid: string, tag: string): P
 
 const imageBehind = columns({ image: expression("given.digest", text), digest: expression("behind.digest", text) });
 
-/** Returns for each of these images of a repo its platform manifests, including itself. SHA-512 digests are resolved to SHA-256. */
+/** With their platform manifests. SHA-512 digests are resolved to SHA-256. */
 export const findImagesBehind = async (rows: Read, repoUid: string, digests: readonly string[]): Promise<Map<string, Set<string>>> => {
   const found = await imageBehind.find(
     rows,
@@ -361,7 +349,7 @@ export const findImagesBehind = async (rows: Read, repoUid: string, digests: rea
 
 const knownImage = columns({ repoUid: expression("image.repo_uid", text), digest: expression("image.digest", text) });
 
-/** Returns the repos at or below a group that have any of these images: by tag, pushed manifest or import. */
+/** By tag, pushed manifest or import. */
 export const findReposOfImages = (rows: Read, group: string, digests: readonly string[]): Promise<{ readonly repoUid: string; readonly digest: string }[]> =>
   knownImage.find(
     rows,
@@ -375,7 +363,6 @@ export const findReposOfImages = (rows: Read, group: string, digests: readonly s
 
 const namedRepo = columns({ uid: text });
 
-/** Returns the repos with this name at or below these paths. */
 export const findReposNamed = async (rows: Read, places: readonly string[], name: string): Promise<string[]> => {
   const found = await namedRepo.find(
     rows,

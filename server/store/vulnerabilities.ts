@@ -1,6 +1,5 @@
-// Tables vulnerabilities and vulnerability_cves: vulnerability records from CVE, OSV and RustSec, and their CVE IDs. Written by imports;
-// read by the open list and for advisory severities. Rows are kept: records that a source no longer publishes are hidden from lists. CVE
-// IDs are deleted with their record.
+// Tables vulnerabilities and vulnerability_cves: records from CVE, OSV and RustSec, and their CVE IDs. Records that a source no longer
+// publishes are hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
@@ -12,12 +11,12 @@ import { addParameter, orderValue, pageClause, type PageTerms } from "./library-
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
-/** Normalizes a record's time to the store's format, so that times compare as texts. */
+/** So that times compare as texts. */
 const normalTime = (time: string | undefined): string => (time === undefined ? "" : new Date(time).toISOString());
 
 const isHidden = ({ state, withdrawnTime }: VulnerabilityRecord): boolean => state === "REJECTED" || withdrawnTime !== undefined;
 
-// By ID through the primary key: for a freshly filled table the planner would read all rows of its owner.
+// By primary key: in a freshly filled table the planner would read all rows of the owner.
 const rowsOfIds = `unnest($2::text[]) as given(number) cross join lateral (
   select * from vulnerabilities where id = given.number and owner = $1 offset 0) as held`;
 
@@ -30,11 +29,11 @@ const storedRecord = columns({
   documentId: nullableText,
 });
 
-/** For records without a document: of two sources' records with one ID the later modified wins, and the stored one on a tie. */
+/** For records without a document the later modified wins; on a tie the stored one. */
 const replaces = (record: VulnerabilityRecord, feed: string, stored: { readonly feed: string; readonly modifyTime: string } | undefined): boolean =>
   stored === undefined || stored.feed === feed || normalTime(record.modifyTime) > stored.modifyTime;
 
-/** Updates the document and feed of records with unchanged content. */
+/** The content is unchanged. */
 const adoptVulnerabilities = async (
   rows: Write,
   target: RecordTarget,
@@ -53,14 +52,12 @@ const recordId = columns({ id: text });
 interface NumberedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
-  /** It has no row yet. */
   readonly isNew: boolean;
 }
 
-/** Writes the CVE IDs of records: their own IDs and aliases. */
 const writeCves = async (rows: Write, owner: string, records: readonly NumberedRecord[]): Promise<void> => {
   const known = records.filter(({ isNew }) => !isNew).map(({ id }) => id);
-  // Record by record through the index, as in rowsOfIds.
+  // As in rowsOfIds.
   if (known.length > 0) {
     await rows.query(
       `delete from vulnerability_cves as held using unnest($2::text[]) as given(number) cross join lateral (
@@ -78,7 +75,6 @@ const writeCves = async (rows: Write, owner: string, records: readonly NumberedR
   ]);
 };
 
-/** Writes new and changed records. */
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records).values()]
@@ -88,8 +84,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
-    // For records with a document the winner is already decided. A record that disappeared from its source has no digest and gives way to
-    // any source that still has it.
+    // With a document the winner is already decided. A record without a digest disappeared from its source and gives way to any other.
     return before?.digest !== digest && (target.tellers !== undefined || before?.digest === "" || replaces(record, target.feed, before));
   });
   await adoptVulnerabilities(
@@ -153,7 +148,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   return counts;
 };
 
-/** Hides records that no source has any longer; they remain available by ID. */
+/** They remain available by ID. */
 export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
@@ -163,11 +158,11 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
   return gone.length;
 };
 
-/** Deletes records that now belong to another owner, so that callers without access no longer see them, not even by ID. */
+/** They belong to another owner now; callers without access no longer see them, not even by ID. */
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides the feed's records without a document that `findTold` does not return. */
+/** Records without a document that `findTold` does not return. */
 export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
@@ -189,13 +184,11 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
 
 const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: expression("digest <> ''", flag) });
 
-/** Returns the rows with these IDs that exist. */
 export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
   const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
   return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
 };
 
-/** Returns those of these IDs that the feed has made public. */
 export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: readonly string[]): Promise<Set<string>> => {
   const found = await recordId.find(
     rows,
@@ -205,7 +198,6 @@ export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: r
   return new Set(found.map(({ id }) => id));
 };
 
-/** Severities of a record: its ID, aliases and severities (JSON). */
 export interface SeverityRow {
   readonly id: string;
   readonly owner: string;
@@ -215,7 +207,7 @@ export interface SeverityRow {
 
 const severityRow = columns<SeverityRow>({ id: text, owner: text, aliases: textList, severities: text });
 
-/** Returns the visible records with these IDs and the records named as their aliases: public ones, and those of groups in these organizations. */
+/** With the records of their aliases: public ones, and those of these organizations. */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {
   if (ids.length === 0) return [];
   const visible = "not hidden and (owner = '' or left(owner, 40) = any($1))";
@@ -231,9 +223,8 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
   );
 };
 
-/** A record of the open list: columns named as in the contract, lists as JSON, and facts if there are any. */
+/** Columns named as in the contract, lists as JSON. */
 export interface VulnerabilityRow {
-  /** Position in the order. */
   readonly key: readonly string[];
   readonly id: string;
   readonly summary: string;
@@ -242,9 +233,8 @@ export interface VulnerabilityRow {
   readonly severities: string;
   readonly createTime: string;
   readonly updateTime: string;
-  /** "" if it is not withdrawn. */
+  /** "" if not withdrawn. */
   readonly withdrawTime: string;
-  /** "" if it is not known to be exploited. */
   readonly dateAdded: string;
   readonly dueDate: string;
   readonly ransomware: boolean;
@@ -272,18 +262,16 @@ const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
   scoreDate: text,
 });
 
-/** Selects records; by default all that are neither rejected nor withdrawn. */
+/** By default all that are neither rejected nor withdrawn. */
 export interface VulnerabilityFilter {
-  /** Only these IDs, including rejected and withdrawn records. */
+  /** Includes rejected and withdrawn records. */
   readonly ids: readonly string[] | undefined;
-  /** Only records changed after this time; "" for any. */
   readonly updatedSince: string;
   readonly exploited: boolean;
   readonly ransomware: boolean;
   readonly scoreMin: number;
 }
 
-/** Columns of the index for each order. */
 const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
   id: ["held.id"],
   create_time: ["held.create_time", "held.id"],
@@ -292,13 +280,13 @@ const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
 
 type FactTable = "known" | "predicted";
 
-/** A record may have several CVE IDs, each with a fact. The most severe fact counts and is displayed. */
+/** Of several facts of a record, the most severe one counts. */
 const factRanks: Readonly<Record<FactTable, (fact: string) => string>> = {
   known: (fact) => `${fact}.ransomware, ${fact}.date_added, ${fact}.id`,
   predicted: (fact) => `${fact}.score, ${fact}.id`,
 };
 
-// Written out, because the check of tables used by a file reads its statements (modules.json).
+// Table names are written out for the check of modules.json.
 const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) => string>> = {
   known: (fact, named) => `vulnerability_cves as ${named} join known_exploits as ${fact} on ${fact}.id = ${named}.cve and ${fact}.owner = '' and ${fact}.shown`,
   predicted: (fact, named) =>
@@ -307,7 +295,6 @@ const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) =
 
 const descending = (columns: string): string => columns.replaceAll(",", " desc,").concat(" desc");
 
-/** SQL: the fact of each record that counts, if any. */
 const shownFact = (table: FactTable): string =>
   `left join lateral (
      select fact.* from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id
@@ -316,7 +303,6 @@ const shownFact = (table: FactTable): string =>
 const hasFact = (table: FactTable, condition = ""): string =>
   `exists (select from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id ${condition})`;
 
-/** SQL: records by facts, each with the fact that counts. */
 const factsFirst = (table: FactTable): string => `${factsOfNumbers[table](table, "named_first")} join vulnerabilities as held on held.id = named_first.id`;
 
 const countsMost = (table: FactTable): string =>
@@ -326,17 +312,17 @@ const countsMost = (table: FactTable): string =>
 
 interface FactOrder {
   readonly table: FactTable;
-  /** The fact and its CVE ID, as in the fact's index, then the record's ID. */
+  /** As in the fact's index, then the record's ID. */
   readonly columns: readonly [fact: string, cve: string, id: string];
 }
 
-/** Orders by fact. Records without one are at the lower end, by ID. */
+/** Records without a fact are at the lower end, by ID. */
 const factOrders: ReadonlyMap<string, FactOrder> = new Map([
   ["known_exploited", { table: "known", columns: ["known.date_added", "known.id", "held.id"] }],
   ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id", "held.id"] }],
 ]);
 
-/** Part of a list by fact: records with or without it. */
+/** Records with or without the fact. */
 interface FactPart {
   readonly table: FactTable;
   readonly isThere: boolean;
@@ -346,13 +332,11 @@ interface Selected extends PageTerms {
   readonly from: string;
 }
 
-/** Adds the displayed facts to a selection of records. */
 const withShownFacts = (from: string, { table, isThere }: Partial<FactPart>): string => {
   const tables: readonly FactTable[] = ["known", "predicted"];
   return [from, ...tables.filter((each) => !(isThere && each === table)).map(shownFact)].join(" ");
 };
 
-/** Selects public records. */
 const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, scoreMin }: VulnerabilityFilter, part?: FactPart): Selected => {
   const first = part?.isThere ? part.table : undefined;
   const selected: Selected = {
@@ -362,7 +346,7 @@ const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, score
   };
   selected.terms.push(ids ? `held.id = any(${addParameter(selected, ids)})` : "not held.hidden");
   if (updatedSince !== "") selected.terms.push(`held.update_time > ${addParameter(selected, updatedSince)}`);
-  // If any fact of a record has ransomware, so does its most severe one.
+  // If any fact has ransomware, so does the most severe one.
   if (first === "known" && ransomware) selected.terms.push("known.ransomware");
   else if (first !== "known" && (exploited || ransomware)) selected.terms.push(hasFact("known", ransomware ? "and fact.ransomware" : ""));
   if (scoreMin > 0) {
@@ -396,16 +380,12 @@ const countPart = async (rows: Read, filter: VulnerabilityFilter, part?: FactPar
   return found?.records ?? 0;
 };
 
-/** Returns the number of public records. */
 export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> => countPart(rows, filter);
 
 const isRequired = ({ exploited, ransomware, scoreMin }: VulnerabilityFilter, table: FactTable): boolean =>
   table === "known" ? exploited || ransomware : scoreMin > 0;
 
-/**
- * Orders by fact: records without one come first, or last if descending. Runs two statements, each in index order, because one for both
- * would sort everything. The key of a record without a fact has only its ID.
- */
+/** Runs two statements, each in index order, because one for both would sort everything. The key of a record without a fact has only its ID. */
 const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, columns: order }: FactOrder, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const [, id] = page.after ?? [];
   const isAfterThere = page.after?.[0] !== "";
@@ -413,7 +393,7 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
   let toSkip = page.skip;
   let isBegun = page.after === undefined;
   for (const isThere of page.order.descending ? [true, false] : [false, true]) {
-    // The previous page ended in this part.
+    // The previous page ended here.
     const isStart = !isBegun && isThere === isAfterThere;
     isBegun ||= isStart;
     if (!isBegun || found.length >= page.limit || (!isThere && isRequired(filter, table))) continue;
@@ -422,19 +402,18 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
     const selected = selectVulnerabilities(filter, { table, isThere });
     const [fact, cve] = page.after ?? [];
     if (isStart && isThere) {
-      // The position in the index of facts; the rest of the key is the record's.
+      // The part of the key that the index of facts has.
       const position = [fact ?? "", cve ?? ""].map((value) => addParameter(selected, value)).join(", ");
       selected.terms.push(`(${order[0]}, ${order[1]}) ${page.order.descending ? "<=" : ">="} (${position})`);
     }
     const read = await findPart(rows, selected, isThere ? order : ["held.id"], request, { table, isThere });
     found.push(...(isThere ? read : read.map((row) => ({ ...row, key: ["", row.id] }))));
-    // Rows skipped in this part are not skipped again in the next.
+    // Rows skipped here are not skipped again.
     toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, { table, isThere })));
   }
   return found;
 };
 
-/** Returns a page of public records. */
 export const findVulnerabilities = (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const byFact = factOrders.get(page.order.column);
   if (byFact) return findByFact(rows, filter, byFact, page);

@@ -1,5 +1,3 @@
-// Writes records of any kind to their tables (records.ts).
-
 import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
 import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
@@ -16,7 +14,7 @@ import { refreshVulnerabilityStatistics, withdrawUntoldVulnerabilities, writeVul
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
 
-/** If the target does not set the visibility, images that this source made public remain public. */
+/** Images that this source made public remain public. */
 const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<[boolean, OfKind<"image">[]][]> => {
   const images = records.filter((record) => record.kind === "image");
   if (images.length === 0 || target.public !== undefined) return [[target.public === true, images]];
@@ -24,10 +22,7 @@ const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonl
   return [true, false].map((isPublic) => [isPublic, images.filter((image) => known.has(recordKey(image)) === isPublic)]);
 };
 
-/**
- * Writes a batch of records (best a few hundred to a thousand) in the transaction of `rows`. Unchanged records are not written; of
- * duplicates the last wins. Facts about vulnerabilities are written separately (writeFacts).
- */
+/** Unchanged records are not written; of duplicates the last wins. Facts are written separately (writeFacts). */
 export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<OwnedCounts> => {
   const counts: Record<RecordOwner, WriteCounts> = { ...noOwnedCounts };
   const write = async <K extends FeedRecord["kind"]>(
@@ -53,10 +48,10 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
 const findNone: FindTold = () => Promise.resolve(new Set());
 
 /**
- * Withdraws records that a completely read source no longer has; lifecycles are deleted. For advisories and vulnerabilities, only those
- * without a document (source-documents.ts), which an earlier version wrote.
- * @param findTold returns those of these records that the source still has
- * @returns the number of withdrawn records by owner
+ * Withdraws records that a completely read source no longer has. For advisories and vulnerabilities, only those without a document, which
+ * an earlier version wrote.
+ * @param findTold returns those that the source still has
+ * @returns withdrawn records by owner
  */
 export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], findTold: FindTold): Promise<OwnedCounts> => {
   const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
@@ -88,8 +83,8 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
 };
 
 /**
- * Refreshes indexes and planner statistics after an import. Also needed during an import that makes a table grow: otherwise each batch
- * would read the whole table (measured: an EPSS file into a table of 20 rows, 1.1 s for each 500 rows instead of 35 ms).
+ * Also needed while a table grows: otherwise each batch would read the whole table (measured: an EPSS file into a table of 20 rows, 1.1 s
+ * for each 500 rows instead of 35 ms).
  */
 export const refreshRecordStatistics = async (rows: Write, refreshed: Refreshed): Promise<void> => {
   await refreshAdvisoryStatistics(rows, refreshed);
