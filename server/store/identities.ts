@@ -35,13 +35,13 @@ export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefi
 
 const emailOnly = columns({ email: text });
 
-/** "" if its issuer stated none. */
+/** Returns the email address from the identity's issuer, or "". */
 export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
   (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
 
 const nameOnly = columns({ name: text });
 
-/** "" if there is no such identity. */
+/** Returns "" if there is no such identity. */
 export const findIdentityName = async (rows: Read, uid: string): Promise<string> =>
   (await nameOnly.findOne(rows, `select ${nameOnly.list} from identities where uid = $1`, [uid]))?.name ?? "";
 

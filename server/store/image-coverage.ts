@@ -34,7 +34,7 @@ const coveredImage = columns<CoveredImage>({
   ecosystems: expression("held.ecosystems", textList),
 });
 
-/** `ecosystems` maps package labels to ecosystems. */
+/** Returns the images of these repos. `ecosystems` maps package labels to ecosystems. */
 export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], ecosystems: ReadonlyMap<string, string>): Promise<CoveredImage[]> =>
   coveredImage.find(
     rows,
@@ -135,7 +135,7 @@ export interface CoveragePlace {
   readonly end: string;
 }
 
-/** EVERYWHERE for all. */
+/** Returns the range of a group and its descendants; EVERYWHERE for all. */
 export const placeBelow = (path: string): CoveragePlace => {
   const end = path === EVERYWHERE ? "~" : `${path}0`;
   return { low: path, high: end, end };
@@ -302,7 +302,7 @@ export interface DigestEcosystems {
   readonly ecosystems: readonly string[];
 }
 
-/** Only tagged images. */
+/** Returns the ecosystems of those images that are tagged. */
 export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>
   digestEcosystem.find(
     rows,

@@ -18,7 +18,7 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 };
 
 /**
- * SQL of a `from` item: each tagged image with its packages.
+ * Returns SQL of a `from` item: each tagged image with its packages.
  * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(

@@ -83,7 +83,7 @@ export type SbomResult =
   | { readonly problem: string }
   | { readonly isOther: true };
 
-/** Does nothing if another server has claimed it since. */
+/** Stores the result unless another server has claimed the SBOM since. */
 export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, result: SbomResult, nowMs: number): Promise<void> => {
   if ("isOther" in result) {
     await rows.query("delete from image_sboms where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [uid, tries]);
@@ -126,7 +126,7 @@ export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** Call it in the matching transaction, before reading. */
+/** Marks the SBOMs of an organization as matched. Call it in the matching transaction, before reading. */
 export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("delete from image_sboms where left(uid, 40) = $1 and gone and not matched", [root]);
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
@@ -142,7 +142,7 @@ export interface ReadSbomRow {
 
 const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
-/** Most recently pushed first. */
+/** Returns the SBOMs of these images, most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>
   readSbomRow.find(
     rows,
@@ -178,7 +178,7 @@ export const findSbomPackages = (
 
 const taggedSbom = columns({ repoUid: expression("given.repo_uid", text), tagDigest: expression("given.digest", text), uid: expression("sbom.uid", text) });
 
-/** Includes the SBOMs of the digests' platforms. */
+/** Returns the SBOMs of these digests and of their platforms. */
 export const findSbomsBehind = (
   rows: Read,
   images: readonly { readonly repoUid: string; readonly digest: string }[],

@@ -186,7 +186,7 @@ export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise
 
 const artifactName = columns({ name: text });
 
-/** Undefined if there is no such library. */
+/** Returns a page of versions; undefined if there is no such library. */
 export const findArtifactVersions = async (rows: Read, artifact: string, page: PageRequest): Promise<VersionRow[] | undefined> => {
   const found = await artifactName.findOne(rows, `select ${artifactName.list} from library_artifacts where uid = $1 and delete_time is null`, [artifact]);
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);

@@ -20,5 +20,5 @@ export const pageClause = (page: PageTerms, columns: readonly string[], { order:
   return `where ${terms.join(" and ")} order by ${orderBy} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
 };
 
-/** Times are read as text for page tokens. */
+/** Returns the SQL of an order column; times are read as text for page tokens. */
 export const orderValue = (column: string): string => (column.endsWith("_time") ? timeText(column) : column);

@@ -77,7 +77,7 @@ const lifecycle = columns<Lifecycle>({
   updateTime: time("update_time"),
 });
 
-/** `names` are lower-case. Within a group the latest changed is first. */
+/** Returns lifecycles by lower-case name; within a group the latest changed is first. */
 export const findLifecycles = (rows: Read, owners: readonly string[], names: readonly string[]): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,
@@ -85,7 +85,7 @@ export const findLifecycles = (rows: Read, owners: readonly string[], names: rea
     [owners, names],
   );
 
-/** For all groups at or below `paths` ("" for all) and those in `above`. */
+/** Like findLifecycles, for all groups at or below `paths` ("" for all) and those in `above`. */
 export const findLifecyclesBelow = (rows: Read, paths: readonly string[], above: readonly string[], name: string, count: number): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,

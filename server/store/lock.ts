@@ -22,7 +22,10 @@ export const lockExclusive = async (rows: Write, name: LockName): Promise<void> 
 /** Held on a separate connection while a backup reads blobs (copying.ts). */
 export const backupKey = keys.backup;
 
-/** Call it after finding the blobs to delete and before deleting them: a backup that starts in between does not have them in its snapshot. */
+/**
+ * Returns whether a backup reads blobs. Call it after finding the blobs to delete and before deleting them: a backup that starts in
+ * between does not have them in its snapshot.
+ */
 export const isBackupRunning = async (rows: Read): Promise<boolean> => {
   const [row] = await rows.query("select pg_try_advisory_xact_lock($1::bigint)", [keys.backup]);
   return row?.[0] !== "t";

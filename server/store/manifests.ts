@@ -11,7 +11,7 @@ export interface Manifest {
 
 const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
 
-/** Without a variant first. */
+/** Returns the manifests of an image, those without a variant first. */
 export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>
   manifestRow.find(
     rows,
@@ -55,7 +55,7 @@ export const deleteImageFacts = async (rows: Write, repo: string, digest: string
   await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
 };
 
-/** The content of a digest never changes. Returns the number of new ones. */
+/** Inserts unknown manifests and returns their number. The content of a digest never changes. */
 export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {
   if (facts.length === 0) return 0;
   const column = (of: (fact: ManifestFact) => string): string[] => facts.map(of);

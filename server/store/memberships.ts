@@ -105,7 +105,7 @@ const onlyOrganization = `
   where organization.uid = $2 and (membership is not null or declined is not null or pending is not null or exists (
     select from role_bindings where identity_uid = $1 and uid > $2 || '/' and uid < $2 || '0'))`;
 
-/** Undefined unless the user is a member, has declined, or has a role binding in it. */
+/** Returns undefined unless the user is a member, has declined, or has a role binding in the organization. */
 export const findPersonOrganization = (rows: Read, identityUid: string, uid: string): Promise<PersonOrganization | undefined> =>
   personOrganization.findOne(rows, onlyOrganization, [identityUid, uid]);
 
@@ -131,7 +131,7 @@ export const findUnansweredOrganizations = (
 
 const unjoined = columns({ root: expression("left(binding.uid, 40)", text) });
 
-/** They see only the uid. */
+/** Returns the organizations with a role binding of a user who has not joined; they see only the uid. */
 export const findUnjoinedOrganizations = async (rows: Read, identityUid: string): Promise<string[]> =>
   (
     await unjoined.find(
@@ -154,7 +154,7 @@ const pendingCounts = columns<PendingBindingCounts>({
   organizations: expression("count(distinct left(binding.uid, 40))", number),
 });
 
-/** For gantry doctor. */
+/** Counts them on the whole server, for gantry doctor. */
 export const countPendingBindings = async (rows: Read): Promise<PendingBindingCounts> =>
   (await pendingCounts.findOne(
     rows,

@@ -230,7 +230,7 @@ export interface MigrationState {
   readonly missing: readonly string[];
 }
 
-/** Changes nothing. Throws a one-line Fault if this version must not run on the database. */
+/** Returns the state without changing it. Throws a one-line Fault if this version must not run on the database. */
 export const readMigrationState = async (databaseUrl: string): Promise<MigrationState> => {
   const migrations = await readMigrations();
   const url = await findPrimaryUrl(databaseUrl);
@@ -380,7 +380,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
     });
   });
 
-/** Call it in the transaction that records the restore. */
+/** Lets servers start. Call it in the transaction that records the restore. */
 export const endRestore = async (rows: Write): Promise<void> => {
   await rows.query("delete from schema_migrations where number = $1", [restoring.number]);
 };

@@ -39,7 +39,7 @@ const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string
     cross join lateral (select ${number} as number ${rows} and ${monthsBy} >= month.low order by ${number}, uid limit 1) as first)`;
 };
 
-/** SQL of the lower bound; undefined if the table is not a log or has none. */
+/** Returns SQL of the lower bound; undefined if the table is not a log or has none. */
 export const numberBefore = (table: string, conditions: readonly LowerBound[], root: string, add: (value: Param) => string): string | undefined => {
   const log = logs.get(table);
   const find = (column: string): LowerBound | undefined => conditions.find((each) => each.comparison === "after" && each.column === column);
@@ -66,7 +66,7 @@ export interface PlacesPage {
   readonly limit: string;
 }
 
-/** SQL of a superset of a page's uids: the first ones after the bound in each group. The groups are found through the parent index. */
+/** Returns SQL of a superset of a page's uids: the first ones after the bound in each group. The groups are found through the parent index. */
 export const placesPageText = ({ table, branches, conditions, terms, after, descending, limit }: PlacesPage, add: (value: Param) => string): string => {
   const log = logs.get(table);
   const before = numberBefore(table, conditions, "left(places.place, 40)", add);

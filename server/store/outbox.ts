@@ -59,12 +59,12 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
   await rows.query(insertEventText, eventValues(event));
 };
 
-/** Only the commit waits for it. */
+/** Sends an event with the commit, without waiting. */
 export const sendEvent = (rows: Write, event: NewEvent): void => rows.send(insertEventText, eventValues(event));
 
 /**
- * If the ID is unchanged, so are the resources of the group's events. (Positions may repeat after a failover.) Undefined if there is
- * none, or while events without a position may be of this group.
+ * Returns the ID of a group's last event. If it is unchanged, so are the resources of the group's events. (Positions may repeat after a
+ * failover.) Returns undefined if there is none, or while events without a position may be of this group.
  */
 export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
   const [row] = await rows.query(
@@ -87,7 +87,7 @@ export interface NewRefusal {
   readonly operation: string;
   /** "" if it named none or several requests are counted. */
   readonly subject: string;
-  /** Where to log if the request names no existing organization or the caller is unknown. */
+  /** The path to log at if the request names no existing organization or the caller is unknown. */
   readonly home: string;
   readonly code: string;
   readonly count: number;
@@ -120,7 +120,7 @@ export const hasUnnumberedEvents = async (rows: Read): Promise<boolean> => (awai
 
 const unnumberedId = columns({ id: text });
 
-/** Without `except`, in order. Requires the lock "numbering". */
+/** Returns up to `count` IDs of events without a position, in order. Requires the lock "numbering". */
 export const findUnnumberedEvents = async (rows: Write, count: number, except: readonly string[]): Promise<string[]> => {
   const statement = `select ${unnumberedId.list} from outbox where position is null and id <> all ($2::bigint[]) order by id limit $1`;
   return (await unnumberedId.find(rows, statement, [count, except])).map(({ id }) => id);
@@ -154,7 +154,7 @@ const numberText = `
   where event.id = waiting.id
   returning ${numberedEvent.list}`;
 
-/** In the order of IDs. Requires the lock "numbering". */
+/** Assigns the next positions in the order of IDs. Requires the lock "numbering". */
 export const numberEvents = (rows: Write, ids: readonly string[]): Promise<NumberedEvent[]> => numberedEvent.find(rows, numberText, [ids]);
 
 export const findLastPosition = async (rows: Read): Promise<number> => {
@@ -162,7 +162,7 @@ export const findLastPosition = async (rows: Read): Promise<number> => {
   return Number(row?.[0]);
 };
 
-/** "" if there is none. */
+/** Returns RFC 3339; "" if there is no event. */
 export const findLastEventTime = async (rows: Read): Promise<string> => {
   const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
   return row?.[0] ?? "";

@@ -8,7 +8,7 @@ import type { PackageOriginRecord, RecordTarget, WriteCounts } from "./records.t
 
 const packageOrigin = columns({ name: text, origin: text });
 
-/** Includes the package itself. */
+/** Returns the packages built from this one, including itself. */
 export const findSubpackages = async (rows: Read, origin: string): Promise<string[]> => {
   const found = await packageOrigin.find(rows, `select ${packageOrigin.list} from package_origins where origin = $1`, [origin]);
   return [...new Set([origin, ...found.map(({ name }) => name)])];
@@ -19,7 +19,7 @@ export const findOrigins = async (rows: Read, names: readonly string[]): Promise
   return new Map(found.map(({ name, origin }) => [name, origin]));
 };
 
-/** The latest record wins. */
+/** Writes the origins; the latest record wins. */
 export const writeOrigins = async (rows: Write, target: RecordTarget, records: readonly PackageOriginRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   const written = await writtenCounts.findOne(

@@ -26,11 +26,11 @@ export const findPendingRepos = (rows: Read, path: string, group: string): Promi
     [path, group],
   );
 
-/** Undefined if it is still pending or has expired. */
+/** Returns the repository that a path has become; undefined if it is still pending or has expired. */
 export const findAdoptingRepo = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await rows.query("select repo_uid from pending_repos where uid = $1", [uid]))[0]?.[0] ?? undefined;
 
-/** Undefined if it has expired. */
+/** Prevents expiry until the transaction ends; returns undefined if it has expired. */
 export const lockPendingRepo = (rows: Write, uid: string): Promise<(PendingRepo & { readonly repoUid: string | undefined }) | undefined> =>
   lockedRepo.findOne(rows, `select ${lockedRepo.list} from pending_repos where uid = $1 for key share`, [uid]);
 
@@ -51,7 +51,7 @@ export const insertPendingRepo = async (rows: Write, { uid, groupUid, path }: Pe
   ]);
 };
 
-/** Unless recorded after `unlessSinceMs`, so that parallel uploads do not wait for each other. */
+/** Records use unless recorded after `unlessSinceMs`, so that parallel uploads do not wait for each other. */
 export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, unlessSinceMs: number): Promise<void> => {
   await rows.query("update pending_repos set update_time = $2 where uid = $1 and update_time < $3", [uid, timestamp(nowMs), timestamp(unlessSinceMs)]);
 };

@@ -28,7 +28,7 @@ const rootLength = 40;
 const equalsAny = (column: string, values: readonly string[], add: (value: Param) => string): string =>
   values.length > 1 ? `${column} = any(${add(values)})` : `${column} = ${add(values[0] ?? "")}`;
 
-/** `add` turns a value into a parameter. */
+/** Returns the SQL of the count. `add` turns a value into a parameter. */
 export const countedRowsStatement = (table: string, counted: CountedRows, add: (value: Param) => string): string => {
   switch (counted.of) {
     case "everything":

@@ -271,7 +271,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   };
 };
 
-/** Each connection checks for itself whether the host is a primary. */
+/** Returns a Primary of one host. Each connection checks for itself whether it is a primary. */
 export const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
 
 export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs): Primary =>

@@ -91,7 +91,7 @@ const grantStatements = async (client: pg.Client, role: string, tables: readonly
   ]);
 };
 
-/** If nothing has to change, `lock` is not called. */
+/** Grants the role what it needs and revokes the rest. If nothing has to change, `lock` is not called. */
 export const grantPrivileges = async (client: pg.Client, role: string, tables: readonly string[], lock: () => Promise<void>): Promise<void> => {
   if ((await grantStatements(client, role, tables)).length === 0) return;
   await lock();
@@ -99,7 +99,7 @@ export const grantPrivileges = async (client: pg.Client, role: string, tables: r
   if (statements.length > 0) await client.query(`begin; ${statements.join("; ")}; commit`);
 };
 
-/** As text: "insert on audit_entries". */
+/** Returns what the connection's role lacks, as text: "insert on audit_entries". */
 export const findLackingPrivileges = async (client: pg.Client, tables: readonly string[]): Promise<string[]> => {
   const { rows } = await client.query<{ lacked: string }>(
     `select privilege || ' on ' || name as lacked from (${wantedStatement}) as each, unnest(wanted) as privilege

@@ -6,7 +6,7 @@ import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { PushedSbom } from "./image-sboms.ts";
 
-/** In the push's transaction. */
+/** Queues documents in the push's transaction. */
 export const insertPushedReports = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)

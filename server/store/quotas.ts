@@ -12,7 +12,7 @@ export interface SetQuota {
 
 const quota = columns<SetQuota>({ organization: text, name: text, value: number });
 
-/** The server's own first. */
+/** Returns quotas by name, the server's own first. */
 export const findQuotas = (rows: Read, names: readonly string[], max: number): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where name = any($1) order by organization, name limit $2`, [names, max]);
 

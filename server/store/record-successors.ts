@@ -9,7 +9,7 @@ export interface Successor {
   readonly newId: string;
 }
 
-/** The first replacement of a record wins. */
+/** Records replacements; the first one of a record wins. */
 export const writeSuccessors = async (rows: Write, feed: string, successors: readonly Successor[]): Promise<void> => {
   if (successors.length === 0) return;
   await rows.query(
@@ -35,7 +35,7 @@ const groupSuccessor = columns<GroupRecord & { readonly newId: string }>({
   newId: expression("min(successor.new_id)", text),
 });
 
-/** In the advisory sources of the groups. A reader of the group sees both records. */
+/** Returns the successors in the groups' advisory sources. A reader of the group sees both records. */
 export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[]): Promise<(GroupRecord & { readonly newId: string })[]> =>
   groupSuccessor.find(
     rows,

@@ -104,7 +104,7 @@ export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFa
 
 const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
-/** `isLive`: its latest token had not expired at `nowMs`. */
+/** Deletes and returns a family. `isLive`: its latest token had not expired at `nowMs`. */
 export const deleteRefreshToken = (
   rows: Write,
   id: string,

@@ -6,7 +6,7 @@ import type { Read, Write } from "./handle.ts";
 
 const deployment = columns({ charts: json });
 
-/** Undefined if there are none. */
+/** Returns undefined if there are no charts. */
 export const findDeployment = async (rows: Read, repo: string): Promise<readonly JsonObject[] | undefined> => {
   const found = await deployment.findOne(rows, `select ${deployment.list} from repo_deployments where repo_uid = $1`, [repo]);
   return found && objectList({ charts: found.charts }, "charts");
@@ -31,7 +31,7 @@ export const deleteDeployment = async (rows: Write, repo: string): Promise<void>
 
 const doubtful = columns({ repoUid: text });
 
-/** An earlier version may have stored `source` and `repo` swapped (0043). */
+/** Returns repos for which an earlier version may have stored `source` and `repo` swapped (0043). */
 export const findSwappedCharts = async (rows: Read, limit: number): Promise<readonly string[]> =>
   (
     await doubtful.find(

@@ -32,7 +32,7 @@ const storedManifest = columns<AskedManifest>({
 });
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
-/** Accepts either algorithm. */
+/** Returns the manifest with this digest of either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
   digest.startsWith("sha512:")
     ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
@@ -46,7 +46,7 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
     [repo, tag],
   );
 
-/** In byte order. */
+/** Returns the names after `last` in byte order. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const [row] = await rows.query(
     // As one text: ten thousand rows cost the driver more than the database.
@@ -162,7 +162,7 @@ export const isBlobNeeded = async (rows: Read, repo: string, sha256: string): Pr
   return row?.[0] === "t";
 };
 
-/** By either digest. */
+/** Returns the manifests that list this one by either digest. */
 export const findIndexesOf = async (rows: Read, repo: string, digests: readonly string[]): Promise<string[]> => {
   const found = await rows.query("select distinct sha256 from manifest_children where repo_uid = $1 and child = any($2)", [repo, digests]);
   return found.map(([sha256]) => sha256 ?? "");
@@ -257,7 +257,7 @@ const unusedText = `held.use_time < $3
   and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
     and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
 
-/** `end` is where the next page starts. */
+/** Returns the unused ones of the next `count` manifests; `end` is where the next page starts. */
 export const findUnusedManifests = async (
   rows: Read,
   last: ManifestName,
@@ -284,7 +284,7 @@ export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestNa
   return row?.[0] === "t";
 };
 
-/** Those it lists, and its referrers. */
+/** Returns the manifests that this one lists, and its referrers. */
 export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
   const found = await rows.query(
     `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)

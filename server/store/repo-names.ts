@@ -42,7 +42,7 @@ const namedRepo = columns<RepoByName>({
   isSuspended: { ...flag, sql: "coalesce(place.status = 'ORG_STATUS_SUSPENDED', false)" },
 });
 
-/** `<organization>/<group…>/<repo>`; undefined if there is none. */
+/** Returns the repository at `<organization>/<group…>/<repo>`; undefined if there is none. */
 export const findRepoByName = async (rows: Read, path: string): Promise<RepoByName | undefined> => {
   const groups = path.split("/");
   const name = groups.pop() ?? "";
@@ -64,7 +64,7 @@ const namedGroup = columns<NamedGroup>({
   ),
 });
 
-/** Undefined if not even the organization resolves. */
+/** Returns the deepest group on a path; undefined if not even the organization resolves. */
 export const findGroupByNames = (rows: Read, names: readonly string[]): Promise<NamedGroup | undefined> =>
   namedGroup.findOne(rows, `${places} select ${namedGroup.list} from place order by depth desc limit 1`, [names]);
 
@@ -73,7 +73,7 @@ const openRepo = columns({
   isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
 });
 
-/** Undefined if there is no such repo. */
+/** Returns undefined if there is no such repo. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
   openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
 

@@ -120,7 +120,7 @@ export interface ComparedItem {
   readonly latestVersion: string;
 }
 
-/** As last compared, except those with availability `invalid`. */
+/** Returns the items as last compared, except those with availability `invalid`. */
 export const findItemsToCompare = async (rows: Read, group: string, invalid: string): Promise<ComparedItem[]> =>
   comparedItem.find(rows, `select ${comparedItem.list} from request_group_items where uid > $1 and uid < $2 and availability <> $3 order by uid`, [
     ...belowOf(group),
@@ -390,8 +390,8 @@ const contribution = columns({ name: text, ecosystem: text, version: text, uid: 
 export type Contribution = ReturnType<typeof contribution.read>;
 
 /**
- * Newest first, at most `most` for each library.
- * @param byVersion for each version instead
+ * Returns the request groups of each library, newest first and at most `most`.
+ * @param byVersion of each version instead
  */
 export const findContributions = (rows: Read, place: RequestedPlace, names: readonly string[], most: number, byVersion: boolean): Promise<Contribution[]> => {
   const each = byVersion ? "name, ecosystem, version" : "name, ecosystem";

@@ -18,7 +18,7 @@ export interface ExceededQuota {
   readonly value: number;
 }
 
-/** Undefined if the write failed for another reason. */
+/** Returns the exceeded quota; undefined if the write failed for another reason. */
 export const exceededQuota = (thrown: unknown): ExceededQuota | undefined => {
   if (!(thrown instanceof Fault) || sqlState(thrown.cause) !== "GQ001") return undefined;
   // "too many repos in …"
@@ -28,7 +28,7 @@ export const exceededQuota = (thrown: unknown): ExceededQuota | undefined => {
 
 const used = columns({ resource: text, count: number });
 
-/** By table. */
+/** Returns the counts by table. */
 export const findResourceCounts = async (rows: Read, organization: string): Promise<ReadonlyMap<string, number>> => {
   const statement = `
     select ${used.list} from (select resource, sum(row_count) as count from resource_counts where organization = $1 group by resource) as used`;

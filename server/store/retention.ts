@@ -79,7 +79,7 @@ export const findFirstTimeMs = async (store: Store, { table, where, order }: Exp
   return row?.[0] == null ? undefined : Number(row[0]);
 };
 
-/** `where` has the limit as $1. */
+/** Returns the retention of rows older than a period; `where` has the limit as $1. */
 export const periodRetention = (period: keyof RetentionPeriods, rows: ExpiredRows, name: string = rows.table): Retention => ({
   table: name,
   period,

@@ -71,7 +71,10 @@ const everyBinding = `
 
 const [countingText, everyText] = [boundText(countingBindings), boundText(everyBinding)];
 
-/** @param withPending includes bindings that grant nothing, for explanations */
+/**
+ * Returns an identity with its bindings.
+ * @param withPending includes bindings that grant nothing, for explanations
+ */
 export const findBoundIdentity = async (rows: Read, root: string, uid: string, withPending = false): Promise<BoundIdentity> => {
   const found = await boundRow.find(rows, withPending ? everyText : countingText, [root, uid]);
   const [first] = found;
@@ -135,7 +138,7 @@ const sessionGrantsText = `
   join roles as role on role.uid = mapping.role_uid
   left join groups as organization on organization.uid = left(mapping.scope, 40)`;
 
-/** Even if it has expired. */
+/** Returns the grants even if the session has expired. */
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
   sessionGrant.find(rows, sessionGrantsText, [session, identity]);
 

@@ -5,7 +5,7 @@ import type { Read } from "./handle.ts";
 
 const uidOnly = columns({ uid: text });
 
-/** Directly in this group. */
+/** Returns the binding directly in this group. */
 export const findRoleBindingUid = async (
   rows: Read,
   { group, identityUid, roleUid }: { readonly group: string; readonly identityUid: string; readonly roleUid: string },
@@ -41,7 +41,7 @@ export interface BoundQuery {
   readonly people: readonly string[];
 }
 
-/** Directly in this group, excluding users of the provider. */
+/** Counts identities bound directly in this group, without users of the provider. */
 export const countIdentitiesBoundWith = async (rows: Read, { group, role, now, people, provider }: BoundQuery): Promise<number> => {
   const statement = `select ${counted.list} from ${boundWith} and ${outside}`;
   return (await counted.findOne(rows, statement, [group, role, now, people, provider]))?.count ?? 0;

@@ -16,7 +16,7 @@ export interface Table {
 
 export type Values = Readonly<Record<string, Param>>;
 
-/** For a first statement, or null. */
+/** Returns the access version column of a first statement, or null. */
 export const versionColumn = (parameter: string | undefined): string =>
   parameter ? `(select version from access_versions where root = ${parameter})` : "null::bigint";
 
@@ -46,7 +46,7 @@ const batchLoadOf = (read: Read, table: Table): BatchLoad => {
   return batchLoad;
 };
 
-/** Columns in the table's order, from index `offset`. */
+/** Returns the columns in the table's order, from index `offset`. */
 export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
   const { check } = rows;
   if (!check) {
@@ -61,7 +61,7 @@ export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ 
 export const findRows = (rows: Read, table: Table, uids: readonly string[]): Promise<Row[]> =>
   rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = any($1)`, [uids]);
 
-/** `key share` prevents deletion, `share` also update. */
+/** Locks the row until the transaction ends: `key share` prevents deletion, `share` also update. */
 export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "share" | "key share" = "update"): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = $1 for ${mode}`, [uid]);
   return row;
@@ -71,18 +71,18 @@ export const lockRow = async (rows: Write, table: Table, uid: string, mode: "upd
 export const requireRow = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
   rows.send(`select 1 / count(*) from (${statement}) as required`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
 
-/** Also prevents deletion until the transaction ends. */
+/** Like requireRow; also prevents deletion until the transaction ends. */
 export const requireHeldRow = (rows: Write, table: string, uid: string, absent: () => unknown): void =>
   requireRow(rows, `select from ${table} where uid = $1 for key share`, [uid], absent);
 
-/** Does not wait. A unique violation is ALREADY_EXISTS (faults.ts). */
+/** Inserts without waiting. A unique violation is ALREADY_EXISTS (faults.ts). */
 export const insertRow = (rows: Write, table: Table, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
   rows.send(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values), faultOf);
 };
 
-/** Does not wait. */
+/** Updates without waiting. */
 export const updateRow = (rows: Write, table: Table, uid: string, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const sets = Object.keys(values).map((column, index) => `${column} = $${index + 2}`);
   rows.send(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)], faultOf);
@@ -95,7 +95,7 @@ export const holdsBelow = async (rows: Read, table: string, uid: string): Promis
   return row?.[0] === "t";
 };
 
-/** At or below `uid`. */
+/** Deletes the rows with a path at or below `uid`. */
 export const deleteBelow = async (rows: Write, table: string, column: string, uid: string): Promise<void> => {
   await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
 };
@@ -111,7 +111,7 @@ export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Va
   return made.length > 0;
 };
 
-/** Directly below `parent`. */
+/** Locks and returns the row directly below `parent`. */
 export const lockNamed = async (rows: Write, table: Table, parent: string, name: string): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 collate "POSIX" for update`, [
     parent,
@@ -120,7 +120,7 @@ export const lockNamed = async (rows: Write, table: Table, parent: string, name:
   return row;
 };
 
-/** By name or uid suffix; at most a hundred. */
+/** Returns up to a hundred uids by name or uid suffix. */
 export const findNamed = async (rows: Read, table: string, name: string, paths: readonly string[]): Promise<string[]> => {
   const found = await rows.query(
     `select distinct uid from ${table} join unnest($3::text[], $4::text[]) as place(low, high) on uid >= place.low and uid < place.high
@@ -157,7 +157,7 @@ export interface RowRange {
 const firstOfRange = ({ table, column, isExact }: RowRange): string =>
   `exists (select from ${table} where ${isExact ? `${column} = $1` : `${column} >= $1 and ${column} < $2 order by ${column}`} limit 1)`;
 
-/** For ranges that are usually empty. */
+/** Returns whether none of these ranges has a row, in one statement. */
 export const areEmpty = async (rows: Read, uid: string, ranges: readonly RowRange[]): Promise<boolean> => {
   if (ranges.length === 0) return true;
   // Gives the parameter a type, even if unused.

@@ -34,7 +34,7 @@ const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&
 
 const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
 
-/** Never null, so that `not` is its exact opposite. */
+/** Returns SQL that is never null, so that `not` is its exact opposite. */
 export const scimComparison = (kept: string, operator: ScimOperator, value: string | boolean, add: Add): string => {
   // A missing name is stored as "", which would be contained in all names.
   const column = kept === "display_name" ? "nullif(display_name, '')" : kept;

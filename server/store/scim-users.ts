@@ -42,8 +42,8 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
 }
 
 /**
- * Also deletes an earlier removal, which releases its quota first. Throws ALREADY_EXISTS if the name or external ID is taken, or the
- * trigger's error (exceededQuota).
+ * Inserts a user and deletes an earlier removal, which releases its quota first. Throws ALREADY_EXISTS if the name or external ID is
+ * taken, or the trigger's error (exceededQuota).
  */
 export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
   user.findOne(
@@ -89,7 +89,7 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
-/** Also true if all were removed. */
+/** Returns true also if all users were removed. */
 export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select exists (select from scim_users where identity_provider_uid = $1)
@@ -150,12 +150,15 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
 // Differs from other lock numbers (lock.ts).
 const personKey = 730_141_293;
 
-/** SCIM changes and sign-ins of a user run one after the other. Without a row there is nothing else to lock (attack 222). */
+/** Serializes SCIM changes and sign-ins of a user. Without a row there is nothing else to lock (attack 222). */
 export const lockScimPerson = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${personKey}, hashtext($1))`, [`${identityProviderUid} ${externalId}`]);
 };
 
-/** Fits the quota if a user or another removal was deleted in the same transaction; otherwise throws the trigger's error (exceededQuota). */
+/**
+ * Records a removal. It fits the quota if a user or another removal was deleted in the same transaction; otherwise throws the trigger's
+ * error (exceededQuota).
+ */
 export const writeScimRemoval = async (
   rows: Write,
   { identityProviderUid, externalId, identityUid, nowMs }: Pick<NewScimUser, "identityProviderUid" | "identityUid" | "nowMs"> & { readonly externalId: string },
@@ -171,7 +174,7 @@ export const deleteScimRemoval = async (rows: Write, identityProviderUid: string
   await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
 };
 
-/** For a SCIM user that is provisioned later. */
+/** Records the identity for a SCIM user that is provisioned later. */
 export const writeScimArrival = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<void> => {
   await rows.query(
     `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
@@ -211,8 +214,8 @@ export const findScimIdentity = async (rows: Read, identityProviderUid: string, 
 };
 
 /**
- * Whether a provider of this group or an ancestor has deactivated or removed the user. An active user stays active until the transaction
- * ends.
+ * Returns whether a provider of this group or an ancestor has deactivated or removed the user. An active user stays active until the
+ * transaction ends.
  */
 export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
   const reaches = `exists (
@@ -228,7 +231,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
   return removed.length > 0;
 };
 
-/** Does not wait: a later removal deletes existing sessions. */
+/** Returns whether this provider has deactivated or removed the user. Does not wait: a later removal deletes existing sessions. */
 export const isDismissedBy = async (rows: Read, identityProviderUid: string, identityUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select coalesce(
@@ -240,7 +243,7 @@ export const isDismissedBy = async (rows: Read, identityProviderUid: string, ide
   return found?.[0] === "t";
 };
 
-/** Undefined if SCIM is disabled or has no record. An "active" user stays active until the transaction ends. */
+/** Returns undefined if SCIM is disabled or has no record. An "active" user stays active until the transaction ends. */
 export const lockScimStanding = async (
   rows: Write,
   identityProviderUid: string,

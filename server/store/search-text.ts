@@ -1,9 +1,9 @@
 // Search in lower-case columns, for the `query` of lists. Pure.
 
-/** A LIKE pattern. */
+/** Returns a LIKE pattern with special characters escaped. */
 export const containingPattern = (query: string): string => `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 
 const trigramForm = /[a-z0-9]{3}/i;
 
-/** Whether a trigram index can find this text. Only ASCII counts, because other letters depend on the database's locale. */
+/** Returns whether a trigram index can find this text. Only ASCII counts, because other letters depend on the database's locale. */
 export const hasTrigram = (query: string): boolean => trigramForm.test(query);

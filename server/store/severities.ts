@@ -12,7 +12,7 @@ const severityList = (severities: string): JsonObject[] => {
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** Distinct, of these IDs and their aliases. */
+/** Returns the distinct severities of these IDs and their aliases. */
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
   const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
   const byNumber = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);

@@ -130,13 +130,13 @@ export const countSignInSessions = async (rows: Read, filter: SessionFilter, vie
   return Number(row?.[0]);
 };
 
-/** Including expired ones, in lock order. */
+/** Returns the sessions, including expired ones, in lock order. */
 export const findSessionsToEnd = (rows: Read, filter: SessionFilter): Promise<StoredSession[]> => {
   const values: Param[] = [];
   return stored.find(rows, `select ${stored.list} from sign_in_sessions where ${conditionOf(filter, values)} order by uid`, values);
 };
 
-/** Undefined if another transaction has deleted it. */
+/** Returns undefined if another transaction has deleted it. */
 export const deleteSignInSession = (rows: Write, id: string): Promise<StoredSession | undefined> =>
   stored.findOne(rows, `delete from sign_in_sessions where id = $1 returning ${stored.list}`, [id]);
 

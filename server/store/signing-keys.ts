@@ -30,7 +30,7 @@ const key = columns<SigningKeyRow>({ kid: text, publicJwk: json, privateJwkSeale
 
 export const listSigningKeys = (rows: Read): Promise<SigningKeyRow[]> => key.find(rows, `select ${key.list} from signing_keys order by create_time, kid`);
 
-/** Call it before the first read, so that the second of two concurrent rotations sees the first one's result. */
+/** Locks the table. Call it before the first read, so that the second of two concurrent rotations sees the first one's result. */
 export const lockSigningKeys = async (rows: Write): Promise<void> => {
   await rows.query("lock table signing_keys in share row exclusive mode");
 };
@@ -58,6 +58,6 @@ export const insertSigningKey = async (
   ]);
 };
 
-/** False if there are no keys. */
+/** Returns false if there are no keys. */
 export const areSigningKeysOlder = async (rows: Read, timeMs: number): Promise<boolean> =>
   (await rows.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(timeMs)])).length > 0;

@@ -503,7 +503,7 @@ const documentReleases: Readonly<Record<Released, string>> = {
     where other.origin_id = document.origin_id and other.form = document.form and other.feed_id = $1 and other.told and not other.missing)`,
 };
 
-/** takeGoneRecords then returns the records. */
+/** Removes missing documents and records from their source; takeGoneRecords then returns the records. */
 export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, released: Released, nowMs: number): Promise<void> => {
   const ids = await documentId.find(
     rows,
@@ -550,7 +550,7 @@ const missingRecords = columns<MissingRecords>({
   digest: expression("coalesce(md5(string_agg(key, ' ' order by key)), '')", text),
 });
 
-/** Includes missing documents without records. */
+/** Counts missing records, and missing documents without records. */
 export const countMissing = async (rows: Read, feed: string): Promise<MissingRecords> => {
   const found = await missingRecords.findOne(
     rows,
@@ -567,7 +567,7 @@ export const countMissing = async (rows: Read, feed: string): Promise<MissingRec
 
 const fileName = columns({ file: expression("distinct file", text) });
 
-/** Files outside `kept` with documents of these forms that no file in `kept` has. */
+/** Returns the files outside `kept` with documents of these forms that no file in `kept` has. */
 export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly string[], kept: Iterable<string>): Promise<string[]> => {
   const found = await fileName.find(
     rows,
@@ -579,7 +579,7 @@ export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly
   return found.map(({ file }) => file);
 };
 
-/** To undo a run. */
+/** Marks the documents that a run added as missing, to undo it. */
 export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise<void> => {
   const added = await documentId.find(rows, `select ${documentId.list} from source_documents where feed_id = $1 and added_run = $2 and told`, [feed, run]);
   await markMissing(
@@ -616,7 +616,7 @@ export const takeGoneRecords = async (rows: Write, feed: string, limit: number):
     [feed, limit],
   );
 
-/** If another one with the same ID exists in the kind and group. */
+/** Deletes removed documents if another one has the same ID in the kind and group. */
 export const deleteReplacedDocuments = async (rows: Write, feed: string): Promise<void> => {
   await rows.query(
     `delete from source_documents as gone using feeds as own
@@ -654,7 +654,7 @@ const teller = columns<Teller>({
   storedBytes: expression("document.stored_bytes", number),
 });
 
-/** Oldest first; from all groups if `group` is undefined. */
+/** Returns the documents that assert these records, oldest first; of all groups if `group` is undefined. */
 export const findTellers = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Teller[]> =>
   teller.find(
     rows,
@@ -670,7 +670,7 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
     [keys, kind, group ?? null],
   );
 
-/** With all their records, oldest first. Only IDs that at least `least` documents have. */
+/** Returns documents by ID with all their records, oldest first. Only IDs that at least `least` documents have. */
 export const findTellersOfNumbers = (
   rows: Read,
   { kind, group, forms, least }: { readonly kind: string; readonly group: string; readonly forms: readonly string[]; readonly least: number },
@@ -705,7 +705,7 @@ const storedBody = columns<StoredDocument>({
   body: expression("translate(encode(document.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Pass few at once, because they may be large (storedBytes). */
+/** Returns documents by ID. Pass few at once, because they may be large (storedBytes). */
 export const findSourceDocuments = (rows: Read, ids: readonly string[]): Promise<StoredDocument[]> =>
   storedBody.find(
     rows,
@@ -722,7 +722,7 @@ export interface DocumentStep {
   readonly keys: readonly string[];
 }
 
-/** Undefined if there are no more. */
+/** Returns a page of documents; undefined if there are no more. */
 export const findDocumentStep = async (rows: Read, feed: string, after: string, limit: number): Promise<DocumentStep | undefined> => {
   const found = await steppedDocument.find(
     rows,
@@ -737,7 +737,7 @@ export const findDocumentStep = async (rows: Read, feed: string, after: string, 
   return { last: last.id, originIds: found.map(({ originId }) => originId), keys: keys.map(({ key }) => key) };
 };
 
-/** In all sources of this kind and group. Returns the IDs that changed. */
+/** Sets the visibility in all sources of this kind and group. Returns the IDs that changed. */
 export const markDocumentsPublic = async (rows: Write, feed: string, originIds: readonly string[], isPublic: boolean, nowMs: number): Promise<string[]> => {
   const found = await markedDocument.find(
     rows,
@@ -800,7 +800,7 @@ const publicDocument = columns<PublicDocument>(publicDocumentFields);
 const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Of any form. */
+/** Returns the public documents with this ID, of any form. */
 export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
   publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
 
@@ -831,7 +831,7 @@ const readable = (terms: string, order: string, limit: string): string => `sourc
     (select document.id from ${privateDocuments} and ${terms} order by ${order} limit ${limit}))
   order by ${order} limit ${limit}`;
 
-/** With `since`, only IDs with a change after that time. */
+/** Returns a page by ID; with `since`, only IDs with a change after that time. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -844,7 +844,7 @@ export const findPublicDocuments = (rows: Read, since: string, after: string, li
 
 const byOrigin = "document.origin_id, document.id";
 
-/** With private documents of these sources. */
+/** Like findPublicDocuments, with private documents of these sources. */
 export const findReadableDocuments = (rows: Read, feeds: readonly string[], since: string, after: string, limit: number): Promise<PublicDocument[]> => {
   const changed = `and document.origin_id in (
     select origin_id from source_documents where (public or feed_id = any($1::integer[])) and change_time > $4::timestamptz)`;
@@ -862,7 +862,7 @@ export const findPublicDocumentsOfForm = (rows: Read, form: string, after: strin
     { rows: limit, wide: true },
   );
 
-/** With private documents of these sources. */
+/** Like findPublicDocumentsOfForm, with private documents of these sources. */
 export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[], form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -889,7 +889,7 @@ const archivedDocument = columns<ArchivedDocument>(archivedDocumentFields);
 const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
 const archived = `${publicDocuments} and ${isArchived}`;
 
-/** All OSV documents of the next IDs, in an ecosystem or in all (""). */
+/** Returns all public OSV documents of the next IDs, in an ecosystem or in all (""). */
 export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -901,7 +901,7 @@ export const findArchivedDocuments = (rows: Read, ecosystem: string, after: stri
     { rows: limit, wide: true },
   );
 
-/** With private documents of these sources. */
+/** Like findArchivedDocuments, with private documents of these sources. */
 export const findReadableArchivedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -933,7 +933,7 @@ export interface ModifiedPosition {
   readonly id: string;
 }
 
-/** Last modified first. */
+/** Returns a page, last modified first. */
 export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -944,7 +944,7 @@ export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: Mod
     { rows: limit, wide: true },
   );
 
-/** With private documents of these sources. */
+/** Like findModifiedDocuments, with private documents of these sources. */
 export const findReadableModifiedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -974,7 +974,7 @@ const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | u
   `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))
    ${behind ? `and (${withdrawnOrder}, document.id) < (${behind[0]}::timestamptz, ${behind[1]}::bigint)` : ""}`;
 
-/** Last withdrawn first. */
+/** Returns a page, last withdrawn first. */
 export const findWithdrawnDocuments = (
   rows: Read,
   ecosystem: string,
@@ -989,7 +989,7 @@ export const findWithdrawnDocuments = (
     { rows: limit, wide: true },
   );
 
-/** With private documents of these sources. */
+/** Like findWithdrawnDocuments, with private documents of these sources. */
 export const findReadableWithdrawnDocuments = (
   rows: Read,
   feeds: readonly string[],

@@ -19,7 +19,7 @@ export const previousSecretColumn: SealedColumn = { ...secretColumn, column: "pr
 
 const secret = columns({ secretSealed: text });
 
-/** "" if there is none. */
+/** Returns the sealed secret, or "". */
 export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> =>
   (await secret.findOne(rows, `select ${secret.list} from subscriptions where uid = $1`, [uid]))?.secretSealed ?? "";
 
@@ -34,7 +34,7 @@ export const markFailing = async (rows: Write, uids: readonly string[], now: str
 
 const uidOnly = columns({ uid: text });
 
-/** Enabled, with sinks failing since before `since`. */
+/** Locks and returns enabled subscriptions with sinks failing since before `since`. */
 export const lockFailing = async (rows: Write, uids: readonly string[], since: string): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
   return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);

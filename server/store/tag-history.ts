@@ -15,7 +15,10 @@ export interface TagHistoryEntry {
 
 const historyEntry = columns<TagHistoryEntry>({ digest: text, updateTime: time("start_time"), endTime: time("end_time") });
 
-/** @param digest "" if the tag was deleted */
+/**
+ * Ends the current entry of a tag and starts a new one.
+ * @param digest "" if the tag was deleted
+ */
 export const appendTagHistory = async (rows: Write, repo: string, name: string, digest: string, timeMs: number): Promise<void> => {
   await rows.query(
     `with ended as (
@@ -27,7 +30,7 @@ export const appendTagHistory = async (rows: Write, repo: string, name: string, 
   );
 };
 
-/** "" for no bound; latest first. */
+/** Returns entries that start between these times ("" for no bound), latest first. */
 export const findTagHistory = (rows: Read, repo: string, name: string, start: string, end: string): Promise<TagHistoryEntry[]> =>
   historyEntry.find(
     rows,

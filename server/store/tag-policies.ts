@@ -17,7 +17,7 @@ const tagPolicy = columns<TagPolicy>({ organization: text, pattern: text, endDat
 export const findTagPolicies = (rows: Read): Promise<TagPolicy[]> =>
   tagPolicy.find(rows, `select ${tagPolicy.list} from tag_policies order by organization, end_date, pattern`);
 
-/** All tags are checked again. */
+/** Sets a policy, and schedules a check of all tags. */
 export const writeTagPolicy = async (rows: Write, { organization, pattern, endDate }: Omit<TagPolicy, "applied">): Promise<void> => {
   await rows.query(
     `insert into tag_policies (organization, pattern, end_date) values ($1, $2, $3)
@@ -38,14 +38,14 @@ const recheckTags = async (rows: Write, organization: string): Promise<void> => 
   await rows.query("update ended_tags set recheck = true where not recheck and ($1 = '' or left(tag_uid, 40) = $1)", [organization]);
 };
 
-/** A pushed annotation may no longer apply. */
+/** Schedules a check, because a pushed annotation may no longer apply. */
 export const recheckTagsOf = async (rows: Write, repoUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where not recheck and left(tag_uid, -17) = $1", [repoUid]);
 };
 
 const duePolicy = columns({ pattern: expression("policy.pattern", text), repoName: expression("repo.name", text) });
 
-/** Also returns the name of the repo. */
+/** Returns the patterns of due policies and the name of the repo. */
 export const findDuePatterns = async (
   rows: Read,
   repoUid: string,
@@ -60,12 +60,12 @@ export const findDuePatterns = async (
   return { patterns: found.map(({ pattern }) => pattern), repoName: found[0]?.repoName ?? "" };
 };
 
-/** The reason may no longer apply later. */
+/** Records that the reason for the deprecation may no longer apply later. */
 export const insertEndedTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("insert into ended_tags (tag_uid) values ($1) on conflict (tag_uid) do update set recheck = false", [tagUid]);
 };
 
-/** It has a new digest. */
+/** Schedules a check of a tag with a new digest. */
 export const recheckTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where tag_uid = $1", [tagUid]);
 };
@@ -94,7 +94,7 @@ const heldTag = columns<HeldTag>({
   repoName: expression("repo.name", text),
 });
 
-/** Not applied to all tags yet. */
+/** Locks and returns a due policy that is not applied to all tags yet. */
 export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPolicy & { readonly seenUid: string }) | undefined> => {
   const due = columns<TagPolicy & { seenUid: string }>({ organization: text, pattern: text, endDate: text, applied: flag, seenUid: text });
   return due.findOne(
@@ -104,7 +104,7 @@ export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPol
   );
 };
 
-/** The next tags that are not deprecated. */
+/** Locks and returns the next tags that are not deprecated. */
 export const lockTagsBehind = (rows: Write, organization: string, seenUid: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -122,7 +122,7 @@ const endedText = `manifest.artifact_type = 'application/vnd.microsoft.artifact.
   and manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date' ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)'
   and left(manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date', 10) <= $1`;
 
-/** A pushed annotation has reached its end date. */
+/** Locks and returns tags with a pushed annotation that has reached its end date. */
 export const lockEndedTags = (rows: Write, today: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -134,7 +134,7 @@ export const lockEndedTags = (rows: Write, today: string, count: number): Promis
     [today, count],
   );
 
-/** `isEnded`: a pushed annotation has reached its end date. */
+/** Locks and returns the tags to check. `isEnded`: a pushed annotation has reached its end date. */
 export const lockTagsToCheck = (rows: Write, today: string, count: number): Promise<(HeldTag & { readonly isEnded: boolean })[]> => {
   const checked = columns<HeldTag & { isEnded: boolean }>({
     uid: expression("tag.uid", text),

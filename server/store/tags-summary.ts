@@ -44,7 +44,7 @@ export const findTagsSummary = async (rows: Read, repo: string, { referrers, dat
 
 const repoCount = columns({ count: expression("count(*)::integer", number) });
 
-/** Synchronized from the source. */
+/** Counts the repos that are synchronized from the source. */
 export const countReposOfSource = async (rows: Read, source: string, places: readonly string[]): Promise<number> => {
   const found = await repoCount.findOne(
     rows,

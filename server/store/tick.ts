@@ -8,7 +8,7 @@ const runScheduled = (): void => {
   scheduled.length = 0;
 };
 
-/** `work` must not throw. */
+/** Runs `work`, which must not throw, at the end of the tick. */
 export const atEndOfTick = (work: () => void): void => {
   if (scheduled.push(work) === 1) setImmediate(runScheduled);
 };

@@ -69,11 +69,11 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
-/** Whether or not the lease has expired. */
+/** Deletes an upload that `holder` has leased, even if the lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
 
-/** Without a write since `beforeMs` and without a lease. */
+/** Deletes uploads without a write since `beforeMs` and without a lease. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
     rows,

@@ -13,7 +13,7 @@ const windowOf = (nowMs: number): string => timestamp(nowMs - (nowMs % limits.us
 /** As long as it makes codes longer. */
 const countsFrom = (nowMs: number): string => windowOf(nowMs - limits.userCodesLongerMs);
 
-/** The highest number in any window. */
+/** Returns the highest number in any window that counts. */
 export const findMostWrongUserCodes = async (rows: Read, nowMs: number): Promise<number> => {
   const found = await guesses.findOne(rows, `select ${guesses.list} from user_code_guesses where window_time between $1 and $2`, [
     countsFrom(nowMs),

@@ -165,14 +165,14 @@ export interface SecretKeyPlace {
 
 const keyFileOf = ({ file, dataDirectory }: SecretKeyPlace): string => file ?? join(dataDirectory, "secret.key");
 
-/** Undefined if there is none. Never creates one. */
+/** Returns the 32 bytes for backups; undefined if there is none. Never creates a key. */
 export const readSecretKey = (place: SecretKeyPlace): Promise<Buffer | undefined> =>
   readKey(keyFileOf(place)).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error instanceof Fault ? error : keyFailure(`the secret key ${keyFileOf(place)} cannot be read: ${errorText(error)}`, error);
   });
 
-/** Only if there is none. Returns its path. */
+/** Stores the key of a backup unless there is one. Returns its path. */
 export const writeSecretKey = async (place: SecretKeyPlace, key: Uint8Array): Promise<string> => {
   const file = keyFileOf(place);
   try {

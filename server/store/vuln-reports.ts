@@ -187,7 +187,7 @@ const conditions = `($4 = '' or report.scanner = $4) and ($6 = '' or report.data
   and ($7 = '' or report.create_time > nullif($7, '')::timestamptz)
   and ($5 = '' or $5 = case when report.scanner <> 'UNKNOWN' then report.version else concat_ws('/', report.tool, nullif(report.version, '')) end)`;
 
-/** Latest first. The same report in several repos is listed once. */
+/** Returns report IDs, latest first, and the total. The same report in several repos is listed once. */
 export const findVulnReportIds = async (
   rows: Read,
   { places, repoUid, digests, scanner, version, databaseTime, createdSince }: VulnReportFilter,
@@ -212,7 +212,7 @@ export const readVulnReports = async (rows: Read, ids: readonly string[]): Promi
   return ids.flatMap((id) => byId.get(id) ?? []);
 };
 
-/** The latest, or the one from `createTime`. */
+/** Returns the latest report, or the one from `createTime`. */
 export const findRawVulnReport = (
   rows: Read,
   {
@@ -237,7 +237,7 @@ export const findRawVulnReport = (
 const preferred = (alias: string): string =>
   `case ${alias}.scanner when 'GRYPE' then 0 when 'TRIVY' then 1 else case ${alias}.tool when 'gantry' then 2 else 3 end end`;
 
-/** The latest of the preferred scanner. */
+/** Returns the latest report of the preferred scanner. */
 export const findVulnReport = (rows: Read, repoUid: string, digest: string): Promise<(VulnReportHead & { readonly findings: string }) | undefined> =>
   reportFindings.findOne(
     rows,
@@ -248,7 +248,7 @@ export const findVulnReport = (rows: Read, repoUid: string, digest: string): Pro
 
 const goneReport = columns<ReportPlace>({ repoUid: text, digest: text, tool: text });
 
-/** Except those that an import has also provided. */
+/** Deletes a manifest's reports, except those that an import has also provided. */
 export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string, nowMs: number): Promise<void> => {
   const gone = await goneReport.find(
     rows,
@@ -278,8 +278,8 @@ const countState = columns<VulnCountState & { readonly bytes: number }>({
 });
 
 /**
- * The last report of each day by Grype, Trivy and this server; all days before `from` ("" for none) count as one. If `bytes`, the size of
- * all severities, exceeds `bytesMax`, they are not read.
+ * Returns the last report of each day by Grype, Trivy and this server. All days before `from` ("" for none) count as one. If `bytes`, the
+ * size of all severities, exceeds `bytesMax`, they are not read.
  */
 export const findVulnCounts = async (
   rows: Read,
@@ -309,7 +309,7 @@ export const vulnReportsRetention: Retention = periodRetention("reportMs", { tab
 
 const imageDigest = columns({ digest: text });
 
-/** With its platform manifests. */
+/** Returns the image of a tag and its platform manifests. */
 export const findTagImages = async (rows: Read, repoUid: string, tag: string): Promise<string[]> => {
   const found = await imageDigest.find(rows, `select ${imageDigest.list} from tags where left(uid, -17) = $1 and name collate "POSIX" = $2`, [repoUid, tag]);
   return [
@@ -329,7 +329,7 @@ export const findTagImages = async (rows: Read, repoUid: string, tag: string): P
 
 const imageBehind = columns({ image: expression("given.digest", text), digest: expression("behind.digest", text) });
 
-/** With their platform manifests. SHA-512 digests are resolved to SHA-256. */
+/** Returns these images with their platform manifests. SHA-512 digests are resolved to SHA-256. */
 export const findImagesBehind = async (rows: Read, repoUid: string, digests: readonly string[]): Promise<Map<string, Set<string>>> => {
   const found = await imageBehind.find(
     rows,
@@ -349,7 +349,7 @@ export const findImagesBehind = async (rows: Read, repoUid: string, digests: rea
 
 const knownImage = columns({ repoUid: expression("image.repo_uid", text), digest: expression("image.digest", text) });
 
-/** By tag, pushed manifest or import. */
+/** Returns the repos that have an image by tag, pushed manifest or import. */
 export const findReposOfImages = (rows: Read, group: string, digests: readonly string[]): Promise<{ readonly repoUid: string; readonly digest: string }[]> =>
   knownImage.find(
     rows,

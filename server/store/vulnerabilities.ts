@@ -148,7 +148,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   return counts;
 };
 
-/** They remain available by ID. */
+/** Hides records; they remain available by ID. */
 export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
@@ -158,7 +158,7 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
   return gone.length;
 };
 
-/** They belong to another owner now; callers without access no longer see them, not even by ID. */
+/** Deletes records that belong to another owner now. Callers without access no longer see them, not even by ID. */
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
@@ -207,7 +207,7 @@ export interface SeverityRow {
 
 const severityRow = columns<SeverityRow>({ id: text, owner: text, aliases: textList, severities: text });
 
-/** With the records of their aliases: public ones, and those of these organizations. */
+/** Returns these records and those of their aliases: public ones, and those of these organizations. */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {
   if (ids.length === 0) return [];
   const visible = "not hidden and (owner = '' or left(owner, 40) = any($1))";
