@@ -58,7 +58,7 @@ const readAuthority = (text: string): { host: string; port: string } | undefined
 export const readHosts = (variable: string, databaseUrl: string): readonly [Host, ...Host[]] => {
   const malformed = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
   const parts = splitAddress(databaseUrl);
-  // Connecting reports errors of single hosts.
+  // The driver accepts more forms for a single host, and reports its errors.
   if (parts === undefined) return [{ name: "", url: databaseUrl }];
   const { scheme, user, authority, path } = parts;
   const parameters = new URLSearchParams(parts.query);

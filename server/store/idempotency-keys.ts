@@ -25,7 +25,7 @@ const firstAnswer = columns<FirstAnswer>({ requestDigest: text, reply });
 
 const keptSince = (nowMs: number): string => timestamp(nowMs - limits.idempotencyLifetimeMs);
 
-/** Allows an expired key to be reused. */
+/** Deletes an expired key, so that it can be reused. */
 export const deleteExpiredKey = async (rows: Write, { caller, key }: IdempotencyKey, nowMs: number): Promise<void> => {
   await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [caller, key, keptSince(nowMs)]);
 };

@@ -63,7 +63,7 @@ export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]
 const issuerPattern = columns({ uid: text, pattern: expression("claim_match ->> 'issuerPattern'", text) });
 const issuerPatternsMax = 1_000;
 
-/** Returns a page after `last`, by uid. */
+/** Returns a page of issuer patterns after `last`, by uid. */
 export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly uid: string; readonly pattern: string }[]> =>
   issuerPattern.find(
     rows,
@@ -75,7 +75,7 @@ const patternHolder = columns({ uid: text, claimMatch: nullableObject, awsIdenti
 /** Each may have 64 patterns of 1 KiB: at most 16 MiB in one page. */
 const patternHoldersMax = 250;
 
-/** Returns a page after `last`, by uid, with the fields that may contain patterns. */
+/** Returns a page of identities after `last`, by uid, with the fields that may contain patterns. */
 export const findPatternHolders = (
   rows: Read,
   last: string,

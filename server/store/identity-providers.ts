@@ -65,7 +65,7 @@ const readProvider = async (rows: Read, statement: string, uid: string): Promise
 export const findProvider = (rows: Read, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1`, uid);
 
-/** Prevents deletion until the transaction ends. */
+/** Returns a provider and prevents its deletion until the transaction ends. */
 export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 

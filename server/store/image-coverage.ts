@@ -197,7 +197,7 @@ export type GroupGaps = readonly { readonly owner: string; readonly key: string 
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/** Returns images that have packages of these ecosystems, or none. The index is ordered by repo, so no more repos are read than needed. */
+/** Returns images that have packages of these ecosystems, or no packages. The index is ordered by repo, so no more repos are read than needed. */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
@@ -216,7 +216,7 @@ export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gap
 
 export interface KnownImages {
   readonly known: number;
-  /** With packages of the requested ecosystems, or none. */
+  /** With packages of the requested ecosystems, or without packages. */
   readonly unjudged: number;
 }
 

@@ -215,7 +215,7 @@ const patterns = [
 ] as const;
 
 for (const groups of shortOrLong([3], [2000, 3])) {
-  test(`attack 95: a substring search reads each row at most once, whatever the index knows of it, in any groups, ${groups} groups`, async () => {
+  test(`attack 95: a substring search reads each row at most once, with or without an index for it, in any groups, ${groups} groups`, async () => {
     await plantOrganizations(groups);
     const {
       rows: [size],

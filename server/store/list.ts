@@ -128,7 +128,7 @@ const isBounded = (path: AccessPath): boolean => path.by === "field" && path.con
 const isUnselective = (path: AccessPath | undefined): boolean =>
   path === undefined || (path.by === "parent" && path.condition.comparison === "equal") || isBounded(path);
 
-/** A substring is searched in all rows, unless an index finds it. */
+/** A substring is searched in all rows of an unselective path. */
 const looksThrough = (selection: Selection): boolean => findCondition(selection, "contains") !== undefined && isUnselective(mostSelectivePath(selection));
 
 const coversWholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
@@ -374,7 +374,7 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
   const rest = remainingTerms(parameters, selection, path, readsAll);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
-  // Implied by the root; over a million rows the check costs more than they do.
+  // The root implies the range; over a million rows the check costs more than reading them.
   const rangeIsImplied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
   const rangeInRoot = (): string[] => {
     if (rangeIsImplied) return [];
@@ -529,7 +529,7 @@ const countStatement = (parameters: Parameters, table: Table, requested: Selecti
   const selection = { ...requested, after: undefined };
   const path = mostSelectivePath(selection) ?? uidPath;
   const source = sourceOf(parameters, selection, path);
-  // Otherwise every branch would read the whole root's rows.
+  // A range for each value: otherwise every branch would read the whole root's rows.
   const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
   const each = ranges?.each ?? source.branches;
   const rows = `from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source, true))}`;

@@ -52,7 +52,7 @@ export interface PersonOrganization {
   readonly acceptTime: string | undefined;
   /** Undefined unless the user has declined. */
   readonly declineTime: string | undefined;
-  /** Since when it is pending. Undefined for users provisioned by SCIM, who are not asked. */
+  /** Since when it is pending. Undefined if it is not, or if the user was provisioned by SCIM and is not asked. */
   readonly requestTime: string | undefined;
 }
 
@@ -154,7 +154,7 @@ const pendingCounts = columns<PendingBindingCounts>({
   organizations: expression("count(distinct left(binding.uid, 40))", number),
 });
 
-/** Counts them on the whole server, for gantry doctor. */
+/** Counts the pending role bindings of the whole server, for gantry doctor. */
 export const countPendingBindings = async (rows: Read): Promise<PendingBindingCounts> =>
   (await pendingCounts.findOne(
     rows,

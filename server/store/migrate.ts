@@ -268,7 +268,7 @@ export interface MigrateOptions {
   readonly until?: number;
 }
 
-/** Migrates the database after other servers have. A role that may not migrate only checks it. */
+/** Migrates the database, after waiting for other servers that do. A role that may not migrate only checks it. */
 export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
   const { progress, serverUrl, auditMonths, directory, until } = options;
   const migrations = (await readMigrations(directory)).slice(0, until);

@@ -24,7 +24,7 @@ interface Entry {
   readonly sealMs: number;
 }
 
-/** Some creation times are weeks from the sealing server's clock. */
+/** Some creation times are weeks off the sealing server's clock. */
 const entries: Entry[] = Array.from({ length: count }, (_, index) => {
   const number = index + 1;
   const sealMs = start + Math.floor((number * 89 * day) / count);

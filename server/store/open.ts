@@ -1,3 +1,5 @@
+// Opens the store: migrates the database and connects to it.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";

@@ -97,7 +97,8 @@ export interface NewRefusal {
   readonly time: string;
 }
 
-// Otherwise callers could fill the disk with chains for invented paths, and anonymous callers could write to an organization's log.
+// Only an existing organization gets a log entry: otherwise callers could fill the disk with chains for invented paths. Anonymous callers
+// write to no organization's log.
 const insertRefusalsText = `
   insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
   select gen_random_uuid(), refused.type, $1, refused.subject, case when organization.uid is null then refused.home else refused.subject end,

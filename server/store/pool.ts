@@ -87,7 +87,7 @@ const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
 interface ReadKind {
   readonly connections: number;
   readonly statementTimeoutMs: number;
-  /** A slow read delays only these. */
+  /** Reads of one tick that share a connection; a slow one delays only these. */
   readonly readsPerWriteMax: number;
 }
 
@@ -215,7 +215,7 @@ const openReads = (
     try {
       return await attempt(text, values);
     } catch (error) {
-      // Reads have no side effects and are retried once, except after a timeout.
+      // Reads have no side effects and are retried once, except if the database was silent.
       if (error instanceof Fault || error instanceof SilentDatabase || !(brokenConnection(error) || stalePlan(error))) throw databaseFault(error);
     }
     return attempt(text, values).catch((error: unknown) => {
@@ -306,7 +306,7 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
       try {
         return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
-        // More expensive than estimated, or delayed by a canceled read: retry it with a longer timeout.
+        // The read was more expensive than estimated, or followed one that was canceled while being prepared. Retry it with a longer timeout.
         if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
         costs.late(party.organization, text);
         return queryWide(party, text, values);

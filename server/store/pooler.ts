@@ -19,9 +19,9 @@ export const poolsTransactions = async (client: pg.Client, config: pg.ClientConf
   other.on("error", () => {});
   await other.connect();
   try {
-    // Round-robin.
+    // A round-robin pooler uses another backend now.
     if ((await backendOf(client)) !== first) return true;
-    // Most recently used first.
+    // A most-recently-used pooler gives the idle backend to the other client.
     await other.query("begin");
     const taken = await backendOf(other);
     // Not this client first: in a pool of one, the other has the backend now.

@@ -1,4 +1,4 @@
-// The cost of lists over an organization's request groups, in buffers: few requests with many items, and many with few.
+// The cost of lists over an organization's request groups, measured in buffers: few requests with many items, and many with few.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -21,7 +21,7 @@ export interface Retention {
   readonly period?: keyof RetentionPeriods;
   /** In separate transactions. Any number of servers may run it concurrently. */
   deleteExpired(store: Store, nowMs: number, periods: RetentionPeriods): Promise<Swept>;
-  /** Unix ms. Only with a period. */
+  /** Returns the time of the oldest kept row (Unix ms). Only with a period. */
   findOldestMs?(store: Store): Promise<number | undefined>;
 }
 

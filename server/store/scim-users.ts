@@ -89,7 +89,7 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
-/** Returns true also if all users were removed. */
+/** Also returns true if all users were removed. */
 export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select exists (select from scim_users where identity_provider_uid = $1)
@@ -184,7 +184,7 @@ export const writeScimArrival = async (rows: Write, identityProviderUid: string,
   );
 };
 
-/** Returns undefined if nothing changes. `before` is the previous identity, replaced only while SCIM is enabled. */
+/** Returns undefined if there is no such user or nothing changes. `before` is the previous identity, replaced only while SCIM is enabled. */
 export const writeScimIdentity = async (
   rows: Write,
   identityProviderUid: string,

@@ -14,8 +14,8 @@ export interface SessionRow {
 }
 
 /**
- * Keeps only groups that a mapping names; returns false if there are none. For a SCIM user any mapping is enough, because the user may
- * join its group later.
+ * Inserts a session with those groups that a mapping names; returns false if there are none. For a SCIM user any mapping is enough,
+ * because the user may join its group later.
  */
 export const insertSession = async (
   rows: Write,

@@ -136,7 +136,7 @@ export const findSessionsToEnd = (rows: Read, filter: SessionFilter): Promise<St
   return stored.find(rows, `select ${stored.list} from sign_in_sessions where ${conditionOf(filter, values)} order by uid`, values);
 };
 
-/** Returns undefined if another transaction has deleted it. */
+/** Deletes and returns a session; undefined if another transaction has deleted it. */
 export const deleteSignInSession = (rows: Write, id: string): Promise<StoredSession | undefined> =>
   stored.findOne(rows, `delete from sign_in_sessions where id = $1 returning ${stored.list}`, [id]);
 

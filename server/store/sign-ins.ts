@@ -38,7 +38,7 @@ export const takeSignIn = (
     [stateHash, browserHash, identityProviderUid, timestamp(nowMs)],
   );
 
-/** Deletes some rows at each request, because the path is public and each request inserts one. */
+/** Deletes some expired sign-ins. The path is public, and each request inserts a row. */
 export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from sign_ins where state_hash in (

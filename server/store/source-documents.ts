@@ -20,7 +20,7 @@ export interface DocumentDraft {
   readonly digest: string;
   /** Among documents with the same ID in its part. */
   readonly ordinal?: number;
-  /** Why it cannot be expressed in OSV. */
+  /** Why it cannot be expressed in OSV; "" if it can. */
   readonly leftOut: string;
   /** Compressed, in base64. */
   readonly body: string;
@@ -68,7 +68,7 @@ export interface WrittenDocument {
   readonly public: boolean;
   /** If it existed. */
   readonly wasPublic: boolean | undefined;
-  /** Not in the last run. */
+  /** Its source did not have it in the last run. */
   readonly isNew: boolean;
   /** The stored version is kept until the withdrawal of dropped records is decided. */
   readonly isPending: boolean;
@@ -764,7 +764,7 @@ export interface PublicDocument {
   readonly isPublic: boolean;
   /** May be a URL with secrets or a local path. */
   readonly source: string;
-  /** Why it cannot be expressed in OSV. */
+  /** Why it cannot be expressed in OSV; "" if it can. */
   readonly leftOut: string;
   readonly told: boolean;
   /** By its source or its origin. */
@@ -1021,7 +1021,7 @@ export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]
   return found.map(({ ecosystem }) => ecosystem);
 };
 
-/** Once other documents for their records have been chosen. */
+/** Applies once other documents for their records have been chosen. */
 export const sourceDocumentsRetention: Retention = periodRetention("documentMs", {
   table: "source_documents",
   where: "change_time < $1 and not told and not exists (select from document_records where document_id = id)",

@@ -1,4 +1,4 @@
-// The end of an event loop tick.
+// The end of an event loop tick, when every request that arrived in it has issued its statements.
 
 const scheduled: (() => void)[] = [];
 

@@ -61,7 +61,7 @@ export const updateUpload = async (
   return updated.length > 0;
 };
 
-/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any lease prevents it. */
+/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any valid lease prevents deletion. */
 export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -69,11 +69,11 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
-/** Deletes an upload that `holder` has leased, even if the lease has expired. */
+/** Deletes an upload unless it is leased to another holder, even if that lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
 
-/** Deletes uploads without a write since `beforeMs` and without a lease. */
+/** Deletes uploads without a write since `beforeMs` and without a valid lease. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
     rows,

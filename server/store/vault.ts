@@ -138,7 +138,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
       if (text.startsWith(boundPrefix) !== isBound) return undefined;
       const encoded = isBound ? text.slice(boundPrefix.length) : text;
       const bytes = Buffer.from(encoded, "base64url");
-      // Node's decoder ignores invalid characters.
+      // Node's decoder ignores invalid characters, so many texts would open as one.
       if (bytes.length < nonceBytes + tagBytes || bytes.toString("base64url") !== encoded) return undefined;
       const decipher = createDecipheriv("aes-256-gcm", keyFor(purpose), bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,

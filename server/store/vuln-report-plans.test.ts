@@ -1,4 +1,4 @@
-// The cost of reading reports depends neither on their number nor on other organizations, in buffers.
+// The cost of reading reports depends neither on their number nor on other organizations. Measured in buffers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

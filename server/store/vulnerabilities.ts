@@ -162,7 +162,7 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Records without a document that `findTold` does not return. */
+/** Hides the feed's records without a document that `findTold` does not return. */
 export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;

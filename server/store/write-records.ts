@@ -1,3 +1,5 @@
+// Writes records of any kind to their tables (records.ts).
+
 import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
 import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
