@@ -1,3 +1,5 @@
+// When a loop that polls the database looks for work again.
+
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { timestamp } from "#base/time.ts";
@@ -28,7 +30,6 @@ const never = Number.POSITIVE_INFINITY;
 
 const writeOnce = (at: Store): Promise<unknown> => at.write((rows) => rows.query("select pg_current_xact_id()"));
 
-/** Whether this look begins without anything more happening. */
 const begins = async (look: Promise<void>): Promise<boolean> => {
   let hasBegun = false;
   void look.then(() => (hasBegun = true));
@@ -36,10 +37,10 @@ const begins = async (look: Promise<void>): Promise<boolean> => {
   return hasBegun;
 };
 
-/** Changes that ask only when a test says so. */
+/** They query the database only when a test calls `ask`. */
 const openQuietChanges = (): OpenChanges => openChanges(store.read, 2 ** 31 - 1);
 
-test("a loop at rest looks again after a commit, and otherwise only when its time has come", async () => {
+test("an idle loop looks again after a commit, and otherwise only after its idle time", async () => {
   const changes = openQuietChanges();
   const looks = openLooks(changes, { betweenMs: 0, restMs: never });
   await looks.next();
@@ -58,7 +59,7 @@ test("a loop at rest looks again after a commit, and otherwise only when its tim
   for (let look = 0; look < 3; look++) await always.next();
 });
 
-test("commits that follow each other begin no look before its time, and a stop does", async () => {
+test("consecutive commits do not start a look before its time, but a stop does", async () => {
   const changes = openQuietChanges();
   const looks = openLooks(changes, { betweenMs: never, restMs: never });
   await looks.next();
@@ -70,7 +71,7 @@ test("commits that follow each other begin no look before its time, and a stop d
   await second;
 });
 
-test("a commit of this process counts as a change at once, and a transaction that only reads, such as the look for due deliveries, does not", async () => {
+test("a commit of this process counts as a change at once; a read-only transaction, such as the look for due deliveries, does not", async () => {
   const before = store.changes.count();
   const quota = { total: 1, unproven: 1, eachOrganization: 1, leftOut: [] };
   assert.deepEqual(await store.readTogether((rows) => findDueDeliveries(rows, timestamp(Date.now()), quota, [])), { uids: [], isAnyPending: false });
@@ -79,11 +80,11 @@ test("a commit of this process counts as a change at once, and a transaction tha
   assert.equal(store.changes.count(), before + 1);
 });
 
-test("a transaction that only reads can change nothing", async () => {
+test("a read-only transaction cannot change anything", async () => {
   await assert.rejects(store.readTogether((rows) => rows.query("delete from deliveries")));
 });
 
-test("a loop at rest looks again after every commit of another server, also of a transaction that was open when it asked", async () => {
+test("an idle loop looks again after every commit of another server, including transactions that were open when it last asked", async () => {
   const changes = openQuietChanges();
   const looks = openLooks(changes, { betweenMs: 0, restMs: never });
   await changes.ask();
@@ -102,7 +103,7 @@ test("a loop at rest looks again after every commit of another server, also of a
   changes.close();
 });
 
-test("a server at rest asks the database by itself whether another one has committed something", async () => {
+test("an idle server asks the database by itself whether another server has committed", async () => {
   const changes = openChanges(store.read, 1);
   const looks = openLooks(changes, { betweenMs: 0, restMs: never });
   await changes.ask();

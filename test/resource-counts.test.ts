@@ -1,4 +1,4 @@
-// The numbers themselves, by one connection, so in one slot: what it is granted is used up, and it is granted no more than there is.
+// Counts and grants of one connection, that is, one slot.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -27,13 +27,12 @@ const insert = "insert into repos (uid, name, create_time, update_time) values (
 const setQuota = (organization: string, value: number): Promise<unknown> =>
   asOwner(database.url, "insert into quotas (organization, name, value) values ($1, 'repos', $2)", [organization, value]);
 
-/** Rows and grants of all slots. */
 const total = async (organization: string): Promise<{ rows: number; grants: number }> => {
   const [[rows, grants] = []] = await store.read.query("select sum(row_count), sum(granted) from resource_counts where organization = $1", [organization]);
   return { rows: Number(rows), grants: Number(grants) };
 };
 
-/** Makes so many in one transaction; true where there was enough left. */
+/** Returns false if the quota is exceeded. */
 const make = async (organization: string, count: number): Promise<boolean> => {
   try {
     await store.write(async (rows) => {
@@ -46,7 +45,7 @@ const make = async (organization: string, count: number): Promise<boolean> => {
   }
 };
 
-test("one slot makes as many as the quota, in transactions of any size, and rows and grants are never more", async () => {
+test("one slot creates exactly as many rows as the quota, in transactions of any size, and rows plus grants never exceed it", async () => {
   const organization = newRoot();
   const quota = 1_000;
   await setQuota(organization, quota);
@@ -69,7 +68,7 @@ test("one slot makes as many as the quota, in transactions of any size, and rows
   assert.equal(await make(organization, 1), false);
 });
 
-test("what is rolled back uses nothing up", async () => {
+test("a rollback uses nothing up", async () => {
   const organization = newRoot();
   await make(organization, 1);
   const earlier = await total(organization);
@@ -82,7 +81,7 @@ test("what is rolled back uses nothing up", async () => {
   assert.deepEqual(await total(organization), earlier);
 });
 
-test("a connection that tells no quotas is counted and not refused; one that does has those of base/limits.ts", async () => {
+test("a connection without quota settings is counted but not limited; a connection with them has the quotas of base/limits.ts", async () => {
   const organization = newRoot();
   const many = organizationQuotas.subscriptions + 1;
   await asOwner(
@@ -102,7 +101,7 @@ test("a connection that tells no quotas is counted and not refused; one that doe
   assert.deepEqual(refused.status === "rejected" && exceededQuota(refused.reason), { name: "subscriptions", value: organizationQuotas.subscriptions });
 });
 
-test("rows of several organizations in one statement are counted for each, roots for none", async () => {
+test("rows of several organizations in one statement are counted for each, root rows for none", async () => {
   const [one, other] = [newRoot(), newRoot()];
   const uids = [newChild(one), newChild(other), newChild(other), newRoot()];
   await store.write((rows) =>
@@ -118,14 +117,13 @@ test("rows of several organizations in one statement are counted for each, roots
   assert.deepEqual(roots, []);
 });
 
-/** A user of SCIM whom no external id names. */
 const newScimUser = (identityProviderUid: string) => {
   const uid = newChild(identityProviderUid);
   const keys = { userName: uid, displayName: "", emails: [] };
   return { ...keys, uid, identityProviderUid, externalId: undefined, identityUid: undefined, active: true, document: "{}", nowMs: Date.now() };
 };
 
-test("beyond a quota that was lowered, what is deleted of SCIM one by one leaves nothing behind out of which another transaction makes something", async () => {
+test("beyond a lowered quota, deleting SCIM rows one by one leaves no grants that another transaction can use", async () => {
   const organization = newRoot();
   const identityProvider = newChild(organization);
   const users = Array.from({ length: 60 }, () => newScimUser(identityProvider));
@@ -142,7 +140,7 @@ test("beyond a quota that was lowered, what is deleted of SCIM one by one leaves
     await store.write((rows) => deleteScimUser(rows, uid));
     await store.write((rows) => rows.query("delete from scim_members where user_uid = $1", [uid]));
   }
-  // One after the other, so by the connection that has deleted.
+  // Run by the connection that deleted.
   const refusedBy = async (work: Parameters<typeof store.write>[0]): Promise<unknown> => {
     const [written] = await Promise.allSettled([store.write(work)]);
     return written.status === "rejected" && exceededQuota(written.reason);
@@ -153,7 +151,7 @@ test("beyond a quota that was lowered, what is deleted of SCIM one by one leaves
   assert.deepEqual(await refusedBy((rows) => insertScimMembers(rows, newChild(identityProvider), uids.slice(-1))), { name: "scim-members", value: 10 });
 });
 
-test("what SCIM kept before it was counted is counted, whom a provider has removed as users, and what goes afterwards no more", async () => {
+test("the migration counts existing SCIM rows, with removals as users, and later deletions are subtracted", async () => {
   const old = await emptyDatabase();
   try {
     await migrate(old.ownerUrl, { progress: () => {}, until: 31 });

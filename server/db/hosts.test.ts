@@ -1,4 +1,4 @@
-// Lists of hosts: what libpq reads in them, the driver is told of each host alone.
+// Host lists in DATABASE_URL are split into one URL for each host, as libpq reads them.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,7 +14,6 @@ import { type Certificate, makeAuthority, signCertificate } from "../../test/cer
 import { readHosts } from "./hosts.ts";
 import { readHostStates } from "./primary.ts";
 
-/** Where the driver connects to, by each host's address. */
 const connections = (url: string): string[] =>
   readHosts("DATABASE_URL", url).map((host) => {
     const { host: name, port, database, user = "", password } = new pg.Client(host.url);
@@ -33,7 +32,7 @@ const cases: readonly (readonly [url: string, connections: readonly string[], na
   ["postgresql:///d?host=a,::1&port=5433,&user=u", ["a 5433 d u ", "::1 5432 d u "], ["a:5433", "[::1]:5432"]],
 ];
 for (const [url, expected, names] of cases)
-  test(`${url} names ${names.join(" and ")}`, () => {
+  test(`${url} lists ${names.join(" and ")}`, () => {
     assert.deepEqual(connections(url), expected);
     assert.deepEqual(
       readHosts("DATABASE_URL", url).map(({ name }) => name),
@@ -41,7 +40,7 @@ for (const [url, expected, names] of cases)
     );
   });
 
-test("of an address with one host nothing is changed", () => {
+test("a URL with one host is not changed", () => {
   for (const url of [
     "postgresql://u:p,q@a/d",
     "postgresql:///d?host=/run/a&user=u",
@@ -56,7 +55,7 @@ test("of an address with one host nothing is changed", () => {
     );
 });
 
-test("what TLS is to check stays with each host", () => {
+test("each host keeps the TLS parameters", () => {
   const [, second] = readHosts("DATABASE_URL", "postgresql://u:p@a,b/d?sslmode=verify-full&target_session_attrs=read-write");
   assert.equal(second?.url, "postgresql://u:p@b:5432/d?sslmode=verify-full");
 });
@@ -78,7 +77,7 @@ const refusals: readonly (readonly [url: string, reason: RegExp])[] = [
   [`postgresql://u:secret@${Array.from({ length: 9 }, (_, index) => `h${index}`).join(",")}/d`, /names more than 8 hosts/],
 ];
 for (const [url, reason] of refusals)
-  test(`${url} is refused in a sentence without its password`, () => {
+  test(`${url} is refused in one line without the password`, () => {
     assert.throws(
       () => readHosts("GANTRY_MIGRATE_URL", url),
       (thrown) => {
@@ -91,7 +90,7 @@ for (const [url, reason] of refusals)
     );
   });
 
-/** A server that speaks TLS as PostgreSQL does, and hangs up on whoever believes its certificate. Gives its port. */
+/** Starts a TLS server that disconnects clients which accept its certificate. Returns its port. */
 const startTls = async (t: TestContext, { certificateFile, keyFile }: Certificate): Promise<number> => {
   const [cert, key] = await Promise.all([readFile(certificateFile), readFile(keyFile)]);
   const server = createServer((socket) => {
@@ -107,7 +106,7 @@ const startTls = async (t: TestContext, { certificateFile, keyFile }: Certificat
   return (server.address() as AddressInfo).port;
 };
 
-test("the certificate of each host of a list must be for its own name there", async (t) => {
+test("each host of a list must present a certificate for its own name", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-hosts-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const authority = makeAuthority(folder, "authority");

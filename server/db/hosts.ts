@@ -1,29 +1,27 @@
-// The hosts that DATABASE_URL names. libpq knows lists of them (postgresql://user:password@a:5432,b:5432/database), the
-// driver knows one; so a list is read here, and each of its hosts gets an address of its own. Its name is what TLS checks.
+// Reads the hosts of DATABASE_URL. libpq accepts lists, the driver does not. So each host gets its own URL, and TLS verifies its own name.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 
 export interface Host {
-  /** "db-a.example.com:5432", or a socket's folder with its port: for people. It holds no password. */
+  /** For display; contains no password. */
   readonly name: string;
-  /** The address of this host alone, as the driver reads it. */
+  /** For the driver. */
   readonly url: string;
 }
 
 const defaultPort = "5432";
 
 interface Parts {
-  /** "postgresql://" */
   readonly scheme: string;
-  /** User and password with their "@", or nothing. */
+  /** Includes the trailing "@". */
   readonly user: string;
   readonly authority: string;
   readonly path: string;
   readonly query: string;
 }
 
-/** Undefined where it is no address of PostgreSQL's. A password may hold what its writer should have escaped. */
+/** Accepts passwords with unescaped characters. */
 const splitAddress = (databaseUrl: string): Parts | undefined => {
   const scheme = ["postgresql://", "postgres://"].find((each) => databaseUrl.startsWith(each));
   if (scheme === undefined) return undefined;
@@ -39,12 +37,12 @@ const splitAddress = (databaseUrl: string): Parts | undefined => {
   };
 };
 
-/** Both mean what every server wants. The others of libpq would lead it to a standby. */
+/** Both select the primary. */
 const wantedServers = ["read-write", "primary"];
 
 const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535;
 
-/** One of "a:5432,[::1]:5433,%2Frun%2Fpostgresql"; undefined where it is none. */
+/** Parses "a:5432", "[::1]:5433" or "%2Frun%2Fpostgresql". */
 const readAuthority = (text: string): { host: string; port: string } | undefined => {
   const [, bracketed, plain, port = defaultPort] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
@@ -56,19 +54,16 @@ const readAuthority = (text: string): { host: string; port: string } | undefined
   }
 };
 
-/**
- * The hosts of an address, in its order: one, or those of a list. Throws a Fault of one line, which never shows the
- * address. `variable` names the setting that holds it.
- */
+/** Returns the hosts of a URL in order. Throws a one-line Fault that names `variable` and never contains the URL. */
 export const readHosts = (variable: string, databaseUrl: string): readonly [Host, ...Host[]] => {
   const malformed = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
   const parts = splitAddress(databaseUrl);
-  // Of one host the driver knows more forms than these; what they mean is told by whoever connects.
+  // The driver accepts more forms for a single host, and reports its errors.
   if (parts === undefined) return [{ name: "", url: databaseUrl }];
   const { scheme, user, authority, path } = parts;
   const parameters = new URLSearchParams(parts.query);
   const inQuery = parameters.get("host") ?? "";
-  // A comma that is escaped is one of a name: the folder of a socket may have any.
+  // An escaped comma is part of a name, such as a socket's directory.
   const hosts = (/(?:^|&)host=([^&]*)/.exec(parts.query)?.[1] ?? "").split(",").map((each) => new URLSearchParams(`host=${each}`).get("host") ?? "");
   const attributes = parameters.get("target_session_attrs");
   if (attributes !== null && !wantedServers.includes(attributes))
@@ -99,7 +94,7 @@ export const readHosts = (variable: string, databaseUrl: string): readonly [Host
   return [first, ...others];
 };
 
-/** The host of GANTRY_READ_REPLICA_URL: one. Throws a Fault of one line. */
+/** Throws a one-line Fault. */
 export const readReplicaHost = (replicaUrl: string): Host => {
   const variable = "GANTRY_READ_REPLICA_URL";
   if (splitAddress(replicaUrl) === undefined)

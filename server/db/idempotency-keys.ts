@@ -1,4 +1,4 @@
-// Table idempotency_keys: the first answer to each key of a caller (decisions: Safe writes).
+// Table idempotency_keys: the first response to each key of a caller (decisions: Safe writes).
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -7,16 +7,15 @@ import { type Column, columns, nullableObject, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
-/** A key belongs to its caller. */
 export interface IdempotencyKey {
   readonly caller: string;
   readonly key: string;
 }
 
 export interface FirstAnswer {
-  /** Of the request that the key came with first. */
+  /** Of the first request. */
   readonly requestDigest: string;
-  /** Empty where that transaction wrote none. */
+  /** Empty if that transaction stored none. */
   readonly reply: JsonObject;
 }
 
@@ -26,12 +25,12 @@ const firstAnswer = columns<FirstAnswer>({ requestDigest: text, reply });
 
 const keptSince = (nowMs: number): string => timestamp(nowMs - limits.idempotencyLifetimeMs);
 
-/** Deletes the key where its time is over, so that it can be used anew. */
+/** Deletes an expired key, so that it can be reused. */
 export const deleteExpiredKey = async (rows: Write, { caller, key }: IdempotencyKey, nowMs: number): Promise<void> => {
   await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [caller, key, keptSince(nowMs)]);
 };
 
-/** Inserts the key; false where it is there. Waits for a transaction that is inserting it. */
+/** Returns false if it exists. Waits for a transaction that is inserting it. */
 export const insertKey = async (
   rows: Write,
   { caller, key }: IdempotencyKey,
@@ -49,7 +48,6 @@ export const insertKey = async (
 export const findFirstAnswer = (rows: Read, { caller, key }: IdempotencyKey): Promise<FirstAnswer | undefined> =>
   firstAnswer.findOne(rows, `select ${firstAnswer.list} from idempotency_keys where caller = $1 and key = $2`, [caller, key]);
 
-/** Keeps the answer with its key. */
 export const updateFirstAnswer = async (rows: Write, { caller, key }: IdempotencyKey, answer: JsonObject): Promise<void> => {
   await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [caller, key, JSON.stringify(answer)]);
 };

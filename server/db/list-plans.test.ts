@@ -1,5 +1,4 @@
-// What a list costs does not depend on what other organizations keep: held by the pages (buffers) that PostgreSQL reads for
-// a statement, in a table in which a neighbour's rows lie under few, many, and very many parents.
+// The cost of a list does not depend on other organizations' data. Measured in buffers, with a neighbor's rows below few and many parents.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +16,7 @@ before(async () => {
   database = await freshDatabase({ planted: true });
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // As pool.ts sets them; the second leaves out the triggers, which have nothing to do with lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
   await client.query("set session_replication_role = replica");
 });
@@ -28,17 +27,17 @@ after(async () => {
 
 const own = "a".repeat(40);
 const neighbour = "b".repeat(40);
-/** Of 100,000 rows PostgreSQL 18 skipped over 1,000 parents; of 60,000 it did not. */
+/** PostgreSQL 18 used a skip scan over 1,000 parents at 100,000 rows, but not at 60,000. */
 const rowsOfNeighbour = 100_000;
 const segment = (n: number): string => n.toString(16).padStart(16, "0");
 
-/** Rights in every second group of an organization. */
+/** Permissions in every second group of an organization. */
 const scattered: Branch[] = Array.from({ length: 1000 }, (_, n) => {
   const low = `${own}/${segment(2 * n + 1)}`;
   return { low, high: `${low}0` };
 });
 
-/** Rows of each table: their name, or whoever is bound, stands in the same place of the indexes. */
+/** Repo name and bound identity have the same position in the indexes. */
 const rowsOf = {
   repos: "insert into repos (uid, name, create_time, update_time) select uid, 'repo-' || child, now(), now() from planted",
   role_bindings:
@@ -68,7 +67,6 @@ interface Explained {
   readonly Plan: Plan;
 }
 
-/** What the statement does, prepared as the server prepares it. */
 const planOf = async (table: string, selection: Selection): Promise<Plan> => {
   const deleteTime = table === "advisories" ? ["delete_time"] : [];
   const columns = [...new Set(["uid", "create_time", "update_time", ...deleteTime, selection.order.column])];
@@ -92,23 +90,21 @@ const buffersOf = async (table: string, selection: Selection): Promise<number> =
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 };
 
-/** Pairs of a row and a branch that were compared for nothing. */
 const comparedPairs = (plan: Plan): number =>
   (plan["Rows Removed by Join Filter"] ?? 0) * plan["Actual Loops"] + (plan.Plans ?? []).reduce((sum, each) => sum + comparedPairs(each), 0);
 
-/** Rows that were looked at in tables. */
 const readRows = (plan: Plan): number =>
   (plan["Relation Name"] === undefined ? 0 : (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"]) +
   (plan.Plans ?? []).reduce((sum, each) => sum + readRows(each), 0);
 
-/** A descent of an index and a row for each value in each branch, for the count and for the page. */
+/** An index descent and a row for each value and branch, for count and page. */
 const buffersPerRangeMax = 15;
 
 for (const [table, column, value] of oneOrAll([
   ["repos", "name", "repo-"],
   ["role_bindings", "identity_uid", "identity-"],
 ] as const))
-  test(`${table} by ${column} at a thousand scattered places read the same, however many parents the neighbour's rows have`, async () => {
+  test(`${table} by ${column} in a thousand scattered groups read the same, however many parents the neighbor's rows have`, async () => {
     for (const parents of shortOrLong([10, 30_000], [10, 1000, 30_000])) {
       await client.query(`truncate ${table}`);
       await plant(table, neighbour, parents, Math.ceil(rowsOfNeighbour / parents));
@@ -135,7 +131,7 @@ for (const [table, column, value] of oneOrAll([
     }
   });
 
-test("what is newer than a time and lies behind all that is older, in the order asked for, is sorted rather than passed by", async () => {
+test("recent rows that lie behind all older ones in the requested order are sorted, not reached by a scan", async () => {
   const older = 60_000;
   const newer = limits.sortRowsMax + 500;
   await client.query("truncate repos");
@@ -172,11 +168,11 @@ test("what is newer than a time and lies behind all that is older, in the order 
     }
 });
 
-// ---- parts of texts -----------------------------------------------------------------------------------------------
+// ---- substrings ------------------------------------------------------------------------------------------------------
 
 const advisories = 30_000;
 
-/** Advisories in no order of their uids, half of them in the organization and half in so many groups of it. */
+/** Inserts advisories in random order, half in the organization, half in groups below. */
 const plantAdvisories = async (root: string, groups: number): Promise<void> => {
   await client.query(
     `insert into advisories (uid, advisory_id, create_time, update_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
@@ -191,7 +187,6 @@ const plantAdvisories = async (root: string, groups: number): Promise<void> => {
 
 let groupsPlanted = 0;
 
-/** Those of the organization and of its neighbour; what a test before has planted stays. */
 const plantOrganizations = async (groups: number): Promise<void> => {
   if (groupsPlanted === groups) return;
   await client.query("truncate advisories");
@@ -208,7 +203,6 @@ const selections: readonly (readonly [string, readonly Branch[], Selection["cond
   ["of the organization alone", [organization], [{ column: "parent", comparison: "equal", value: own }]],
 ];
 
-/** Each part of a text, and in how many of the advisories it is. */
 const patterns = [
   ["%a%", advisories],
   ["%zq%", 0],
@@ -220,15 +214,14 @@ const patterns = [
   [`%${"package-1".repeat(28)}%`, 0],
 ] as const;
 
-// Planting them is what takes the time.
 for (const groups of shortOrLong([3], [2000, 3])) {
-  test(`attack 95: a part of a text is looked for in each row once at most, whatever index knows of it, for any places, ${groups} groups`, async () => {
+  test(`attack 95: a substring search reads each row at most once, with or without an index for it, in any groups, ${groups} groups`, async () => {
     await plantOrganizations(groups);
     const {
       rows: [size],
     } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname in ('advisories', 'advisories_by_search')");
     assert.ok(size);
-    // By the uids' index every row would be a page of its own; the neighbour's rows alone are as many.
+    // Through the uid index every row would cost a page.
     assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
     for (const [where, branches, narrowed] of selections)
       for (const [pattern, rows] of patterns)
@@ -259,9 +252,9 @@ for (const groups of shortOrLong([3], [2000, 3])) {
           }
   });
 
-  test(`a page of the children of one parent in the order of uids passes over no row of the groups below, on any page, ${groups} groups`, async () => {
+  test(`a page of one parent's children by uid reads no rows of the groups below, on any page, ${groups} groups`, async () => {
     await plantOrganizations(groups);
-    // The last segment is a part of MD5: this one lies in the middle, and behind all rows of the groups.
+    // In the middle of MD5 segments, and after all rows of the groups.
     for (const after of [undefined, { value: "", uid: `${own}/8000000000000000` }])
       for (const descending of [false, true]) {
         const conditions: Selection["conditions"] = [
@@ -288,7 +281,7 @@ for (const groups of shortOrLong([3], [2000, 3])) {
   });
 }
 
-test("a page of several values in the order of their own field reads nothing between them", async () => {
+test("a page of several values ordered by their own field reads nothing between them", async () => {
   await plantOrganizations(3);
   for (const descending of [false, true]) {
     const buffers = await buffersOf("advisories", {
@@ -308,7 +301,6 @@ test("a page of several values in the order of their own field reads nothing bet
   }
 });
 
-/** All that changed, what is deleted too, in one of the orders. */
 const changed = (column: string, descending: boolean, after: Selection["after"], branches: readonly Branch[] = [organization]): Selection => ({
   branches,
   conditions: [{ column: "update_time", comparison: "after", value: "2026-01-01" }],
@@ -321,7 +313,7 @@ const changed = (column: string, descending: boolean, after: Selection["after"],
 });
 
 for (const shareDeleted of oneOrAll([7, 2]))
-  test(`a list since a time that shows what is deleted, too, reads a page's rows on any page, in whatever order, one in ${shareDeleted} deleted`, async () => {
+  test(`a list since a time that includes deleted rows reads only its page's rows, on any page and in any order, one in ${shareDeleted} deleted`, async () => {
     await client.query("truncate advisories");
     await plantAdvisories(own, 3);
     await client.query("update advisories set delete_time = now() where hashtext(uid) % $1 = 0", [shareDeleted]);
@@ -348,7 +340,7 @@ for (const shareDeleted of oneOrAll([7, 2]))
       }
   });
 
-test("an index of a parent has its children in the order of their uids where the table has nothing to stand in between", async () => {
+test("an index by parent orders the children by uid if the table has no column behind the parent", async () => {
   const { rows } = await client.query<{ tablename: string; ordered: boolean }>(
     `select tablename, bool_or(indexdef like '%("left"(uid, ''-17''::integer), uid)') as ordered from pg_indexes
      where indexdef like '%("left"(uid, ''-17''::integer)%' and not exists (

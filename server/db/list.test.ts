@@ -1,4 +1,4 @@
-// Every strategy of a page gives the same rows in the same order as filtering and sorting all of them would.
+// Every strategy returns the same rows as filtering and sorting all rows.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -19,7 +19,7 @@ const table = { name: "groups", columns: ["uid", "name", "status", "create_time"
 const roots = ["a", "b", "c"].map((digit) => digit.repeat(40));
 const segment = (n: number): string => n.toString(16).padStart(16, "0");
 
-/** Three trees of three levels; few names, few times, so that both often tie. */
+/** Few names and times, so that both often tie. */
 const groups: GroupRow[] = [];
 const add = (uid: string): void => {
   const n = groups.length;
@@ -40,7 +40,6 @@ let store: Store;
 before(async () => {
   database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, log: silent });
-  // Names tie here.
   await asOwner(database.url, "alter table groups disable trigger groups_named");
   await store.write(async (rows) => {
     for (const { uid, name, status, create_time } of groups) {
@@ -139,7 +138,6 @@ const holds = (group: GroupRow, { column, comparison, value }: Condition): boole
   }
 };
 
-/** The uids that a selection must give, by filtering and sorting all rows. */
 const expected = (branches: readonly Branch[], conditions: readonly Condition[], { column, descending }: Selection["order"]): string[] => {
   const sign = descending ? -1 : 1;
   const compare = (left: GroupRow, right: GroupRow): number => {
@@ -177,7 +175,7 @@ for (const [scope, branches] of Object.entries(scopes)) {
       for (const order of orders) {
         const selection: Selection = { branches, conditions, order, after: undefined, skip: 0, limit: 5, count: true, size: undefined };
         const all = expected(branches, conditions, order);
-        // Few rows are sorted, many are scanned in order; where the number matters, it is not left open.
+        // If the size matters, both sorting and scanning are tried.
         for (const size of needsSize(selection) ? [1, 1_000_000] : [undefined]) {
           const label = `${order.column}${order.descending ? " desc" : ""}, size ${size}`;
           assert.deepEqual(await readPages({ ...selection, size }), all, label);

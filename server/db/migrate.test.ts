@@ -1,5 +1,4 @@
-// Migrations, on a real database: in order, once, complete, never a changed one; beside older servers, and outside of
-// transactions.
+// Migrations on a real database: with older servers, and outside transactions.
 
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +12,7 @@ import { freshDatabase } from "../../test/database.ts";
 import { migrationsDirectory, readMigrations } from "./migration-files.ts";
 import { migrate } from "./migrate.ts";
 
-/** An empty schema, and a folder of migrations to fill it with. Files without a first line of their own are compatible. */
+/** Files without a header are compatible. */
 const world = async (t: TestContext, files: Record<string, string>) => {
   const database = await freshDatabase();
   const directory = mkdtempSync(join(tmpdir(), "gantry-migrations-"));
@@ -53,7 +52,7 @@ const until = async (condition: () => Promise<boolean>): Promise<void> => {
 
 const two = { "0001_first.sql": "create table a (x integer);", "0002_second.sql": "insert into a values (1); create table b ();" };
 
-test("each migration runs once, in order, and is recorded with whether the version before can run on it", async (t) => {
+test("each migration runs once, in order, and is recorded with its compatibility with the previous version", async (t) => {
   const { run, rows, lines, add } = await world(t, two);
   await run();
   await run();
@@ -68,7 +67,7 @@ test("each migration runs once, in order, and is recorded with whether the versi
   ]);
 });
 
-test("six servers that start at once migrate the real schema once between them", async (t) => {
+test("six servers that start at once migrate the real schema only once", async (t) => {
   const { directory, run, rows, lines } = await world(t, {});
   cpSync(migrationsDirectory, directory, { recursive: true });
   await Promise.all(Array.from({ length: 6 }, run));
@@ -78,7 +77,7 @@ test("six servers that start at once migrate the real schema once between them",
   assert.equal(migrated.length, (await readMigrations()).length);
 });
 
-test("a migration that fails leaves nothing of itself and is named", async (t) => {
+test("a failed migration is rolled back and named", async (t) => {
   const { run, rows, add } = await world(t, { "0001_first.sql": "create table a ()", "0002_wrong.sql": "create table b (); select 1 / 0;" });
   await assert.rejects(run(), refusedWith(/^migration 0002_wrong.sql failed: division by zero$/));
   assert.deepEqual(await rows("select to_regclass('a') is not null, to_regclass('b') is not null"), [[true, false]]);
@@ -94,7 +93,7 @@ test("a migration that was changed after it was applied stops the start", async 
   await assert.rejects(run(), refusedWith(/^migration 0001_first.sql was changed after/));
 });
 
-test("line ends that a checkout has changed are no change", async (t) => {
+test("line endings changed by a checkout do not count as a change", async (t) => {
   const { run, add } = await world(t, { "0001_first.sql": "-- breaking\ncreate table a (\n  x integer\n);\n" });
   await run();
   add({ "0001_first.sql": "-- breaking\r\ncreate table a (\r\n  x integer\r\n);\r\n" });
@@ -106,7 +105,7 @@ test("a misnumbered file is refused by name", async (t) => {
   await assert.rejects(run(), refusedWith(/0003_third.sql is misnamed: expected number 2/));
 });
 
-test("a migration that does not say whether the version before can run on it is refused, and nothing of it runs", async (t) => {
+test("a migration without a compatibility header is refused, and none of it runs", async (t) => {
   const { run, rows } = await world(t, { "0001_first.sql": "-- A table.\n-- compatible\ncreate table a ()" });
   await assert.rejects(run(), refusedWith(/^migration 0001_first.sql must say in its first line .*"-- compatible" or "-- breaking"/));
   assert.deepEqual(await rows("select to_regclass('a') is null"), [[true]]);
@@ -114,7 +113,7 @@ test("a migration that does not say whether the version before can run on it is 
 
 // ---- older servers on newer schemas ------------------------------------------------------------------------------
 
-test("an older server runs on a newer schema whose later migrations are all compatible, and says so", async (t) => {
+test("an older server runs on a newer schema if all later migrations are compatible, and logs it", async (t) => {
   const { run, directory, lines, rows } = await world(t, { ...two, "0003_third.sql": "create table c ();" });
   await run();
   rmSync(join(directory, "0002_second.sql"));
@@ -125,7 +124,7 @@ test("an older server runs on a newer schema whose later migrations are all comp
   assert.deepEqual(await rows("select count(*)::int from schema_migrations"), [[3]]);
 });
 
-test("an older server refuses a newer schema with a breaking migration among the later ones, and names it", async (t) => {
+test("an older server refuses a newer schema with a breaking migration and names it", async (t) => {
   const { run, directory } = await world(t, { ...two, "0003_third.sql": "-- breaking\ndrop table b;", "0004_fourth.sql": "create table d ();" });
   await run();
   for (const name of ["0002_second.sql", "0003_third.sql", "0004_fourth.sql"]) rmSync(join(directory, name));
@@ -137,14 +136,14 @@ test("an older server refuses a newer schema with a breaking migration among the
   );
 });
 
-test("a breaking migration that a server knows itself does not keep it from running on later, compatible ones", async (t) => {
+test("a breaking migration that a server knows does not prevent it from running on later compatible ones", async (t) => {
   const { run, directory } = await world(t, { "0001_first.sql": "-- breaking\ncreate table a ();", "0002_second.sql": "create table b ();" });
   await run();
   rmSync(join(directory, "0002_second.sql"));
   await run();
 });
 
-test("a database from before the first release is refused with a sentence that says what to do, and stays unchanged", async (t) => {
+test("a database from before the baseline is refused with one sentence on how to start over, and is not changed", async (t) => {
   const { url, rows, directory, run } = await world(t, {});
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -154,7 +153,6 @@ test("a database from before the first release is refused with a sentence that s
   await client.end();
   const refusal = refusedWith(/^the database was created by a version of Gantry before the first release .*: start with an empty database .*GANTRY_DATA/);
   await assert.rejects(migrate(url, { progress: () => {} }), refusal);
-  // An older server's other migrations make no difference.
   cpSync(migrationsDirectory, directory, { recursive: true });
   await assert.rejects(run(), refusal);
   assert.deepEqual(await rows("select tablename::text from pg_tables where schemaname = 'public'"), [["schema_migrations"]]);
@@ -170,7 +168,7 @@ const twoIndexes = outside(
 );
 const validIndexes = "select indexrelid::regclass::text, indisvalid from pg_index where indrelid = 'a'::regclass order by 1";
 
-test("a migration outside a transaction builds its indexes concurrently, and is recorded", async (t) => {
+test("a migration outside a transaction builds its indexes concurrently and is recorded", async (t) => {
   const { run, rows } = await world(t, { "0001_first.sql": numbers, "0002_indexes.sql": twoIndexes });
   await run();
   assert.deepEqual(await rows(validIndexes), [
@@ -180,7 +178,7 @@ test("a migration outside a transaction builds its indexes concurrently, and is 
   assert.deepEqual(await rows("select name from schema_migrations order by number"), [["0001_first.sql"], ["0002_indexes.sql"]]);
 });
 
-test("two servers that start at once build an index concurrently without waiting for each other in a circle", async (t) => {
+test("servers that start at once build an index concurrently without a deadlock", async (t) => {
   const { run, rows, lines } = await world(t, { "0001_first.sql": numbers, "0002_indexes.sql": twoIndexes });
   await Promise.all([run(), run(), run()]);
   assert.equal(lines.filter((line) => line === "Migrated the database: 0002_indexes.sql").length, 1);
@@ -190,7 +188,7 @@ test("two servers that start at once build an index concurrently without waiting
   ]);
 });
 
-test("an index whose build failed halfway is dropped and built again", async (t) => {
+test("an index with an interrupted build is dropped and built again", async (t) => {
   const { run, rows, url, add } = await world(t, { "0001_first.sql": `${numbers} insert into a values (7, 7);` });
   await run();
   add({ "0002_indexes.sql": twoIndexes });
@@ -207,11 +205,11 @@ test("an index whose build failed halfway is dropped and built again", async (t)
   ]);
 });
 
-test("a migration outside a transaction whose server is cut off goes on from there, and other servers wait until it is done", async (t) => {
+test("an interrupted migration outside a transaction is resumed, and other servers wait until it is done", async (t) => {
   const { run, rows, url, add, lines } = await world(t, { "0001_first.sql": numbers });
   await run();
   add({ "0002_indexes.sql": twoIndexes });
-  // An older transaction that writes: every build of an index waits for it.
+  // Every index build waits for it.
   const writer = new pg.Client({ connectionString: url });
   await writer.connect();
   await writer.query("begin; update a set y = 0 where x = 1");
@@ -239,7 +237,7 @@ for (const [what, sql] of [
   ["a table", "create table b ();"],
   ["a function, whose text holds statements", "analyze a;\ncreate function f() returns integer language sql as $$\n  select 1;\n$$;"],
 ] as const)
-  test(`outside a transaction ${what} is refused, for it cannot run twice`, async (t) => {
+  test(`outside a transaction ${what} is refused because it cannot run twice`, async (t) => {
     const { run } = await world(t, { "0001_first.sql": numbers, "0002_indexes.sql": outside(sql) });
     await assert.rejects(
       run(),

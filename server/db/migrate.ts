@@ -1,6 +1,5 @@
-// Brings a database's schema to what this code expects: each migration once, in order. Any number of servers may start
-// at the same time. What was applied stands in schema_migrations, with whether the version before can run on it: an older
-// server reads there of migrations that it does not know.
+// Migrates the schema: each migration once, in order, with servers starting concurrently. schema_migrations also records whether the
+// previous version can run on it, for older servers.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -15,13 +14,11 @@ import { findPrimaryUrl } from "./primary.ts";
 import type { Write } from "./handle.ts";
 import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
-/** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
 
-/** How often a server that waits for another's migrations looks again. */
 const lockPollMs = 50;
 
-/** A migration as the database remembers it. */
+/** An applied migration. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
@@ -29,23 +26,20 @@ export interface AppliedMigration {
   readonly compatible: boolean;
 }
 
-/**
- * Stands behind the migrations of a database that a backup is being restored into: no server starts there, be it of this version or an
- * earlier one, before all of it is there.
- */
+/** Recorded while a backup is restored, so that no server starts early. */
 const restoring: AppliedMigration = { number: 1_000_000, name: "restore", sha256: "", compatible: false };
 
 const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
   const { rowCount } = await client.query("select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'");
   if (rowCount === 0) return [];
-  // Read through JSON: versions before the first release had no such column.
+  // Databases from before the baseline lack this column.
   const { rows } = await client.query<AppliedMigration>(`
     select number, name, sha256, coalesce((to_jsonb(applied) ->> 'compatible')::boolean, false) as compatible
     from schema_migrations as applied order by number`);
   return rows;
 };
 
-/** Refuses a database that this code must not touch; otherwise the migrations that it still lacks. */
+/** Throws if this version must not run on the database. */
 const findMissing = async (
   client: pg.Client,
   migrations: readonly Migration[],
@@ -82,7 +76,7 @@ const findMissing = async (
 };
 
 const checkServer = async (client: pg.Client, config: pg.ClientConfig, processes = 1): Promise<void> => {
-  // Superusers have what is reserved, and no limit of the database or of their own.
+  // Superusers have no limits and may use reserved connections.
   const { rows } = await client.query<ServerFacts>(`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
@@ -97,10 +91,7 @@ const checkServer = async (client: pg.Client, config: pg.ClientConfig, processes
   if (await poolsTransactions(client, config)) throw migrationFailure(poolerProblem);
 };
 
-/**
- * Waits until no other server migrates, and keeps others waiting until the connection ends. Polled: a server that waited
- * in a statement would hold a snapshot, and `create index concurrently` waits for everybody who does.
- */
+/** Holds the lock until the connection closes. Polls, because `create index concurrently` waits for the snapshot of a waiting statement. */
 const lockMigrations = async (client: pg.Client, progress: (line: string) => void): Promise<void> => {
   for (let waitIsTold = false; ; waitIsTold = true) {
     const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${migrationLock}) as locked`);
@@ -121,7 +112,7 @@ const inTransaction = async (client: pg.Client, work: () => Promise<void>): Prom
   }
 };
 
-/** Drops the index that a build which was cut off has left: it is no use to anybody, and `if not exists` would find it. */
+/** Drops the invalid index of an interrupted build, which `if not exists` would accept. */
 const dropInvalidIndex = async (client: pg.Client, statement: string): Promise<void> => {
   const name = /^create (?:unique )?index concurrently if not exists (\w+)/i.exec(statement.replaceAll(/\s+/g, " "))?.[1];
   if (name === undefined) return;
@@ -158,7 +149,7 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
   await recordMigration(client, migration);
 };
 
-/** The tables that these migrations make. One that a later one drops again is simply not there. */
+/** Including tables that a later migration drops. */
 const migratedTables = (migrations: readonly Migration[]): string[] => [
   "schema_migrations",
   ...migrations.flatMap(({ statements }) =>
@@ -175,13 +166,12 @@ const configOf = (databaseUrl: string): pg.ClientConfig => ({
 const connect = async (databaseUrl: string): Promise<pg.Client> => {
   const client = new pg.Client(configOf(databaseUrl));
   client.on("error", () => {});
-  // Of what is asked at every start an answer comes soon; a migration may take its time.
+  // Startup queries are fast; migrations may not be.
   openExchangeWatches(limits.databaseAnswerMs).add(client);
   await client.connect();
   return client;
 };
 
-/** Of the connection: its role, and whether that one may migrate. */
 interface Migrator {
   readonly role: string;
   readonly mayMigrate: boolean;
@@ -198,7 +188,7 @@ const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connecti
 
 const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
 
-/** For a role that may not migrate: refuses a database on which this code cannot work. */
+/** Throws if this version cannot run on the database. */
 const requireCurrent = async (client: pg.Client, role: string, migrations: readonly Migration[], { progress, auditMonths }: MigrateOptions): Promise<void> => {
   const { rows } = await client.query<{ readable: boolean }>(
     "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
@@ -228,15 +218,14 @@ const findRole = async (databaseUrl: string): Promise<string> => {
 };
 
 export interface MigrationState {
-  /** PostgreSQL's own, such as "18.4". */
+  /** Such as "18.4". */
   readonly serverVersion: string;
-  /** The last migration that was applied; undefined: none. */
   readonly last: string | undefined;
-  /** What a start would apply, or ask the owner to. */
+  /** Migrations that a start would apply or require. */
   readonly missing: readonly string[];
 }
 
-/** How far a database is; changes nothing. Throws a Fault of one line where this code must not work in it. */
+/** Returns the state without changing it. Throws a one-line Fault if this version must not run on the database. */
 export const readMigrationState = async (databaseUrl: string): Promise<MigrationState> => {
   const migrations = await readMigrations();
   const url = await findPrimaryUrl(databaseUrl);
@@ -258,26 +247,23 @@ export const readMigrationState = async (databaseUrl: string): Promise<Migration
 };
 
 export interface MigrateOptions {
-  /** Receives a line for what takes its time. */
+  /** Receives a line for each slow step. */
   readonly progress: (line: string) => void;
-  /** The server's own connection, whose role is given what it needs; undefined: it is the same. */
+  /** Its role gets the privileges it needs. */
   readonly serverUrl?: string | undefined;
-  /** How many months of the audit log the database shall keep; undefined: as many as it does. */
+  /** Undefined to leave it unchanged. */
   readonly auditMonths?: number | undefined;
-  /** Processes of the server, each of which needs connections; 1 where nothing is said. */
+  /** Default: 1. */
   readonly processes?: number | undefined;
-  /** For tests: other migrations than this code's. */
+  /** For tests. */
   readonly directory?: string;
-  /** Goes on into a database that a backup is being restored into. */
+  /** Allows a database that is being restored. */
   readonly restores?: boolean;
-  /** No further than to the migration of this number; undefined: to the last. */
+  /** The number of the last migration to apply. */
   readonly until?: number;
 }
 
-/**
- * Migrates the database; waits for another server that does. A connection that may not migrate is told whether it finds
- * all that it needs.
- */
+/** Migrates the database, after waiting for other servers that do. A role that may not migrate only checks it. */
 export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
   const { progress, serverUrl, auditMonths, directory, until } = options;
   const migrations = (await readMigrations(directory)).slice(0, until);
@@ -286,7 +272,6 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
-      // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
       await checkServer(client, configOf(url), options.processes);
       const found = await findMigrator(client);
@@ -294,7 +279,7 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
       return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, options) : [] };
     });
     if (!migrator.mayMigrate) return migrator;
-    // The usual start finds nothing to do and takes no lock.
+    // Usually nothing is missing and no lock is taken.
     if (missing.length > 0) {
       await lockMigrations(client, progress);
       await client.query(createAppliedTable);
@@ -314,7 +299,7 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   }
 };
 
-// ---- backups and what is restored from them ----------------------------------------------------------------------
+// ---- backup and restore ---------------------------------------------------------------------------------------------
 
 const withClient = async <T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = await connect(databaseUrl).catch((error: unknown) => {
@@ -330,22 +315,20 @@ const withClient = async <T>(databaseUrl: string, work: (client: pg.Client) => P
   }
 };
 
-/** What a backup says of its database. */
 export interface BackedUpSchema {
-  /** PostgreSQL's own, such as "18.4". */
+  /** Such as "18.4". */
   readonly serverVersion: string;
   readonly migrations: readonly AppliedMigration[];
-  /** The tables that these have made. */
   readonly tables: readonly string[];
 }
 
-/** The schema of a database that is to be backed up. Throws a Fault of one line where this version does not know all of it. */
+/** Throws a one-line Fault if this version does not know all migrations. */
 export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema> =>
   withClient(databaseUrl, async (client) => {
     const migrations = await readMigrations();
     if (await poolsTransactions(client, configOf(databaseUrl))) throw migrationFailure(poolerProblem);
     const { rows: standby } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as "is"');
-    // Locks of one server are not those of another: blobs would be collected meanwhile.
+    // Servers do not see a standby's locks and would delete blobs.
     if (standby[0]?.is) throw migrationFailure("the database is a standby. Back it up at its primary, so that the servers keep the blobs during the backup");
     await findMissing(client, migrations, { progress: () => {} });
     const applied = await findApplied(client);
@@ -358,7 +341,7 @@ export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema>
     return { serverVersion: rows[0]?.version.split(" ")[0] ?? "", migrations: applied, tables: migratedTables(migrations.slice(0, applied.length)) };
   });
 
-/** Throws a Fault of one line where this version cannot bring a database to exactly this state, or has not what a backup names. */
+/** Throws a one-line Fault if this version lacks any of these migrations. */
 export const requireMigrations = async (migrations: readonly Pick<AppliedMigration, "number" | "name" | "sha256">[]): Promise<void> => {
   const known = await readMigrations();
   const other = migrations.find(({ number, sha256 }, index) => number !== index + 1 || known[index]?.sha256 !== sha256);
@@ -369,7 +352,7 @@ export const requireMigrations = async (migrations: readonly Pick<AppliedMigrati
   );
 };
 
-/** Marks a database without a single table as one that is being restored into. Throws a Fault of one line where it is not empty. */
+/** Throws a one-line Fault if the database has tables. */
 export const beginRestore = (databaseUrl: string): Promise<void> =>
   withClient(databaseUrl, async (client) => {
     await checkServer(client, configOf(databaseUrl));
@@ -378,7 +361,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
       select relname as name from pg_class
       where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f') order by 1 limit 1`);
     if (rows[0]) {
-      // Of one that was cut off it says what became of it.
+      // More specific for an interrupted restore.
       await findMissing(client, await readMigrations(), { progress: () => {} });
       throw migrationFailure(`the database is not empty (it has ${rows[0].name}): restore into an empty one`);
     }
@@ -390,7 +373,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
     });
   });
 
-/** Lets servers start on what was restored, in the transaction that records it. */
+/** Lets servers start. Call it in the transaction that records the restore. */
 export const endRestore = async (rows: Write): Promise<void> => {
   await rows.query("delete from schema_migrations where number = $1", [restoring.number]);
 };

@@ -1,11 +1,10 @@
-// The migrations of this code: the numbered files of migrations/, read and checked.
+// Reads and checks migrations/.
 //
 //   first line      -- compatible | -- breaking, then optionally ", outside a transaction"
-//   compatible      the version of Gantry before can run on the schema after it
-//   breaking        it cannot: its servers have to be stopped first
+//   compatible      the previous version of Gantry can run on the new schema
+//   breaking        its servers must be stopped first
 //   outside a transaction
-//                   for `create index concurrently`: each statement ends its line and may run twice, for a migration that
-//                   was cut off runs again from its first statement
+//                   for `create index concurrently`. Each statement ends with its line and may run twice.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -14,24 +13,21 @@ import { Fault } from "#base/fault.ts";
 
 export interface Migration {
   readonly number: number;
-  /** The file's. */
   readonly name: string;
   readonly sha256: string;
-  /** The version of Gantry before can run on the schema after it. */
   readonly compatible: boolean;
-  /** One for all in one transaction; several, each on its own, outside of one. */
+  /** One text in a transaction; otherwise one for each statement. */
   readonly statements: readonly string[];
   readonly inTransaction: boolean;
 }
 
 export const migrationFailure = (message: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", message, { cause });
 
-/** Where this code's migrations are. */
 export const migrationsDirectory = join(import.meta.dirname, "migrations");
 
 const headForm = /^-- (compatible|breaking)(, outside a transaction)?\n/;
 
-/** Statements that do no harm when they run twice. (Whether an update is one, its author knows.) */
+/** May run twice. (For an update, that is up to the author.) */
 const restartableForms = [
   /^create (?:unique )?index concurrently if not exists \w+ on /i,
   /^drop index concurrently if exists /i,
@@ -75,14 +71,14 @@ const parseMigration = (number: number, name: string, sql: string): Migration =>
   };
 };
 
-/** All migrations in their order. Throws a Fault that names a file which cannot be one. */
+/** Throws a Fault that names an invalid file. */
 export const readMigrations = async (directory: string = migrationsDirectory): Promise<Migration[]> => {
   const names = (await readdir(directory)).filter((name) => name.endsWith(".sql")).sort();
   return Promise.all(
     names.map(async (name, index) => {
       const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1]);
       if (number !== index + 1) throw migrationFailure(`migration ${name} is misnamed: expected number ${index + 1}`);
-      // A checkout may have changed line ends; that is the same migration.
+      // A checkout may have changed line endings.
       return parseMigration(number, name, (await readFile(join(directory, name), "utf8")).replaceAll("\r\n", "\n"));
     }),
   );

@@ -1,4 +1,4 @@
-// Lists of logs since a time or a number, in the orders of numbers and of uids: all rows, in order, whatever clocks said when they were made.
+// Lists of logs since a time or a number are complete and in order, even if clocks differ.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -13,7 +13,7 @@ let store: Store;
 
 const digits = (n: number): string => n.toString(16).padStart(16, "0");
 const [one, two] = ["a", "b"].map((digit) => digit.repeat(40)) as [string, string];
-/** Some groups have uids like numbers, so that what lies in them stands between the rows of the group above. */
+/** Some uids look like numbers, so that their rows are between those of the parent. */
 const places = [one, `${one}/${digits(20)}`, `${one}/${digits(20)}/${digits(7)}`, `${one}/${"f".repeat(16)}`, two, `${two}/${digits(1)}`];
 const count = 240;
 const day = 24 * 60 * 60 * 1000;
@@ -26,7 +26,7 @@ interface Entry {
   readonly sealMs: number;
 }
 
-/** One after the other over three months; some were made by a clock that is weeks ahead of the one that sealed, or long before. */
+/** Some creation times are weeks off the sealing server's clock. */
 const entries: Entry[] = Array.from({ length: count }, (_, index) => {
   const number = index + 1;
   const sealMs = start + Math.floor((number * 89 * day) / count);
@@ -83,7 +83,7 @@ for (const [name, number, conditions] of [
   ["outbox", "position", ["0", "19", "20", "100", "240"].map((value): Condition => ({ column: "position", comparison: "after", value }))],
 ] as const)
   for (const [scope, branches] of Object.entries(scopes))
-    test(`${name} beyond a time or a number, ${scope}: all rows, in order, on pages of any length`, async () => {
+    test(`${name} after a time or a number, ${scope}: all rows, in order, on pages of any length`, async () => {
       const table = { name, columns: ["uid", number] };
       for (const condition of conditions)
         for (const column of ["uid", number])

@@ -1,14 +1,13 @@
-// Logs: tables in which a row's uid is its place and its number, in sixteen hex digits. What is newer than a bound lies behind all that
-// is older, in the order of numbers and, in each place, in the order of uids. A list finds where that begins, and passes over nothing.
+// Logs: a uid is the group's path plus the row's number in hex. Newer rows come later by number and, in each group, by uid. Lists seek to
+// the first row after a bound.
 
 import type { Param } from "./handle.ts";
 
 interface Log {
-  /** The column of the number. */
   readonly number: string;
-  /** What the index of a parent has behind it; in one place both are in the same order. */
+  /** After the parent in the parent index. Within a group both have the same order. */
   readonly behindParent: "uid" | "position";
-  /** The column by whose months the rows are partitioned. */
+  /** The column that partitions the rows by month. */
   readonly monthsBy?: string;
 }
 
@@ -26,9 +25,8 @@ interface LowerBound {
 }
 
 /**
- * A number that is less than that of every row that was created after a time: one less than the first number since the first month by
- * whose end such a row was there. Exact, however the clocks of the servers differ that create and seal. Each look has one bound of
- * the month alone: of two the planner would expect few rows, and go through all of the month.
+ * SQL of a number below that of every row created after `time`, through the monthly partitions. Exact even if clocks differ. Each
+ * subquery has one bound of the month: with two the planner would read the whole month.
  */
 const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string, time: string): string => {
   const rows = `from ${table} where left(uid, 40) = ${root}`;
@@ -41,7 +39,7 @@ const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string
     cross join lateral (select ${number} as number ${rows} and ${monthsBy} >= month.low order by ${number}, uid limit 1) as first)`;
 };
 
-/** What the lower bounds of a list say of the numbers of its rows, as SQL; undefined where the table is no log or nothing follows. */
+/** Returns SQL of the lower bound; undefined if the table is not a log or has none. */
 export const numberBefore = (table: string, conditions: readonly LowerBound[], root: string, add: (value: Param) => string): string | undefined => {
   const log = logs.get(table);
   const find = (column: string): LowerBound | undefined => conditions.find((each) => each.comparison === "after" && each.column === column);
@@ -52,28 +50,23 @@ export const numberBefore = (table: string, conditions: readonly LowerBound[], r
   return time && numberBeforeTime(table, log, root, `${add(time.value)}::timestamptz`);
 };
 
-/** True where a lower bound leads to the first rows of a list in the order of this column. */
 export const isBoundedByNumber = (table: string, conditions: readonly LowerBound[], column: string): boolean =>
   (column === "uid" || column === logs.get(table)?.number) && numberBefore(table, conditions, "", () => "") !== undefined;
 
 export interface PlacesPage {
   readonly table: string;
-  /** A row of low and high for each branch, named `branch`. */
+  /** SQL of branches with `low` and `high`. */
   readonly branches: string;
   readonly conditions: readonly LowerBound[];
-  /** Other terms of a row. */
   readonly terms: readonly string[];
-  /** The uid behind which the page begins, as SQL. */
+  /** SQL of the cursor's uid. */
   readonly after: string | undefined;
   readonly descending: boolean;
-  /** As SQL: how many rows of each place the page may need. */
+  /** SQL of the rows needed of each group. */
   readonly limit: string;
 }
 
-/**
- * Returns the statement of uids, in no order, among which are those of a page in the order of uids: of each place at which a branch has
- * rows, the first ones beyond the bound. The places are found one by one, by the index of the parent.
- */
+/** Returns SQL of a superset of a page's uids: the first ones after the bound in each group. The groups are found through the parent index. */
 export const placesPageText = ({ table, branches, conditions, terms, after, descending, limit }: PlacesPage, add: (value: Param) => string): string => {
   const log = logs.get(table);
   const before = numberBefore(table, conditions, "left(places.place, 40)", add);
@@ -88,9 +81,9 @@ export const placesPageText = ({ table, branches, conditions, terms, after, desc
   } else {
     ofNumber.push(`${log.number} > places.before`);
     if (after !== undefined) {
-      // Of the place that the last row of the page before lies in, or below, the digits at a number's place.
+      // The digits of the cursor in the position of a number.
       const digits = `('x' || substr(${after}, length(places.place) + 2, 16))::bit(64)::bigint`;
-      // A group's digits may be more than any number.
+      // A group's digits may exceed the largest number.
       const bounded = `coalesce(nullif(greatest(${digits}, -1), -1), ${numberMax})`;
       const end = descending ? numberMax : "0";
       ofNumber.push(`${log.number} ${behind}= case when starts_with(${after}, places.place || '/') then ${bounded} else ${end} end`);

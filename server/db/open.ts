@@ -1,4 +1,4 @@
-// Opens the store: a database, migrated, with its connections.
+// Opens the store: migrates the database and connects to it.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
@@ -17,32 +17,28 @@ import { openPrimary } from "./primary.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
-  /** postgresql://user:password@host/database, as DATABASE_URL has it; with several hosts, the one that is the primary. */
+  /** With several hosts, the primary is used. */
   readonly databaseUrl: string;
-  /** The owner's connection, as GANTRY_MIGRATE_URL has it; undefined: there is none beside the server's own. */
+  /** The owner's connection, if separate. */
   readonly migrateUrl?: string | undefined;
-  /** How many months of the audit log are kept; undefined: as many as the database says. */
+  /** Undefined to leave the database's value. */
   readonly auditMonths?: number | undefined;
-  /** A standby of it, as GANTRY_READ_REPLICA_URL has it, for lists; undefined: there is none. */
+  /** A standby for lists. */
   readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
-  /** The processes that serve together and share the connections; absent: this one alone. */
+  /** Share the connections; by default this process only. */
   readonly siblings?: Siblings | undefined;
-  /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
-  /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
   readonly databaseAnswerMs?: number | undefined;
-  /** How long it may take to say whether it is ready; limits.readinessMs where nothing is said. */
   readonly readinessMs?: number | undefined;
 }
 
-/** How often a database that is only just starting is tried again. */
 const retryMs = limits.statementTimeoutMs / 60;
 
-/** Migrates; waits for a database that is only just starting. `variable` names the setting that holds the address. */
+/** Waits for a database that is starting. `variable` names the setting of the URL. */
 const migrateWhenReady = async (variable: string, databaseUrl: string, options: MigrateOptions): Promise<{ readonly mayMigrate: boolean }> => {
-  // The address may hold a password, so it is never shown.
+  // The URL may contain a password.
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   }
@@ -66,10 +62,7 @@ const migrateWhenReady = async (variable: string, databaseUrl: string, options: 
   }
 };
 
-/**
- * Brings the database to what this code needs: with the owner's connection where there is one, and then looks with the
- * server's own whether it finds it. Whatever prevents it is thrown as a Fault of one line.
- */
+/** Migrates with the owner's connection, if any, and checks with the server's own. Throws a one-line Fault. */
 export const prepareDatabase = async ({
   databaseUrl,
   migrateUrl,
@@ -85,7 +78,6 @@ export const prepareDatabase = async ({
   }
 };
 
-/** Opens the store of a database that prepareDatabase has just prepared. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
@@ -112,7 +104,7 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
   };
 };
 
-/** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
+/** Throws a one-line Fault. */
 export const openStore = async (options: StoreOptions): Promise<Store> => {
   await prepareDatabase(options);
   return openPreparedStore(options);

@@ -1,5 +1,4 @@
-// Table outbox: every event, written in the transaction of its change. Lists of events, deliveries and the audit log are
-// made of these rows.
+// Table outbox: every event, written in the transaction of its change. Event lists, deliveries and the audit log derive from it.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,31 +9,27 @@ import { deleteUnneededRows, findFirstTimeMs, type Retention } from "./retention
 import { timeText } from "./time-text.ts";
 
 /**
- * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
- * expression, so that a list of one organization's events by position never takes it (list.ts). It did, where the
- * operator listed: for each organization it read the events of all.
+ * Order of all events. The index is on this expression, so that lists within one organization do not use it (list.ts). When they did, the
+ * operator's list read all events once for each organization.
  */
 export const eventOrder = "position + 0";
 
-/** SQL for the last part of the uid of what has this position. */
 export const uidSegmentOf = (position: string): string => `lpad(to_hex(${position}), 16, '0')`;
 
-/** A new event; its position comes later. */
 export interface NewEvent {
   readonly eventId: string;
   readonly type: string;
   readonly source: string;
   readonly subject: string;
   readonly group: string;
-  /** The only subscription that receives it; undefined: those of its group and above. */
+  /** The only recipient; undefined for all of the group and above. */
   readonly subscription: string | undefined;
   readonly audience: string;
   readonly extensions: Readonly<Record<string, string>>;
   readonly bodyType: string;
-  /** What is sent, byte for byte. */
+  /** The exact body. */
   readonly data: string;
   readonly requestId: string;
-  /** RFC 3339. */
   readonly time: string;
   readonly auditContext: JsonObject;
 }
@@ -64,13 +59,12 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
   await rows.query(insertEventText, eventValues(event));
 };
 
-/** The same as one of the last statements of a transaction, which nothing waits for but the commit. */
+/** Sends an event with the commit, without waiting. */
 export const sendEvent = (rows: Write, event: NewEvent): void => rows.send(insertEventText, eventValues(event));
 
 /**
- * The id of a group's last event: where it is the same as before, nothing of which its events tell has changed since. (A position
- * would be given again after a fail-over that lost events.) Undefined where it has none, or one on its way without a position; and
- * where so many of others' are on their way that they are not looked through.
+ * Returns the ID of a group's last event. If it is unchanged, so are the resources of the group's events. (Positions may repeat after a
+ * failover.) Returns undefined if there is none, or while events without a position may be of this group.
  */
 export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
   const [row] = await rows.query(
@@ -83,18 +77,17 @@ export const findLastGroupEvent = async (rows: Read, group: string): Promise<str
   return row?.[0] ?? undefined;
 };
 
-/** A call that was refused or only tried, or several alike that were only counted. */
+/** A refused or dry-run request, or a count of similar ones. */
 export interface NewRefusal {
-  /** The event's. */
   readonly type: string;
-  /** The identity's uid; "" where nobody could be made out. */
+  /** "" if unauthenticated. */
   readonly caller: string;
-  /** True: the caller is a person, of whom an organization sees the uid alone until they have agreed to belong to it. */
+  /** Before membership is accepted, an organization sees only the uid. */
   readonly isPerson: boolean;
   readonly operation: string;
-  /** The uid that the call named; "" where it named none, or where several calls are counted. */
+  /** "" if it named none or several requests are counted. */
   readonly subject: string;
-  /** The path that it is logged at if the call named none in an organization that exists, or nobody knows whose call it was. */
+  /** The path to log at if the request names no existing organization or the caller is unknown. */
   readonly home: string;
   readonly code: string;
   readonly count: number;
@@ -104,8 +97,8 @@ export interface NewRefusal {
   readonly time: string;
 }
 
-// Nobody may make paths up: a chain of its own for each would fill the disk. And a stranger, who may be anybody, writes
-// into no organization's log. Of a person who has not agreed to belong to it an organization sees the uid alone.
+// Only an existing organization gets a log entry: otherwise callers could fill the disk with chains for invented paths. Anonymous callers
+// write to no organization's log.
 const insertRefusalsText = `
   insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
   select gen_random_uuid(), refused.type, $1, refused.subject, case when organization.uid is null then refused.home else refused.subject end,
@@ -120,28 +113,24 @@ const insertRefusalsText = `
   cross join lateral (select organization.uid is null or not refused."isPerson" or exists (
     select from memberships where identity_uid = refused.caller and organization_uid = organization.uid) as everything) as shown`;
 
-/** One event for each. */
 export const insertRefusals = async (rows: Write, source: string, refusals: readonly NewRefusal[]): Promise<void> => {
   await rows.query(insertRefusalsText, [source, JSON.stringify(refusals)]);
 };
 
-/** True where an event has no position yet. */
 export const hasUnnumberedEvents = async (rows: Read): Promise<boolean> => (await rows.query("select 1 from outbox where position is null limit 1")).length > 0;
 
 const unnumberedId = columns({ id: text });
 
-/** The ids of events without a position, in their order, without `except`; `count` at most. Needs the lock "numbering". */
+/** Returns up to `count` IDs of events without a position, in order. Requires the lock "numbering". */
 export const findUnnumberedEvents = async (rows: Write, count: number, except: readonly string[]): Promise<string[]> => {
   const statement = `select ${unnumberedId.list} from outbox where position is null and id <> all ($2::bigint[]) order by id limit $1`;
   return (await unnumberedId.find(rows, statement, [count, except])).map(({ id }) => id);
 };
 
-/** An event that has just got its position. */
 export interface NumberedEvent {
   readonly position: number;
-  /** The organization whose subscriptions receive it; "" for none. */
+  /** "" for none. */
   readonly root: string;
-  /** The only subscription that receives it. */
   readonly subscription: string | undefined;
 }
 
@@ -166,25 +155,22 @@ const numberText = `
   where event.id = waiting.id
   returning ${numberedEvent.list}`;
 
-/** Gives these events the positions after the last one, in the order of their ids. Needs the lock "numbering". */
+/** Assigns the next positions in the order of IDs. Requires the lock "numbering". */
 export const numberEvents = (rows: Write, ids: readonly string[]): Promise<NumberedEvent[]> => numberedEvent.find(rows, numberText, [ids]);
 
-/** The last position that was given; 0 for none. */
 export const findLastPosition = async (rows: Read): Promise<number> => {
   const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   return Number(row?.[0]);
 };
 
-/** When the last event was, RFC 3339; "" for none. */
+/** Returns RFC 3339; "" if there is no event. */
 export const findLastEventTime = async (rows: Read): Promise<string> => {
   const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
   return row?.[0] ?? "";
 };
 
-/** A jsonb column that holds an object; anything else is an empty one. */
 const object: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
 
-/** What the audit log keeps of an event. */
 export interface AuditedEvent {
   readonly position: number;
   readonly eventId: string;
@@ -193,7 +179,7 @@ export interface AuditedEvent {
   readonly groupUid: string;
   readonly requestId: string;
   readonly createTime: string;
-  /** As record.ts of the outbox module writes it. */
+  /** Written by record.ts of the outbox module. */
   readonly auditContext: JsonObject;
 }
 
@@ -210,13 +196,11 @@ const auditedEvent = columns<AuditedEvent>({
 
 const eventsAfterText = `select ${auditedEvent.list} from outbox where ${eventOrder} > $1 order by ${eventOrder} limit $2`;
 
-/** The events behind this position, `count` at most, in their order. */
 export const findEventsAfter = (rows: Read, position: number, count: number): Promise<AuditedEvent[]> =>
   auditedEvent.find(rows, eventsAfterText, [position, count]);
 
-// Not the last one: the next position follows from it, and one that was given before would be passed over by whoever has
-// read so far. Not what the audit log has not sealed yet. And not what a subscription is still to be sent, unless it has
-// been for longer than anybody may hold up the table ($2).
+// Keep the last event: readers would miss a position that is assigned twice. Keep unsealed events, and events with pending deliveries
+// that are not too old ($2).
 const isNeeded = `
   (old.position < (select max(${eventOrder}) from outbox) and old.position <= (select position from audit_progress)
     and old.position <> all (select unnest(set_aside) from audit_progress)) is not true

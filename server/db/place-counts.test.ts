@@ -1,4 +1,4 @@
-// Totals of lists are the number of rows that paging through finds, whatever was made and deleted before, and by which transactions.
+// List totals equal the rows found by paging, after any changes.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,10 +12,9 @@ import { fc, runs } from "../../test/property.ts";
 
 const segment = (n: number): string => n.toString(16).padStart(16, "0");
 const roots = ["a", "b"].map((digit) => digit.repeat(40));
-/** Two organizations with groups on three levels. */
+/** On three levels. */
 const groups = roots.flatMap((root) => [1, 2].flatMap((one) => [`${root}/${segment(one)}`, ...[1, 2].map((two) => `${root}/${segment(one)}/${segment(two)}`)]));
 const parents = [...roots, ...groups];
-/** As PostgreSQL writes a list of uids. */
 const listText = (uids: readonly string[]): string => `{${uids.join(",")}}`;
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -24,7 +23,6 @@ let store: Store;
 before(async () => {
   database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, log: silent });
-  // The operator's lists go by the organizations that there are.
   await asOwner(database.url, "insert into groups (uid, name, create_time, update_time) select uid, uid, now(), now() from unnest($1::text[]) as each(uid)", [
     listText(roots),
   ]);
@@ -78,7 +76,6 @@ const table = { name: "repos", columns: ["uid", "name", "create_time"], uniqueNa
 const subtree = (place: string): Branch => ({ low: place, high: `${place}0` });
 const below = (place: string): Branch => ({ low: `${place}/`, high: `${place}0` });
 
-/** Places of which none lies in another. */
 const apart = (places: readonly string[]): string[] => {
   const ordered = [...new Set(places)].sort();
   return ordered.filter((place) => !ordered.some((other) => place.startsWith(`${other}/`)));
@@ -86,7 +83,6 @@ const apart = (places: readonly string[]): string[] => {
 
 const orders = ["uid", "name", "create_time"].flatMap((column) => [false, true].map((descending) => ({ column, descending })));
 
-/** The uids of a list, page by page. */
 const pageThrough = async (selection: Selection): Promise<string[]> => {
   const found: string[] = [];
   for (let after: Selection["after"]; ; ) {
@@ -98,7 +94,7 @@ const pageThrough = async (selection: Selection): Promise<string[]> => {
   }
 };
 
-test("the total of a list is the number of rows on its pages, and a skip ends at the same row, for any grants after any changes", async () => {
+test("a list's total is the number of rows on its pages, and a skip ends at the same row, for any grants after any changes", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(change, { minLength: 1, maxLength: 12 }),
@@ -107,7 +103,6 @@ test("the total of a list is the number of rows on its pages, and a skip ends at
       fc.constantFrom(...orders),
       fc.nat(20),
       async (changes, granted, narrowed, order, skip) => {
-        // At the same time, so that several connections count.
         for (let from = 0; from < changes.length; from += 3) await Promise.all(changes.slice(from, from + 3).map(apply));
         const place = parents[narrowed] ?? "";
         const scopes: readonly (readonly [readonly Branch[], Selection["conditions"]])[] = [
@@ -139,7 +134,6 @@ test("the total of a list is the number of rows on its pages, and a skip ends at
 const countsOf = (url: string): ReturnType<typeof asOwner> =>
   asOwner(url, "select place, resource, sum(children), sum(below) from place_counts group by 1, 2 having sum(children) <> 0 or sum(below) <> 0 order by 1, 2");
 
-/** What the counts must be, by counting. */
 const countedAnew = (url: string, tables: readonly string[]): ReturnType<typeof asOwner> =>
   asOwner(
     url,
@@ -149,7 +143,7 @@ const countedAnew = (url: string, tables: readonly string[]): ReturnType<typeof 
      group by 1, 2 having count(*) filter (where length(uid) = length(place) + 17) > 0 or length(place) > 40 order by 1, 2`,
   );
 
-test("a group that is deleted leaves no counts behind, one that is deleted before what lies in it counts that to nothing", async () => {
+test("deleting a group removes its counts; deleting it before its contents leaves counts of zero", async () => {
   const root = "c".repeat(40);
   const [one, other] = [`${root}/${segment(1)}`, `${root}/${segment(2)}`];
   await store.write(async (rows) => {
@@ -172,7 +166,7 @@ test("a group that is deleted leaves no counts behind, one that is deleted befor
   assert.deepEqual(left, [[other, "0", "0"]]);
 });
 
-test("what was there before the counts is counted by the migration", async () => {
+test("the migration counts rows that existed before", async () => {
   const old = await emptyDatabase();
   try {
     await migrate(old.ownerUrl, { progress: () => {}, until: 43 });

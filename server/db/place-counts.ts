@@ -1,9 +1,9 @@
-// Table place_counts: how many rows of a counted table lie directly in a place and how many below it, kept by the triggers that keep
-// resource_counts (0045_place_counts.sql). With both, the total of a list without filters costs the same however many rows it has.
+// Table place_counts: rows directly in a group and below it, maintained by the triggers of resource_counts (0045_place_counts.sql). So
+// totals cost the same for any number of rows.
 
 import type { Param } from "./handle.ts";
 
-/** Counted tables whose lists read their totals here. Of users of SCIM, resource_counts has more than the table's rows. */
+/** For SCIM users, resource_counts has more than the table's rows. */
 const countedTables: ReadonlySet<string> = new Set([
   "groups",
   "identities",
@@ -17,12 +17,10 @@ const countedTables: ReadonlySet<string> = new Set([
 
 export const isCountedByPlace = (table: string): boolean => countedTables.has(table);
 
-/** Rows whose number is kept. */
 export type CountedRows =
   | { readonly of: "everything" }
-  /** The rows directly in a place. */
   | { readonly of: "children"; readonly place: string }
-  /** The rows below places, and those that have one of these uids. */
+  /** Descendants of groups, and rows with these uids. */
   | { readonly of: "subtrees"; readonly places: readonly string[]; readonly uids: readonly string[] };
 
 const rootLength = 40;
@@ -30,7 +28,7 @@ const rootLength = 40;
 const equalsAny = (column: string, values: readonly string[], add: (value: Param) => string): string =>
   values.length > 1 ? `${column} = any(${add(values)})` : `${column} = ${add(values[0] ?? "")}`;
 
-/** Returns the statement that reads how many there are. `add` makes a parameter of a value. */
+/** Returns the SQL of the count. `add` turns a value into a parameter. */
 export const countedRowsStatement = (table: string, counted: CountedRows, add: (value: Param) => string): string => {
   switch (counted.of) {
     case "everything":

@@ -1,4 +1,4 @@
-// Statements and transactions, on a real database.
+// Statements and transactions on a real database.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -16,7 +16,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  // Tables of its own.
+  // To create tables.
   store = await openStore({ databaseUrl: database.ownerUrl, log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });
@@ -36,7 +36,7 @@ const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {
 
 const noted = (id: number): Promise<unknown> => store.read.query("select text from notes where id = $1", [id]);
 
-test("two hundred reads at once each get their own rows", async () => {
+test("two hundred concurrent reads each get their own rows", async () => {
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
       store.read.query(index % 2 ? "select $1::int, g from generate_series(1, $2::int) as g" : "select $1::int, 1 limit $2::int", [index, (index % 7) + 1]),
@@ -48,7 +48,7 @@ test("two hundred reads at once each get their own rows", async () => {
   }
 });
 
-test("values come as PostgreSQL's own text, in UTC", async () => {
+test("values are returned in PostgreSQL's text format, in UTC", async () => {
   const rows = await store.read.query(
     "select $1::text, $2::int8, $3::boolean, $4::text[], null, '2026-11-20T12:00:00.120+02'::timestamptz(3), '{\"b\": [1]}'::jsonb",
     ["ü\\\"'", 42, true, ["a", 'b"\\c,{}', "", "NULL"]],
@@ -58,7 +58,7 @@ test("values come as PostgreSQL's own text, in UTC", async () => {
   assert.deepEqual(await store.read.query("select 1 where 'b' = any($1)", [[]]), []);
 });
 
-test("a failing read fails alone among those that share its connection", async () => {
+test("a failing read does not affect others on its connection", async () => {
   const answers = await Promise.allSettled(
     Array.from({ length: 60 }, (_, index) => store.read.query(index % 3 === 0 ? "select 1 / ($1::int * 0)" : "select $1::int", [index])),
   );
@@ -82,7 +82,7 @@ test("a read cannot write", async () => {
   assert.deepEqual(await noted(99), []);
 });
 
-test("reads whose connection is cut are sent again on another", async () => {
+test("reads are retried on another connection if theirs is cut", async () => {
   const reads = Array.from({ length: 12 }, (_, index) => store.read.query("select $1::int from pg_sleep(0.1)", [index]));
   await store.write((rows) =>
     rows.query(
@@ -95,7 +95,7 @@ test("reads whose connection is cut are sent again on another", async () => {
   );
 });
 
-test("what a transaction wrote is there when it returns, and gone when it throws", async () => {
+test("a transaction's writes are visible when it returns and rolled back when it throws", async () => {
   const answer = await store.write(async (rows) => {
     await rows.query("insert into notes (id, text) values (1, 'kept')");
     return "done";
@@ -113,7 +113,7 @@ test("what a transaction wrote is there when it returns, and gone when it throws
   assert.deepEqual(await noted(2), []);
 });
 
-test("a failed statement undoes its transaction even when its fault was swallowed", async () => {
+test("a failed statement rolls back its transaction even if its fault is swallowed", async () => {
   const fault = await faultOf(
     store.write(async (rows) => {
       await rows.query("insert into notes (id, text) values (3, 'lost')");
@@ -125,7 +125,7 @@ test("a failed statement undoes its transaction even when its fault was swallowe
   assert.deepEqual(await noted(3), []);
 });
 
-test("a statement that nothing waits for is committed with its transaction, and where it fails nothing is", async () => {
+test("a statement that is sent without waiting is committed with its transaction, and rolls it back if it fails", async () => {
   await store.write(async (rows) => {
     rows.send("insert into notes (id, text) values ($1, 'first of all')", [20]);
   });
@@ -144,12 +144,11 @@ test("a statement that nothing waits for is committed with its transaction, and 
     assert.equal(fault.code, "ALREADY_EXISTS");
   }
   assert.deepEqual(await noted(23), []);
-  // Nothing of it is left on its connection.
   await Promise.all(Array.from({ length: 20 }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [1600 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id between 1600 and 1699"), [["20"]]);
 });
 
-test("a transaction that waits for nothing is thrown the fault of its first statement that fails, in the words of whoever sent it", async () => {
+test("a transaction that awaits no statement throws the fault of its first failed statement, as mapped by its sender", async () => {
   class Named extends Error {}
   const failing = (work: () => Promise<void> | void) =>
     store.write(async (rows) => {
@@ -163,7 +162,7 @@ test("a transaction that waits for nothing is thrown the fault of its first stat
     failing(() => {}),
     isNamed,
   );
-  // Also where its work ends by itself, before anything was sent.
+  // Also if the work throws before anything is sent.
   await assert.rejects(
     failing(() => {
       throw new Error("what the work has found");
@@ -173,7 +172,7 @@ test("a transaction that waits for nothing is thrown the fault of its first stat
   assert.deepEqual(await noted(30), []);
 });
 
-test("behind a row that is required and not there nothing of a transaction is done, whatever waits for it", async () => {
+test("after a required row that does not exist, no later statement of the transaction takes effect", async () => {
   const absent = new Fault("NOT_FOUND", "not there");
   const requiring = (id: number, work: (rows: Write) => Promise<unknown>) =>
     store.write(async (rows) => {
@@ -193,7 +192,7 @@ test("behind a row that is required and not there nothing of a transaction is do
   assert.deepEqual(await noted(31), [[null]]);
 });
 
-test("more statements than go out in one message keep their order", async () => {
+test("more statements than fit in one message keep their order", async () => {
   await store.write(async (rows) => {
     for (let index = 0; index < 350; index++)
       rows.send("insert into notes (id, text) values ($1, (select count(*) from notes where id <= -1000))", [-1000 - index]);
@@ -206,14 +205,14 @@ test("statements of one transaction may be sent together", async () => {
   assert.deepEqual(await store.read.query("select count(*) from notes where id between 1000 and 1499"), [["50"]]);
 });
 
-test("where a transaction cannot begin nothing runs outside of one, and it is tried on another connection", async () => {
-  // As a pooler between makes a connection forget what was prepared on it.
+test("if a transaction cannot begin, nothing runs outside it, and it is retried on another connection", async () => {
+  // Simulates a pooler that loses prepared statements.
   await store.write((rows) => rows.query('deallocate "begin"'));
   await store.write((rows) => Promise.all([1, 2, 3].map((index) => rows.query("insert into notes (id) values ($1)", [1500 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id between 1500 and 1503"), [["3"]]);
 });
 
-test("a statement that comes after its transaction is refused", async () => {
+test("a statement after the end of its transaction is refused", async () => {
   let leaked: Store["read"] | undefined;
   await store.write(async (rows) => {
     leaked = rows;
@@ -222,7 +221,7 @@ test("a statement that comes after its transaction is refused", async () => {
   assert.equal(fault.code, "INTERNAL");
 });
 
-test("a transaction that lost a race is tried again from the start", async () => {
+test("a transaction with a serialization failure is retried from the start", async () => {
   await store.write((rows) => rows.query("insert into notes (id, text) values (5, '0')"));
   let tries = 0;
   let start = (): void => {};
@@ -240,7 +239,7 @@ test("a transaction that lost a race is tried again from the start", async () =>
   assert.ok(tries > 3);
 });
 
-test("a transaction that loses every race is ABORTED, after as many tries as are allowed", async () => {
+test("a transaction with repeated serialization failures is ABORTED after the maximum number of tries", async () => {
   let tries = 0;
   const fault = await faultOf(
     store.write(async (rows) => {
@@ -252,7 +251,7 @@ test("a transaction that loses every race is ABORTED, after as many tries as are
   assert.equal(tries, limits.transactionTriesMax);
 });
 
-test("a commit that fails is reported", async () => {
+test("a failed commit is reported", async () => {
   await store.write((rows) => rows.query("create table late (id integer unique deferrable initially deferred)"));
   const fault = await faultOf(
     store.write(async (rows) => {
@@ -263,7 +262,7 @@ test("a commit that fails is reported", async () => {
   assert.deepEqual(await store.read.query("select * from late"), []);
 });
 
-test("a broken unique index is ALREADY_EXISTS and says which", async () => {
+test("a unique violation is ALREADY_EXISTS and names the index", async () => {
   const fault = await faultOf(store.write((rows) => rows.query("insert into notes (id) values (6), (6)")));
   assert.equal(fault.code, "ALREADY_EXISTS");
   assert.equal(violatedConstraint(fault), "notes_pkey");
@@ -279,7 +278,7 @@ const unstorable: [string, string, (string | number | readonly string[])[]][] = 
   ["a year out of range", "select $1::timestamptz", ["999999-01-01T00:00:00Z"]],
 ];
 for (const [what, statement, values] of unstorable) {
-  test(`${what} is INVALID_ARGUMENT and says so in plain words`, async () => {
+  test(`${what} is INVALID_ARGUMENT with a clear message`, async () => {
     const fault = await faultOf(store.write((rows) => rows.query(statement, values)));
     assert.equal(fault.code, "INVALID_ARGUMENT");
     assert.match(fault.message, /^Invalid argument: a (text|value) .*stored/);
@@ -295,7 +294,7 @@ test("a text too long for its index is INVALID_ARGUMENT", async () => {
   assert.match(fault.message, /too long/);
 });
 
-test("who waits too long for another's lock is ABORTED", async () => {
+test("a lock timeout is ABORTED", async () => {
   let release = (): void => {};
   const held = new Promise<void>((done) => (release = done));
   let locked = (): void => {};
@@ -317,7 +316,7 @@ test("who waits too long for another's lock is ABORTED", async () => {
   assert.equal(fault.code, "ABORTED");
 });
 
-test("a statement that takes too long is DEADLINE_EXCEEDED", async () => {
+test("a statement timeout is DEADLINE_EXCEEDED", async () => {
   const fault = await faultOf(
     store.write(async (rows) => {
       await rows.query("set local statement_timeout = 20");
@@ -327,13 +326,13 @@ test("a statement that takes too long is DEADLINE_EXCEEDED", async () => {
   assert.equal(fault.code, "DEADLINE_EXCEEDED");
 });
 
-test("a transaction whose connection is cut is UNAVAILABLE, and the next one works", async () => {
+test("a transaction on a cut connection is UNAVAILABLE, and the next one works", async () => {
   const fault = await faultOf(store.write((rows) => rows.query("select pg_terminate_backend(pg_backend_pid())")));
   assert.equal(fault.code, "UNAVAILABLE");
   await store.write((rows) => rows.query("select 1"));
 });
 
-test("statements beyond those that are kept prepared still run", async () => {
+test("statements beyond the limit of prepared ones still run", async () => {
   for (let index = 0; index < 2_100; index += 100) {
     await Promise.all(Array.from({ length: 100 }, (_, more) => store.read.query(`select $1::int + ${index + more}`, [1])));
   }
@@ -346,7 +345,7 @@ test("more transactions than connections wait for one", async () => {
   assert.deepEqual(await store.read.query("select count(*) from notes where id >= 2000"), [[String(count)]]);
 });
 
-test("a database that is not there, or not named right, is one plain line", async () => {
+test("a missing database or an invalid URL is reported in one clear line", async () => {
   const refusal = async (databaseUrl: string): Promise<string> => (await faultOf(openStore({ databaseUrl, log: silent }))).message;
   assert.match(await refusal("mysql://secret@host/db"), /^DATABASE_URL must be an address of the form/);
   const address = new URL(database.url);
@@ -355,7 +354,7 @@ test("a database that is not there, or not named right, is one plain line", asyn
   assert.match(await refusal("postgresql://u:secret@nosuchhost.invalid/db"), /^DATABASE_URL: the database is not reachable: .*nosuchhost/);
 });
 
-test("a closed store says that it is stopping", async () => {
+test("a closed store reports that it is stopping", async () => {
   const other = await openStore({ databaseUrl: database.url, log: silent });
   await other.read.query("select 1");
   await other.close();

@@ -1,5 +1,5 @@
-// The connections: few pipelined ones for cheap reads, others for wide ones and for transactions, which are given out in
-// turns. Measured: pipelining doubles reads, while writes want many connections, so that PostgreSQL commits them in groups.
+// Connection pools: pipelined connections for cheap reads, others for wide reads and transactions. Measured: pipelining doubles reads,
+// while writes need many connections for group commit.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
@@ -21,29 +21,25 @@ import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
-/** The server by itself. */
 export const serverParty: Party = { organization: "server", identity: "", own: true };
 
-/** The connections of one process to one database. */
 export interface Connections {
   forParty(party: Party): Rows;
-  /** Lets statements in flight finish for as long as limits.storeCloseMs, then closes. */
+  /** Waits up to limits.storeCloseMs for running statements. */
   close(): Promise<void>;
 }
 
-// A connection holds each prepared statement in memory for good. Ours are a few hundred; if requests lead to texts
-// without end, those beyond this number are sent without a name.
+// A connection keeps prepared statements forever. Beyond this number they are sent unnamed.
 const namedStatementsMax = 2_000;
 
-// Each is sent with its text until the connection knows it by this name.
+// Sent with their text until the connection has prepared them.
 const begin = { name: "begin", text: "begin isolation level read committed read write" };
 const beginReading = { name: "begin_reading", text: "begin isolation level read committed read only" };
 const commit = { name: "commit", text: "commit" };
 
-/** PostgreSQL's code of a warning of no other kind; ours raise none. A commit has one alone. */
+/** Generic warnings. Gantry's statements raise none; a commit raises only one. */
 const warningCode = "01000";
 
-/** Gives each statement's text a short name under which a connection keeps its plan. */
 const makeStatementNames = (): ((text: string) => string | undefined) => {
   const names = new Map<string, string>();
   return (text) => {
@@ -88,11 +84,10 @@ const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
   waitMs: limits.turnWaitMs,
 });
 
-/** How one kind of reads uses its connections. */
 interface ReadKind {
   readonly connections: number;
   readonly statementTimeoutMs: number;
-  /** So many reads of one tick go out on one connection, in one write; a slow one among them holds up no more than these. */
+  /** Reads of one tick that share a connection; a slow one delays only these. */
   readonly readsPerWriteMax: number;
 }
 
@@ -107,10 +102,9 @@ const wideReads = ({ share }: Siblings): ReadKind => ({
   readsPerWriteMax: 1,
 });
 
-/** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
+/** Connects on first use and after a failure. */
 interface ReadConnection {
   client: Promise<pg.Client> | undefined;
-  /** The same, once it is connected. */
   ready: pg.Client | undefined;
   inFlight: number;
 }
@@ -134,7 +128,7 @@ const openReads = (
   const connect = (connection: ReadConnection): Promise<pg.Client> => {
     if (connection.client !== undefined) return connection.client;
     const connecting = (async () => {
-      // With nothing awaited between: what is made before the primary is another one is cut then.
+      // No await in between: clients of the former primary are cut on failover.
       const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
       watches.add(client);
       client.on("error", (error) => {
@@ -166,7 +160,7 @@ const openReads = (
     return connecting;
   };
 
-  /** Takes a client out of use; statements in flight on it may finish. */
+  /** Running statements may finish. */
   const retire = (connection: ReadConnection, client: Promise<pg.Client>): void => {
     if (connection.client !== client) return;
     detach(connection, client);
@@ -180,7 +174,6 @@ const openReads = (
   };
 
   let tick: { readonly connection: ReadConnection; reads: number } | undefined;
-  /** The connection of this tick of the event loop, until it has enough reads. */
   const connectionOfTick = (): ReadConnection => {
     if (tick && tick.reads < kind.readsPerWriteMax) {
       tick.reads++;
@@ -199,7 +192,7 @@ const openReads = (
     connection.inFlight++;
     try {
       const connecting = connect(connection);
-      // Not awaited where it is connected: what is sent at the end of a tick shall be written in it.
+      // No await if connected, so that statements of a tick are written together.
       const client =
         connection.ready ??
         (await waitForDatabase(connecting).catch((error: unknown) => {
@@ -222,7 +215,7 @@ const openReads = (
     try {
       return await attempt(text, values);
     } catch (error) {
-      // A read changes nothing, so one that was lost with its connection is sent once more; but nobody waits twice.
+      // Reads have no side effects and are retried once, except if the database was silent.
       if (error instanceof Fault || error instanceof SilentDatabase || !(brokenConnection(error) || stalePlan(error))) throw databaseFault(error);
     }
     return attempt(text, values).catch((error: unknown) => {
@@ -243,7 +236,6 @@ const openReads = (
 
 type Reads = Pick<ReturnType<typeof openReads>, "query">;
 
-/** Sends each read to the connections of its kind. */
 class PartyRead implements Read {
   readonly shared: Read;
   readonly #reads: SharedReads;
@@ -269,7 +261,6 @@ class PartyRead implements Read {
   }
 }
 
-/** Reads of a replica, in turns of their own. */
 interface ReplicaReads {
   readonly replica: Replica;
   readonly reads: SharedReads;
@@ -287,8 +278,7 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
   metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
-    // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
-    // until there are none.
+    // A larger list would block the pages of others.
     const work = { places: Math.min(rows, siblings.share(limits.pageRowsEach)) };
     if (!pageTurns.tryEnter(party, work)) await waitForDatabase(pageTurns.wait(party, work));
     try {
@@ -316,8 +306,7 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
       try {
         return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
-        // It was not as cheap as it looked, or the database is busy: with its own time it may do. So may what came behind one
-        // that was ended while it was prepared, and counted on that.
+        // The read was more expensive than estimated, or followed one that was canceled while being prepared. Retry it with a longer timeout.
         if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
         costs.late(party.organization, text);
         return queryWide(party, text, values);
@@ -326,36 +315,34 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
   };
 };
 
-/** So many statements go out in one message: a connection is given its time for each message. */
+/** Each message has its own timeout. */
 const statementsTogetherMax = 100;
 
-/** A transaction's first error, whatever its work has made of it. */
+/** Even if the work swallowed it. */
 interface Failure {
-  /** The driver's. */
   readonly error: unknown;
   readonly fault: unknown;
-  /** Nobody waited for the statement: it is told where the transaction ends. */
+  /** Not awaited: its error is thrown at the end of the transaction. */
   readonly isUntold: boolean;
 }
 
 interface Transaction {
   readonly rows: Write;
-  /** False where there was nothing to commit. Throws where a statement has failed: then nothing is committed. */
+  /** Returns false if there was nothing to commit. Throws if a statement failed. */
   commit(): Promise<boolean>;
-  /** Rolls back what `thrown` has ended. `error`: the first of the driver's; `fault`: what to throw. */
+  /** Returns the first driver error and the fault to throw. */
   end(thrown: unknown): Promise<{ readonly error: unknown; readonly fault: unknown; readonly isRolledBack: boolean }>;
 }
 
 /**
- * Statements are collected, and sent together when the tick ends in which somebody waits for one; the first go out with the
- * transaction's begin, and the last with its commit. So what waits for nothing that it has read is one exchange.
+ * Statements are sent together at the end of the tick in which one is awaited, the first with `begin` and the last with `commit`. A
+ * transaction that needs no results takes one round trip.
  */
 const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string | undefined, opening: typeof begin): Transaction => {
   const collected: OutgoingStatement[] = [];
   let failure: Failure | undefined;
   let isRunning = true;
   let hasBegun = false;
-  /** The first statements, while they are under way. */
   let beginning: Promise<void> | undefined;
   let isSendingSoon = false;
 
@@ -365,7 +352,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
   const firstFailure = (): Failure | undefined => failure;
 
   const send = (): void => {
-    // Where no transaction has begun, nothing may run outside: what comes meanwhile waits for the first.
+    // Nothing may run outside the transaction.
     while (collected.length > 0 && !beginning) {
       const statements = collected.splice(0, statementsTogetherMax);
       if (failure) for (const { failed } of statements) failed(failure.error);
@@ -385,7 +372,6 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         note(error, databaseFault(error), false);
         begun();
       };
-      // For no call: its time is that of the statement with which it goes out.
       sendStatements(client, [{ ...opening, values: [], call: undefined, answered: begun, failed }, ...statements]);
     });
     void beginning.then(send);
@@ -420,7 +406,6 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
       }),
   };
 
-  /** Resolves when what was collected has been sent. */
   const sendAll = async (): Promise<void> => {
     send();
     await beginning;
@@ -431,8 +416,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
     rows,
     async commit() {
       isRunning = false;
-      // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer this commit with a
-      // rollback, and report no error.
+      // PostgreSQL would turn this commit into a rollback without an error.
       if (failure) throw failure.fault;
       if (!hasBegun && !beginning && collected.length === 0) return false;
       const command = await new Promise<string>((resolve) => {
@@ -443,7 +427,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         collected.push(outgoing(commit.name, commit.text, [], (_, tag) => resolve(tag), failed));
         send();
       });
-      // Of the commit, or of a statement before it that nobody waited for: PostgreSQL has passed over the commit, or made a rollback of it.
+      // PostgreSQL has skipped the commit or rolled back.
       const failed = firstFailure();
       if (failed) throw failed.fault;
       if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
@@ -451,7 +435,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
     },
     async end(thrown) {
       isRunning = false;
-      // What was sent before comes first: that the caller's rights have changed, before what its work has found.
+      // Changed permissions take precedence over an error of the work.
       await sendAll();
       const isRolledBack =
         !hasBegun ||
@@ -474,11 +458,10 @@ const openWrites = (
   metrics: Metrics | undefined,
   onCommit: () => void,
 ) => {
-  /** Whose transaction came with a warning. */
   const warned = new WeakSet<pg.ClientBase>();
 
   class WatchedClient extends pg.Client {
-    /** The pool makes one when it needs it: to the host that is the primary then. */
+    /** Connects to the current primary. */
     constructor(config?: pg.ClientConfig) {
       super({ ...config, ...(primary.known && { connectionString: primary.known.url }) });
       watches.add(this);
@@ -497,7 +480,7 @@ const openWrites = (
     primary.doubt();
     log("store.connection.lost", { error: error.message });
   });
-  // While a client is checked out the pool does not listen to it; without a listener its error would end the process.
+  // Without a listener an error of a client in use would end the process.
   pool.on("connect", (client) => {
     client.on("error", () => {});
     client.on("notice", ({ code }) => code === warningCode && warned.add(client));
@@ -511,14 +494,14 @@ const openWrites = (
       if (primary.known === undefined) await primary.find();
       return await pool.connect();
     } catch (error) {
-      // Nothing was sent yet, and now there is another one to connect to.
+      // Nothing was sent yet, and there is a new primary.
       if (error instanceof MovedDatabase) return connect();
       primary.doubt();
       throw unreachable(error);
     }
   };
 
-  /** One try of one transaction. `retry` says that another is worth it. */
+  /** `retry` is true if another try may succeed. */
   const attempt = async <T>(opening: typeof begin, work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
     const client = await waitForDatabase(connect());
     const transaction = openTransaction(client, nameOf, opening);
@@ -527,7 +510,7 @@ const openWrites = (
       warned.delete(client);
       if (await transaction.commit()) {
         if (opening === begin) onCommit();
-        // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
+        // Committed on the primary only: the wait for the standby was canceled (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
       client.release();
@@ -538,7 +521,7 @@ const openWrites = (
       client.release(isUnusable || !isRolledBack);
       if (isUnusable) primary.doubt();
       if (readOnly(error)) return { thrown: unreachable(error), retry: false };
-      // A plan that another server's migration has outdated is gone with its connection.
+      // A plan that a migration has invalidated is dropped with its connection.
       return { thrown: fault, retry: lostRace(error) || stalePlan(error) };
     }
   };
@@ -556,7 +539,7 @@ const openWrites = (
         metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
         if (isCommitted) return outcome.result;
         if (isOver) throw outcome.thrown;
-        // Growing and uneven, so that the losers of one race do not meet again in the next.
+        // So that conflicting transactions do not collide again.
         await sleep(Math.random() * 5 * 2 ** tries);
       }
     } finally {
@@ -572,7 +555,6 @@ const openWrites = (
   };
 };
 
-/** The same reads, with the time of each. */
 const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metrics: Metrics | undefined): Reads =>
   metrics === undefined
     ? reads
@@ -587,7 +569,6 @@ const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metri
         },
       };
 
-/** The same kinds of connections for reads, to a replica. */
 const openReplicaReads = (
   host: Host,
   primary: Primary,
@@ -610,7 +591,7 @@ const openReplicaReads = (
   return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics), close };
 };
 
-/** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
+/** Connects on first use: an unavailable database fails calls, not this function. */
 export const openConnections = (
   primary: Primary,
   replicaHost: Host | undefined,
@@ -618,7 +599,6 @@ export const openConnections = (
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
   siblings: Siblings = alone,
-  /** Called after each commit of a transaction that may have written. */
   onCommit: () => void = () => {},
 ): Connections => {
   const nameOf = makeStatementNames();
@@ -656,7 +636,7 @@ export const openConnections = (
       return rows;
     },
     async close() {
-      // A goodbye that nobody hears is never answered.
+      // Closing a dead connection would never end.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
       await Promise.all([cheap.close(), wide.close(), writes.close(), copy?.close()]);
       await watches.ended();

@@ -1,4 +1,4 @@
-// Whether a connection pooler stands between us and PostgreSQL, and keeps a connection no longer than a transaction.
+// Detects a connection pooler in transaction mode.
 
 import pg from "pg";
 import { announcedBackend } from "./driver-internals.ts";
@@ -9,9 +9,8 @@ const backendOf = async (client: pg.Client): Promise<number> => {
 };
 
 /**
- * True where transactions of one connection are done by several of PostgreSQL's, or one of these does those of several.
- * PostgreSQL itself announces at the start the process that serves the connection, a pooler something else; so that the
- * second connection, which shows how it pools, is made behind a pooler alone.
+ * Returns whether transactions of a connection may run on several backends. A pooler announces another process ID than the backend's, so
+ * the second connection is opened only behind a pooler.
  */
 export const poolsTransactions = async (client: pg.Client, config: pg.ClientConfig): Promise<boolean> => {
   const first = await backendOf(client);
@@ -20,12 +19,12 @@ export const poolsTransactions = async (client: pg.Client, config: pg.ClientConf
   other.on("error", () => {});
   await other.connect();
   try {
-    // One that gives its connections in turn gives another now.
+    // A round-robin pooler uses another backend now.
     if ((await backendOf(client)) !== first) return true;
-    // One that gives the latest first gives the other client ours, which is at rest.
+    // A most-recently-used pooler gives the idle backend to the other client.
     await other.query("begin");
     const taken = await backendOf(other);
-    // Not asked first: of a pool of one connection the other has it now.
+    // Not this client first: in a pool of one, the other has the backend now.
     return taken === first || (await backendOf(client)) !== first;
   } finally {
     await other.end().catch(() => {});

@@ -1,4 +1,4 @@
-// A list of hosts, of which one is the primary: found wherever it stands, and found again when another one was promoted.
+// The primary is found among several hosts, and again after a failover.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,7 +44,7 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
   );
 const notesThrough = (port: number): string => `127.0.0.1:${port}`;
 
-test("the primary is found behind a standby, a host where nobody listens, and one that answers nothing", async () => {
+test("the primary is found behind a standby, an unreachable host and a silent host", async () => {
   const dark = await openSwallowingProxy(postgres.urlOf(postgres.first));
   dark.swallow();
   const { first, second } = postgres;
@@ -74,7 +74,7 @@ test("the primary is found behind a standby, a host where nobody listens, and on
   }
 });
 
-test("migrations go to the primary of the list, and none is refused with what each host is", async () => {
+test("migrations use the primary of the list; without one, the error states the role of each host", async () => {
   const role = await migrate(postgres.ownerUrl, { progress: () => {}, serverUrl: postgres.url });
   assert.equal(role.mayMigrate, true);
   assert.deepEqual((await readMigrationState(postgres.url)).missing, []);
@@ -89,7 +89,7 @@ test("migrations go to the primary of the list, and none is refused with what ea
   await assert.rejects(readMigrationState(postgres.url.replace("gantry_server", "nobody_known")), { message: /role "nobody_known" does not exist/ });
 });
 
-test("an address that leads to a standby alone gives neither old rows nor rights: it is no database", async () => {
+test("a URL that leads only to a standby serves neither stale rows nor permissions: it counts as unavailable", async () => {
   const { openPreparedStore } = await import("./open.ts");
   const store = openPreparedStore({ databaseUrl: postgres.urlOf(postgres.second), log: () => {} });
   try {
@@ -101,7 +101,7 @@ test("an address that leads to a standby alone gives neither old rows nor rights
   }
 });
 
-test("a commit whose wait for the standby somebody has ended is not acknowledged", () =>
+test("a commit is not acknowledged if its wait for the standby was canceled", () =>
   withStore(postgres.url, async (store) => {
     const { first, second } = postgres;
     second.pause();
@@ -115,16 +115,15 @@ test("a commit whose wait for the standby somebody has ended is not acknowledged
     } finally {
       second.resume();
     }
-    // With the standby there, commits are as ever on the same connections.
     for (let id = 151; id < 160; id++) assert.equal(await codeOf(note(store, id)), "OK");
   }));
 
-test("when the primary stops answering and its standby is promoted, reads and writes go on there, and never back", () =>
+test("when the primary stops responding and its standby is promoted, reads and writes continue there and never return", () =>
   withStore(postgres.url, async (store) => {
     const { first, second } = postgres;
     await note(store, 200);
     first.pause();
-    // On their way when it stopped: they are answered by the next one, or refused, within the time of an answer.
+    // The new primary serves them, or they fail in time.
     const reads = Promise.all(Array.from({ length: 30 }, () => notes(store)));
     const writes = Promise.all(Array.from({ length: 5 }, (_, index) => codeOf(note(store, 300 + index))));
     await postgres.promote();
@@ -138,7 +137,7 @@ test("when the primary stops answering and its standby is promoted, reads and wr
     assert.equal(await portOf(store), second.port);
     const found = await notes(store);
     for (const [index, code] of codes.entries()) if (code === "OK") assert.ok(found.includes(300 + index), "what was acknowledged is lost");
-    // What was the primary comes back, and takes itself for one still.
+    // It still considers itself the primary.
     first.resume();
     await until(() => events.find(({ event }) => event === "store.host.outdated"));
     assert.equal(await portOf(store), second.port);
@@ -148,6 +147,5 @@ test("when the primary stops answering and its standby is promoted, reads and wr
       [2, 1],
     );
     assert.ok(events.some(({ event, host }) => event === "store.primary" && host === `127.0.0.1:${second.port}`));
-    // Whoever starts now and hears both takes the new one, too.
     await withStore(postgres.urlOf(first, second), async (later) => assert.equal(await portOf(later), second.port));
   }));

@@ -1,13 +1,10 @@
-// Which of the hosts in DATABASE_URL is the primary. One of them is; it may fail, and another one be promoted.
+// Determines which host in DATABASE_URL is the primary.
 //
-// Each host is asked once a second, over a connection of its own, whether it is a standby, and if it is none, for its
-// timeline: PostgreSQL counts it up with every promotion. So a primary that was promoted is known by its higher number, and one
-// that comes back after another has taken over, or was only cut off from it, by its lower one: a server that has once seen
-// the new one never goes back. Meanwhile nothing is taken from a primary that is merely slow: connections move when there
-// is a better host, never because of silence alone.
+// Each host is queried once a second on its own connection: is it a standby, and if not, what is its timeline? PostgreSQL increments the
+// timeline with every promotion, so a former primary has a lower one. A slow primary keeps its connections. They move only to a better
+// host, never because of a timeout alone.
 //
-// Databases that speak PostgreSQL's language without its timelines have none: of theirs, the first that is no standby counts,
-// until it is one.
+// In compatible databases without timelines, the first host that is not a standby counts.
 
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
@@ -19,33 +16,28 @@ import { type ExchangeWatches, openExchangeWatches } from "./exchange.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
 import { type Host, readHosts } from "./hosts.ts";
 
-/** Where connections lead. */
 export interface Primary {
-  /** Undefined until it was found. */
   readonly known: Host | undefined;
-  /** Finds it, if it is not known. Throws where none of the hosts is one. */
+  /** Throws if no host is one. */
   find(): Promise<Host>;
-  /** A connection to it broke, or it takes no changes: all hosts are asked at once rather than in a second. */
+  /** All hosts are queried now instead of within a second. */
   doubt(): void;
-  /** `cut` runs whenever another host has become the primary: what leads to the one before is of no use any more. */
+  /** Called on failover: connections to the former primary are obsolete. */
   onMove(cut: () => void): void;
   close(): Promise<void>;
 }
 
-/** Where a server is in the history of its cluster. "" and 0 where the database does not tell. */
+/** "" and 0 if the database does not report it. */
 export interface Place {
-  /** The cluster's own number. */
   readonly system: string;
-  /** Counts its promotions. */
   readonly timeline: number;
-  /** Of what is written, or of what a standby has replayed: bytes of the write-ahead log. */
+  /** Bytes of WAL written, or replayed by a standby. */
   readonly position: number;
 }
 
-/** What a host says of itself. */
 export type HostState = ({ readonly is: "primary" } & Place) | ({ readonly is: "standby" } & Place) | { readonly is: "away"; readonly error: unknown };
 
-/** All of them were asked, and none is a primary. With PostgreSQL's code for a server that only starts: it may be one soon. */
+/** Has PostgreSQL's code for a server that is starting, because a primary may follow. */
 export class NoPrimary extends Error {
   readonly code = "57P03";
 }
@@ -55,7 +47,7 @@ const recoveryText = `select ${recovery.list}`;
 
 const ownSystem = expression("(select system_identifier::text from pg_control_system())", text);
 
-// A primary's timeline stands in the name of the file that is written, as a hexadecimal number.
+// In the name of the current WAL file, in hexadecimal.
 const written = columns({
   system: ownSystem,
   timeline: expression("left(pg_walfile_name(pg_current_wal_lsn()), 8)", text),
@@ -63,7 +55,7 @@ const written = columns({
 });
 const writtenText = `select ${written.list}`;
 
-// A standby's, which writes nothing, is what it has made sure of; that comes some time behind what it replays.
+// From its last restart point, which lags behind replay.
 const replayed = columns({
   system: ownSystem,
   timeline: expression("(select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint() cross join pg_control_recovery())", number),
@@ -71,18 +63,14 @@ const replayed = columns({
 });
 const replayedText = `select ${replayed.list}`;
 
-/** Functions that are missing, not implemented, or not for this role. */
+/** Missing, not implemented, or not permitted. */
 const tellsNoPlace = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.test(sqlState(thrown));
 
-/**
- * The same beside what the others say. "outdated": it takes itself for the primary, and another one was promoted after it.
- * "foreign": so it does, of another cluster.
- */
+/** "outdated": another host was promoted after it. "foreign": a primary of another cluster. */
 type Standing = HostState["is"] | "unheard" | "outdated" | "foreign";
 
 const nowhere: Place = { system: "", timeline: 0, position: 0 };
 
-/** A connection over which a host is asked. */
 export interface Asked {
   readonly host: Host;
   readonly ask: () => Promise<HostState>;
@@ -91,7 +79,7 @@ export interface Asked {
 }
 
 interface WatchedHost extends Asked {
-  /** The last; undefined: it has not answered yet. */
+  /** Undefined if it has not responded yet. */
   state: HostState | undefined;
   standing: Standing;
   asking: Promise<void> | undefined;
@@ -110,7 +98,7 @@ export const openAsked = (host: Host, answerMs: number): Asked => {
     if (connected) return connected;
     const client = new pg.Client({ ...clientConfigOf(host.url), connectionTimeoutMillis: answerMs });
     watches.add(client);
-    // Without a listener its error would end the process. What it means is for the next question to find out.
+    // Without a listener an error would end the process.
     client.on("error", () => drop(client));
     try {
       await client.connect();
@@ -164,14 +152,13 @@ export const awayText = (error: unknown): string => {
   return message || code || "it does not respond";
 };
 
-/** What is wrong with all of them, as one error. What is no matter of time, such as a wrong password, is that error itself. */
+/** A permanent error, such as a wrong password, is returned as is. */
 const noPrimary = (hosts: readonly WatchedHost[]): unknown => {
   for (const { state } of hosts) if (state?.is === "away" && sqlState(state.error) !== "" && !brokenConnection(state.error)) return state.error;
   const each = hosts.map(({ host, state }) => `${host.name} ${state?.is === "away" ? `is away (${awayText(state.error)})` : "is a standby"}`);
   return new NoPrimary(`none of its hosts is a primary: ${each.join(", ")}`);
 };
 
-/** Doubts within this time are one. */
 const doubtMs = limits.primaryLookMs / 4;
 
 const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary => {
@@ -179,7 +166,6 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   const moved: (() => void)[] = [];
   let waiting: (() => void)[] = [];
   let current: WatchedHost | undefined;
-  /** The highest that was seen, and whose; no primary of a lower one counts. */
   let system = "";
   let timeline = 0;
   let closed = false;
@@ -196,9 +182,8 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     for (const cut of moved) cut();
   };
 
-  /** Whether what a host has said makes it the primary. */
   const consider = (): void => {
-    // At the start all are heard first: the one that answers soonest may be one that was replaced.
+    // The first to respond may be a former primary.
     if (current === undefined && watched.some(({ state }) => state === undefined)) return;
     let best: { readonly each: WatchedHost; readonly state: HostState & { readonly is: "primary" } } | undefined;
     for (const each of watched) {
@@ -208,7 +193,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
       if (isBetter && (best === undefined || best.state.system === state.system)) best = { each, state };
     }
     if (best === undefined) return;
-    // Of two with one timeline none was promoted after the other.
+    // With the same timeline, neither was promoted after the other.
     if (best.each === current) timeline = best.state.timeline;
     else become(best.each, best.state);
   };
@@ -220,7 +205,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     return state.timeline < timeline ? "outdated" : "primary";
   };
 
-  /** What has changed, one line for each host; that all is well at the start is no news. */
+  /** A healthy start is not logged. */
   const tell = (): void => {
     for (const each of watched) {
       const { host, state, standing: before } = each;
@@ -273,7 +258,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
     async close() {
       closed = true;
       clearInterval(timer);
-      // Whose answer is on its way may be one of whom none comes.
+      // They may never respond.
       for (const { asking, close, watches } of watched)
         if (asking === undefined) close();
         else watches.cut();
@@ -286,14 +271,12 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   };
 };
 
-/** Of one host there is nothing to choose: whether it is a primary, each connection asks for itself. */
+/** Returns a Primary of one host. Each connection checks for itself whether it is a primary. */
 export const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
 
-/** Watches which of these hosts is the primary, until it is closed. */
 export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs): Primary =>
   hosts.length === 1 ? onlyHost(hosts[0]) : watchHosts(hosts, log, answerMs);
 
-/** What each of these hosts says of itself now. */
 export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[]> => {
   const watched = hosts.map((host) => openAsked(host, limits.hostAnswerMs));
   try {
@@ -303,7 +286,6 @@ export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[
   }
 };
 
-/** The address of the primary alone, where there are several hosts. */
 export const findPrimaryUrl = async (databaseUrl: string): Promise<string> => {
   const primary = openPrimary(readHosts("DATABASE_URL", databaseUrl), silent);
   try {

@@ -1,6 +1,4 @@
-// What the server's role may do in the database: what the store's statements do with rows, and nothing else
-// (docs/decisions/0014). The owner's connection grants it behind the migrations. A table that is not named here is one
-// whose rows come, change and go; test/privileges.test.ts holds all of them against the statements.
+// Database privileges of the server's role: only what the store's statements need (docs/decisions/0014). test/privileges.test.ts checks them.
 
 import type pg from "pg";
 
@@ -12,14 +10,14 @@ const rowsCome: readonly Privilege[] = ["insert", "select"];
 const rowsComeAndGo: readonly Privilege[] = ["delete", "insert", "select"];
 const rowsComeAndChange: readonly Privilege[] = ["insert", "select", "update"];
 
-/** Tables with which the server does less. A row that is locked counts as one that is changed. In the order of their letters. */
+/** Other tables allow everything. Locking a row counts as updating it. */
 export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = {
   access_versions: rowsComeAndChange,
   advisory_documents: rowsComeAndChange,
   advisory_facets: rowsCome,
   advisory_numbers: rowsComeAndChange,
   audit_chains: rowsComeAndChange,
-  // Whoever has the server's connection neither changes nor removes what was logged.
+  // The server cannot change or delete audit entries.
   audit_entries: rowsCome,
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
@@ -55,10 +53,10 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   vulnerability_cves: rowsComeAndGo,
 };
 
-/** Functions that do the owner's work, as the baseline has made them. All others are everybody's, and do the caller's. */
+/** SECURITY DEFINER functions of the baseline. */
 export const ownerFunctions: readonly string[] = ["create_audit_month(text)", "drop_audit_month(text)", "refresh_import_statistics(text)"];
 
-// Of the tables that migrations make, and of partitions, with which nothing is ever done under their own names.
+// Partitions are never accessed by name.
 const wantedStatement = `
   select pg_class.oid, relname as name, relacl, case
     when relispartition then '{}'
@@ -69,7 +67,6 @@ const wantedStatement = `
 
 const wantedValues = (tables: readonly string[]) => [JSON.stringify(narrowPrivileges), everythingWithRows, tables];
 
-/** The statements that give the server's role what it needs and take away what is more. */
 const grantStatements = async (client: pg.Client, role: string, tables: readonly string[]): Promise<string[]> => {
   const { rows: other } = await client.query<{ name: string; wanted: string[] }>(
     `select oid::regclass::text as name, wanted from (${wantedStatement}) as each
@@ -86,7 +83,7 @@ const grantStatements = async (client: pg.Client, role: string, tables: readonly
   );
   return rows.flatMap(({ grantee, schema, uses, creates, lacked }) => [
     ...(uses ? [] : [`grant usage on schema ${schema} to ${grantee}`]),
-    // Databases that were made before PostgreSQL 15 let everybody make tables.
+    // Databases created before PostgreSQL 15 let everyone create tables.
     ...(creates ? [`revoke create on schema ${schema} from public, ${grantee}`] : []),
     ...other.map(({ name }) => `revoke all on ${name} from ${grantee}`),
     ...other.filter(({ wanted }) => wanted.length > 0).map(({ name, wanted }) => `grant ${wanted.join(", ")} on ${name} to ${grantee}`),
@@ -94,7 +91,7 @@ const grantStatements = async (client: pg.Client, role: string, tables: readonly
   ]);
 };
 
-/** Gives the server's role what it needs of these tables. Where all is as it should be, nothing is written and `lock` is not taken. */
+/** Grants the role what it needs and revokes the rest. If nothing has to change, `lock` is not called. */
 export const grantPrivileges = async (client: pg.Client, role: string, tables: readonly string[], lock: () => Promise<void>): Promise<void> => {
   if ((await grantStatements(client, role, tables)).length === 0) return;
   await lock();
@@ -102,7 +99,7 @@ export const grantPrivileges = async (client: pg.Client, role: string, tables: r
   if (statements.length > 0) await client.query(`begin; ${statements.join("; ")}; commit`);
 };
 
-/** What the connection's own role lacks of what the server needs of these tables, in words: "insert on audit_entries". */
+/** Returns what the connection's role lacks, as text: "insert on audit_entries". */
 export const findLackingPrivileges = async (client: pg.Client, tables: readonly string[]): Promise<string[]> => {
   const { rows } = await client.query<{ lacked: string }>(
     `select privilege || ' on ' || name as lacked from (${wantedStatement}) as each, unnest(wanted) as privilege

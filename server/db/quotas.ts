@@ -1,11 +1,10 @@
-// Quotas that the operator has set, for the server ("") or for one organization. The server reads them; who sets them has
-// the owner's connection (gantry admin quota).
+// Table quotas. The server only reads it; `gantry admin quota` writes with the owner's connection.
 
 import { columns, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface SetQuota {
-  /** "": the server's own. */
+  /** "" for the server. */
   readonly organization: string;
   readonly name: string;
   readonly value: number;
@@ -13,11 +12,10 @@ export interface SetQuota {
 
 const quota = columns<SetQuota>({ organization: text, name: text, value: number });
 
-/** Quotas of these names, the server's own first; at most so many. */
+/** Returns quotas by name, the server's own first. */
 export const findQuotas = (rows: Read, names: readonly string[], max: number): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where name = any($1) order by organization, name limit $2`, [names, max]);
 
-/** Those of the server and of one organization. */
 export const findQuotasOf = (rows: Read, organization: string): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where organization in ('', $1)`, [organization]);
 
@@ -29,6 +27,6 @@ export const writeQuota = async (rows: Write, { organization, name, value }: Set
   ]);
 };
 
-/** True where one was set. */
+/** Returns whether it existed. */
 export const deleteQuota = async (rows: Write, organization: string, name: string): Promise<boolean> =>
   (await rows.query("delete from quotas where organization = $1 and name = $2 returning 1", [organization, name])).length > 0;

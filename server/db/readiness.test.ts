@@ -1,4 +1,4 @@
-// Whether the database does what a server needs: by a connection that nobody else holds up, and within a time.
+// Readiness of the database, on a dedicated connection and within a time limit.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,11 +26,10 @@ const withStore = async (readinessMs: number | undefined, work: (store: Store, p
   }
 };
 
-/** How many connections of servers there are whose last statement was this one. */
 const connectionsThatAsked = async (text: string): Promise<string | null | undefined> =>
   (await asOwner(database.url, "select count(*) from pg_stat_activity where datname = current_database() and query like $1", [`%${text}%`]))[0]?.[0];
 
-test("a database that is gone is not ready, and is ready as soon as it is back", () =>
+test("an unreachable database is not ready, and is ready as soon as it returns", () =>
   withStore(undefined, async (store, proxy) => {
     assert.equal(await store.isReady(), true);
     for (let times = 0; times < 2; times++) {
@@ -42,7 +41,7 @@ test("a database that is gone is not ready, and is ready as soon as it is back",
     }
   }));
 
-test("a database that is silent is not ready within the time, on the connection there is and on a new one, and is again once it answers", () =>
+test("a silent database is not ready within the time limit, on an open or a new connection, and is ready once it responds", () =>
   withStore(300, async (store, proxy) => {
     assert.equal(await store.isReady(), true);
     proxy.swallow();
@@ -52,7 +51,7 @@ test("a database that is silent is not ready within the time, on the connection 
     assert.equal(await store.isReady(), true);
   }));
 
-test("a database that has become read-only is not ready, and whether it still is is asked over a new connection", () =>
+test("a database that has become read-only is not ready, and is checked again on a new connection", () =>
   withStore(undefined, async (store) => {
     const [[name] = []] = await asOwner(database.url, "select current_database()");
     await asOwner(database.url, `alter database ${name} set default_transaction_read_only = on`);
@@ -60,14 +59,13 @@ test("a database that has become read-only is not ready, and whether it still is
       database.url,
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gantry' and pid <> pg_backend_pid()",
     );
-    // The first may find that its connection has ended; what it says is the same.
     assert.equal(await store.isReady(), false);
     assert.equal(await store.isReady(), false);
     await asOwner(database.url, `begin read write; alter database ${name} reset default_transaction_read_only; commit`);
     assert.equal(await store.isReady(), true);
   }));
 
-test("a thousand who ask at once ask the database once, over one connection that stays", () =>
+test("a thousand concurrent checks query the database once, on one connection that stays open", () =>
   withStore(undefined, async (store) => {
     const all = await Promise.all(Array.from({ length: 1000 }, () => store.isReady()));
     assert.deepEqual([...new Set(all)], [true]);
@@ -76,7 +74,7 @@ test("a thousand who ask at once ask the database once, over one connection that
     assert.equal(await connectionsThatAsked("transaction_read_only"), "1");
   }));
 
-test("a store that is closed is not ready, and has closed this connection too, also one that no answer comes to", async () => {
+test("a closed store is not ready and has closed this connection, even if it is silent", async () => {
   for (const isSilent of [false, true])
     await withStore(limits.readinessMs, async (store, proxy) => {
       assert.equal(await store.isReady(), true);

@@ -1,7 +1,5 @@
-// Whether the database does what this server needs. Asked over a connection of its own: who waits behind other people's
-// statements learns how busy the server is, and a load balancer that takes a busy server out gives its work to the others.
-//
-// One question is under way at a time, and whoever asks meanwhile shares its answer: asking often costs nothing.
+// Checks whether the database can serve. On a dedicated connection: behind other statements the check would measure load, and a load
+// balancer would remove a busy server and overload the others. Concurrent callers share a result.
 
 import { limits } from "#base/limits.ts";
 import pg from "pg";
@@ -12,17 +10,17 @@ import { MovedDatabase, openExchangeWatches } from "./exchange.ts";
 import type { Primary } from "./primary.ts";
 
 export interface Readiness {
-  /** False where the database is away, silent or takes no changes. Within limits.readinessMs, and never throws. */
+  /** False if the database is unreachable, silent or read-only. Takes at most limits.readinessMs, never throws. */
   isReady(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-// A standby, and a primary whose operator has set default_transaction_read_only.
+// A standby, or a primary with default_transaction_read_only set.
 const transactionState = columns({ isReadOnly: expression("current_setting('transaction_read_only')::boolean", flag) });
 
 const transactionStateText = `select ${transactionState.list}`;
 
-/** The connection is made when it is first needed, and anew after it broke. @param answerMs for connecting and asking together */
+/** Connects on first use. @param answerMs for connecting and querying together */
 export const openReadiness = (primary: Primary, answerMs: number = limits.readinessMs): Readiness => {
   const watches = openExchangeWatches(answerMs);
   primary.onMove(() => watches.cut(new MovedDatabase()));
@@ -39,7 +37,6 @@ export const openReadiness = (primary: Primary, answerMs: number = limits.readin
     if (connected) return connected;
     const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
     watches.add(client);
-    // Without a listener its error would end the process. What it means is for the next question to find out.
     client.on("error", () => drop(client));
     try {
       await client.connect();
@@ -61,7 +58,7 @@ export const openReadiness = (primary: Primary, answerMs: number = limits.readin
         throw error;
       });
       const isReady = row !== undefined && !transactionState.read(row).isReadOnly;
-      // What was the primary may be a standby from now on; a new connection finds who has taken over.
+      // A new connection finds the new primary.
       if (!isReady) drop(client);
       return isReady;
     } catch {

@@ -1,10 +1,8 @@
-// A replica for lists (GANTRY_READ_REPLICA_URL): a standby of the primary, which may be behind. How far, is measured: once a
-// second both are asked for their positions in the write-ahead log, and what the primary had written at a time, a standby that
-// has replayed as much of the same timeline has, too. A standby of another timeline may have what was lost, and is not asked.
+// A standby for lists (GANTRY_READ_REPLICA_URL). Once a second, both servers are asked for their WAL positions. A standby on the same
+// timeline that has replayed a position has everything that the primary had written then.
 //
-// Rights are never read there. A list comes from it only where it has the version of the caller's rights that the primary
-// has just proven, and the last event of each organization whose rows are listed: whoever has changed something, at
-// whichever server, sees it in the next list.
+// Permissions are never read there. A list uses it only if it has the access version that the primary has just confirmed, and the last
+// event of each organization. So callers see their own changes.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -15,14 +13,12 @@ import { findLastGroupEvent } from "./outbox.ts";
 import { type Asked, awayText, openAsked, type Primary } from "./primary.ts";
 
 export interface Replica {
-  /** Milliseconds since 1970: it has all that was committed by then. Undefined: it is not to be asked. */
+  /** Unix ms: it has everything committed by then. Undefined if it must not be used. */
   readonly asOfMs: number | undefined;
-  /** A statement on it failed: for a while it is not asked. */
   fail(error: unknown): void;
   close(): Promise<void>;
 }
 
-/** What the primary had written at a time. */
 interface Mark {
   readonly atMs: number;
   readonly position: number;
@@ -30,7 +26,7 @@ interface Mark {
 
 const marksMax = Math.ceil(limits.replicaLagMs / limits.primaryLookMs) + 1;
 
-/** Watches how far this standby of the primary is. `cut` runs when it does not answer: nor will it what is on its way there. */
+/** Calls `cut` if the standby does not respond, because pending statements will not either. */
 export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => void): Replica => {
   const standby = openAsked(host, limits.hostAnswerMs);
   let leader: Asked | undefined;
@@ -51,7 +47,7 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     return leader.ask();
   };
 
-  /** What keeps it from being asked; undefined: nothing. */
+  /** Returns the reason not to use the replica, if any. */
   const measure = async (): Promise<string | undefined> => {
     const atMs = Date.now();
     const [copy, original] = await Promise.all([standby.ask(), askPrimary()]);
@@ -74,7 +70,6 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     const found = await measure().catch(awayText);
     if (closed) return;
     if (found !== undefined) asOfMs = undefined;
-    // That all is well at the start is no news.
     if (found !== undefined && found !== trouble) log("store.replica.away", { host: host.name, why: found });
     if (found === undefined && trouble !== undefined) log("store.replica.back", { host: host.name });
     trouble = found;
@@ -109,18 +104,14 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
   };
 };
 
-/** The replica, for a list of these organizations. */
 export interface CurrentCopy {
-  /** Checks with its first statement that the copy has the caller's rights in the version that was proven. */
+  /** Its first statement checks the access version. */
   readonly rows: Read;
   readonly asOfMs: number;
   fail(error: unknown): void;
 }
 
-/**
- * The replica, where it has all that these organizations have changed. Proves the caller's rights on the primary, which `rows`
- * leads to. Undefined: the primary is to be asked.
- */
+/** Returns the replica if it has all changes of these organizations. Confirms the access version on the primary through `rows`. */
 export const findCurrentCopy = async (rows: Read, accessVersion: AccessVersion, roots: readonly string[]): Promise<CurrentCopy | undefined> => {
   const { lagging } = rows.check?.bare ?? rows;
   if (lagging === undefined || roots.length === 0 || roots.length > limits.replicaRootsMax) return undefined;
@@ -132,7 +123,7 @@ export const findCurrentCopy = async (rows: Read, accessVersion: AccessVersion, 
       return [];
     }),
   ]);
-  // Events on their way have no place yet, and so are not compared.
+  // Events without a position cannot be compared.
   if (own.some((event, index) => event === undefined || event !== copied[index])) return undefined;
   return { rows: withAccessVersionCheck(lagging.read, accessVersion), asOfMs: lagging.asOfMs, fail: lagging.fail };
 };

@@ -1,4 +1,4 @@
-// How long the rows of a table are kept. Each table's owner exports its own; retentions.ts lists them.
+// Deletes expired rows. Each table's owner exports its Retention; retentions.ts lists them.
 
 import { isPieceFault } from "#base/pieces.ts";
 import { limits } from "#base/limits.ts";
@@ -7,34 +7,32 @@ import { timestamp } from "#base/time.ts";
 import type { Param, Store, Write } from "./handle.ts";
 import { limitPiece } from "./lock.ts";
 
-/** What came of a piece. */
 export interface Swept {
   readonly deleted: number;
-  /** True: there may be more. */
   readonly more: boolean;
 }
 
 export const sweptNothing: Swept = Object.freeze({ deleted: 0, more: false });
 
 export interface Retention {
-  /** The table, and in brackets which of its rows where they have several. */
+  /** With the subset of rows in parentheses, if there are several. */
   readonly table: string;
-  /** Which of the periods it is; absent: the rows say themselves when their time is over. */
+  /** Absent if each row has its own expiry. */
   readonly period?: keyof RetentionPeriods;
-  /** Deletes some of the rows whose time is over, in transactions of its own. Any number of servers may do it at once. */
+  /** In separate transactions. Any number of servers may run it concurrently. */
   deleteExpired(store: Store, nowMs: number, periods: RetentionPeriods): Promise<Swept>;
-  /** Since when the oldest of these rows is kept, in milliseconds since 1970; undefined where there is none. With a period alone. */
+  /** Returns the time of the oldest kept row (Unix ms). Only with a period. */
   findOldestMs?(store: Store): Promise<number | undefined>;
 }
 
-/** Rows whose time is over: by an index that has them in this order. */
+/** In index order. */
 export interface ExpiredRows {
   readonly table: string;
   readonly where: string;
   readonly order: string;
 }
 
-// How many rows of a table a piece may have that has failed before; it grows again with each that is done.
+// Batch sizes after a failure; they grow again with each success.
 const sizes = new WeakMap<Store, Map<string, number>>();
 
 const sizesOf = (store: Store): Map<string, number> => {
@@ -43,7 +41,7 @@ const sizesOf = (store: Store): Map<string, number> => {
   return known;
 };
 
-/** Does a piece of at most `count` rows, or of half as many the next time where that fails: then undefined. */
+/** Returns undefined on failure and halves the next batch. */
 const doPiece = async <T>(
   store: Store,
   name: string,
@@ -65,10 +63,7 @@ const doPiece = async <T>(
   }
 };
 
-/**
- * Deletes limits.retentionRowsMax of these rows, or as many as it has the time for. By their places, of which a row that
- * is changed meanwhile has another.
- */
+/** Deletes up to limits.retentionRowsMax rows, by ctid: a row updated meanwhile has another and is kept. */
 export const deleteRows = async (store: Store, { table, where, order }: ExpiredRows, values: readonly Param[]): Promise<Swept> => {
   const statement = `delete from ${table} where ctid = any(array(
     select ctid from ${table} where ${where} order by ${order} limit $${values.length + 1})) returning 1`;
@@ -77,7 +72,6 @@ export const deleteRows = async (store: Store, { table, where, order }: ExpiredR
   return { deleted: piece.result.length, more: piece.result.length === piece.count };
 };
 
-/** Of these rows, the time that they are ordered by: of the first one. */
 export const findFirstTimeMs = async (store: Store, { table, where, order }: ExpiredRows): Promise<number | undefined> => {
   const [row] = await store.read.query(`select (extract(epoch from ${order}) * 1000)::bigint from ${table} where ${where} order by ${order} limit 1`, [
     "infinity",
@@ -85,7 +79,7 @@ export const findFirstTimeMs = async (store: Store, { table, where, order }: Exp
   return row?.[0] == null ? undefined : Number(row[0]);
 };
 
-/** The retention of rows that are over when the time they are ordered by is longer ago than the period: their `where` has it as $1. */
+/** Returns the retention of rows older than a period; `where` has the limit as $1. */
 export const periodRetention = (period: keyof RetentionPeriods, rows: ExpiredRows, name: string = rows.table): Retention => ({
   table: name,
   period,
@@ -96,29 +90,24 @@ export const periodRetention = (period: keyof RetentionPeriods, rows: ExpiredRow
   findOldestMs: (store) => findFirstTimeMs(store, rows),
 });
 
-// ---- rows of which some are needed still ------------------------------------------------------------------------
+// ---- rows that may still be needed ----------------------------------------------------------------------------------
 
-/** Where a walk through a table's rows in time has come. */
 interface WalkPlace {
   readonly time: string;
   readonly id: string;
 }
 
-/** Rows in the order of a time and an id. A row that is over and `needed` stays. */
+/** Expired rows that are `needed` are kept. */
 export interface WalkedRows extends ExpiredRows {
-  /** Of a row named `old`, with the same values: true where it is needed still. */
+  /** SQL on a row named `old`. */
   readonly needed: string;
 }
 
 const walkStart: WalkPlace = { time: "-infinity", id: "0" };
 
-// How far each process has walked through a store's.
 const walked = new WeakMap<Store, Map<string, WalkPlace>>();
 
-/**
- * Looks at limits.retentionRowsMax of the rows whose time is over, and deletes those that nothing needs. The next piece goes on behind
- * them, so that what is needed is looked at once in each walk, however much of it there is.
- */
+/** Checks up to limits.retentionRowsMax expired rows. The next batch continues after them, so needed rows are checked once in each walk. */
 export const deleteUnneededRows = async (store: Store, { table, where, order, needed }: WalkedRows, values: readonly Param[]): Promise<Swept> => {
   const places = walked.get(store) ?? new Map<string, WalkPlace>();
   walked.set(store, places);

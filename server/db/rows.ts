@@ -1,5 +1,5 @@
-// Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
-// resource files and the contract, checked against the database at start; values are always parameters.
+// Statements on rows by uid. Table and column names come from resource files and the contract and are checked at start; values are always
+// parameters.
 
 import type { Fault } from "#base/fault.ts";
 import { type BatchLoad, makeBatchLoad } from "./batch-load.ts";
@@ -10,13 +10,13 @@ import type { Param, Read, Row, Write } from "./handle.ts";
 export interface Table {
   readonly name: string;
   readonly columns: readonly string[];
-  /** True if no two children of one parent have the same name. */
+  /** Names are unique below a parent. */
   readonly uniqueNames?: boolean;
 }
 
 export type Values = Readonly<Record<string, Param>>;
 
-/** The column with the access version that a first statement carries, or a null instead. */
+/** Returns the access version column of a first statement, or null. */
 export const versionColumn = (parameter: string | undefined): string =>
   parameter ? `(select version from access_versions where root = ${parameter})` : "null::bigint";
 
@@ -27,7 +27,7 @@ const getStatementsOf = (table: Table) => {
   if (!statements) {
     const row = `(select ${table.columns.join(", ")} from ${table.name} where uid = $1) as t`;
     statements = {
-      // A row comes back even where there is no resource, so that the version is always read.
+      // Returns a row in any case, so that the version is always read.
       withVersion: `select ${versionColumn("$2")}, t.* from (values (1)) as always left join ${row} on true`,
       rowAlone: `select t.* from ${row}`,
     };
@@ -46,7 +46,7 @@ const batchLoadOf = (read: Read, table: Table): BatchLoad => {
   return batchLoad;
 };
 
-/** The row of this uid: its columns in the table's order, from index `offset` on. */
+/** Returns the columns in the table's order, from index `offset`. */
 export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
   const { check } = rows;
   if (!check) {
@@ -58,52 +58,49 @@ export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ 
   return row && { row, offset };
 };
 
-/** The rows of these uids, in no order. */
 export const findRows = (rows: Read, table: Table, uids: readonly string[]): Promise<Row[]> =>
   rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = any($1)`, [uids]);
 
-/** Locks the row until the transaction ends and returns it. `key share` keeps it from being deleted, `share` from being changed. */
+/** Locks the row until the transaction ends: `key share` prevents deletion, `share` also update. */
 export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "share" | "key share" = "update"): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = $1 for ${mode}`, [uid]);
   return row;
 };
 
-/** Ends the transaction with `absent` where `statement` finds no row. Waits for nothing (handle.ts: send). */
+/** Fails the transaction with `absent` if there is no row. Does not wait (handle.ts: send). */
 export const requireRow = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
   rows.send(`select 1 / count(*) from (${statement}) as required`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
 
-/** The same of the row of this uid, which is kept from being deleted until the transaction ends. */
+/** Like requireRow; also prevents deletion until the transaction ends. */
 export const requireHeldRow = (rows: Write, table: string, uid: string, absent: () => unknown): void =>
   requireRow(rows, `select from ${table} where uid = $1 for key share`, [uid], absent);
 
-/** Inserts one row, and waits for nothing. A violated unique index is an ALREADY_EXISTS (faults.ts). */
+/** Inserts without waiting. A unique violation is ALREADY_EXISTS (faults.ts). */
 export const insertRow = (rows: Write, table: Table, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
   rows.send(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values), faultOf);
 };
 
-/** Sets columns of one row, and waits for nothing. */
+/** Updates without waiting. */
 export const updateRow = (rows: Write, table: Table, uid: string, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const sets = Object.keys(values).map((column, index) => `${column} = $${index + 2}`);
   rows.send(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)], faultOf);
 };
 
-/** Deletes one row, and waits for nothing. */
 export const deleteRow = (rows: Write, table: string, uid: string): void => rows.send(`delete from ${table} where uid = $1`, [uid]);
 
-/** True where `table` holds a row strictly below `uid`. */
 export const holdsBelow = async (rows: Read, table: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where uid > $1 and uid < $2)`, [`${uid}/`, `${uid}0`]);
   return row?.[0] === "t";
 };
 
-/** Deletes the rows of `table` whose `column`, a resource path, is `uid` or below it. */
+/** Deletes the rows with a path at or below `uid`. */
 export const deleteBelow = async (rows: Write, table: string, column: string, uid: string): Promise<void> => {
   await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
 };
 
-/** Inserts one row unless that would violate a unique index; false where it would. */
+/** Returns false on a unique violation. */
 export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Values): Promise<boolean> => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
@@ -114,7 +111,7 @@ export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Va
   return made.length > 0;
 };
 
-/** Locks the row of this name directly below `parent`. */
+/** Locks and returns the row directly below `parent`. */
 export const lockNamed = async (rows: Write, table: Table, parent: string, name: string): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 collate "POSIX" for update`, [
     parent,
@@ -123,7 +120,7 @@ export const lockNamed = async (rows: Write, table: Table, parent: string, name:
   return row;
 };
 
-/** The uids of rows at or below these resource paths with this name, or whose uid ends with it. A hundred at most. */
+/** Returns up to a hundred uids by name or uid suffix. */
 export const findNamed = async (rows: Read, table: string, name: string, paths: readonly string[]): Promise<string[]> => {
   const found = await rows.query(
     `select distinct uid from ${table} join unnest($3::text[], $4::text[]) as place(low, high) on uid >= place.low and uid < place.high
@@ -133,50 +130,45 @@ export const findNamed = async (rows: Read, table: string, name: string, paths: 
   return found.flatMap(([uid]) => uid ?? []);
 };
 
-/** True where a row of `table` refers to `uid` in `column`. */
 export const isReferenced = async (rows: Read, table: string, column: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where ${column} = $1)`, [uid]);
   return row?.[0] === "t";
 };
 
-/** How many rows of `table` lie at or below `uid`; it stops counting at `most`. */
+/** Counts up to `most`. */
 export const countBelow = async (rows: Read, table: string, uid: string, most?: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from (select from ${table} where uid >= $1 and uid < $2 limit $3) as found`, [uid, `${uid}0`, most ?? null]);
   return Number(row?.[0]);
 };
 
-/** How many rows of `table` name `uid` in `column`; it stops counting at `most`. */
+/** Counts up to `most`. */
 export const countReferences = async (rows: Read, table: string, column: string, uid: string, most?: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from (select from ${table} where ${column} = $1 limit $2) as found`, [uid, most ?? null]);
   return Number(row?.[0]);
 };
 
-/** Rows of `table` whose `column` is `uid`, or also those below it. */
 export interface RowRange {
   readonly table: string;
   readonly column: string;
   readonly isExact: boolean;
 }
 
-// In the order of the column: of a range nobody knows how long it is, and without an order the plan for all of them may read
-// a whole table for a row that is not there.
+// Without an order the plan may read a whole table to find no row.
 const firstOfRange = ({ table, column, isExact }: RowRange): string =>
   `exists (select from ${table} where ${isExact ? `${column} = $1` : `${column} >= $1 and ${column} < $2 order by ${column}`} limit 1)`;
 
-/** Returns whether none of these has a row. One statement, for what is most often empty. */
+/** Returns whether none of these ranges has a row, in one statement. */
 export const areEmpty = async (rows: Read, uid: string, ranges: readonly RowRange[]): Promise<boolean> => {
   if (ranges.length === 0) return true;
-  // The second parameter has a type also where no range needs it.
+  // Gives the parameter a type, even if unused.
   const [row] = await rows.query(`select $2::text is not null and not (${ranges.map(firstOfRange).join(" or ")})`, [uid, `${uid}0`]);
   return row?.[0] === "t";
 };
 
 const deletedUids = (rows: readonly Row[]): string[] => rows.flatMap(([uid]) => uid ?? []).sort();
 
-/** Deletes the rows at or below `uid`, and returns their uids in order. */
 export const takeBelow = async (rows: Write, table: string, uid: string): Promise<string[]> =>
   deletedUids(await rows.query(`delete from ${table} where uid >= $1 and uid < $2 returning uid`, [uid, `${uid}0`]));
 
-/** Deletes the rows that name `uid` in `column`, and returns their uids in order. */
 export const takeReferences = async (rows: Write, table: string, column: string, uid: string): Promise<string[]> =>
   deletedUids(await rows.query(`delete from ${table} where ${column} = $1 returning uid`, [uid]));

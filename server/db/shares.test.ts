@@ -1,5 +1,4 @@
-// What one organization's statements and transactions leave to others: on a real database, whose locks make statements
-// last for as long as a test wants.
+// Fair sharing of connections between organizations. Locks keep statements running as long as a test needs.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -33,7 +32,7 @@ const party = (organization: string): Party => ({ organization, identity: "i" })
 const of = (organization: string): Rows => store.forParty(party(organization));
 const wide = { rows: 1, wide: true };
 
-/** While `work` runs, nobody else reads the table, or changes what `statement` locks. */
+/** While another transaction holds the locks of `statement`. */
 const holding = async (statement: string, work: () => Promise<void>): Promise<void> => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const { promise: ready, resolve: locked } = Promise.withResolvers<void>();
@@ -51,7 +50,6 @@ const holding = async (statement: string, work: () => Promise<void>): Promise<vo
   }
 };
 
-/** The connections whose statement waits for a lock now. */
 const waitingBackends = async (): Promise<unknown[]> =>
   (await other.read.query("select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).map(([pid]) => pid);
 
@@ -61,7 +59,7 @@ const until = async (isTrue: () => Promise<boolean>): Promise<void> => {
   while (!(await isTrue())) await new Promise((resolve) => void setImmediate(resolve));
 };
 
-test("one organization's wide reads hold their share of the connections: cheap reads and others' wide ones pass by", async () => {
+test("an organization's wide reads use only their share of the connections: cheap reads and other organizations' wide reads are not blocked", async () => {
   let running: Promise<PromiseSettledResult<unknown>[]> = Promise.resolve([]);
   await holding("lock table slow in access exclusive mode", async () => {
     running = Promise.allSettled(Array.from({ length: 20 }, () => of("greedy").read.query("select count(*) from slow", [], wide)));
@@ -75,7 +73,7 @@ test("one organization's wide reads hold their share of the connections: cheap r
   assert.ok((await running).every(({ status }) => status === "fulfilled"));
 });
 
-test("a line of wide reads that is too long is refused, with the time to come again; what waits is answered", async () => {
+test("wide reads beyond the queue limit are refused with a retry time, and queued ones complete", async () => {
   let running: Promise<PromiseSettledResult<unknown>[]> = Promise.resolve([]);
   const excess = 5;
   await holding("lock table slow in access exclusive mode", async () => {
@@ -91,10 +89,10 @@ test("a line of wide reads that is too long is refused, with the time to come ag
   assert.ok(failed.length >= excess && failed.length <= excess + limits.wideReadsAlone - limits.wideReadsEach);
 });
 
-test("a read that is not as cheap as it looked goes on among the wide ones", async () => {
+test("a read that is slower than expected continues as a wide read", async () => {
   let reading: Promise<unknown> = Promise.resolve();
   await holding("lock table slow in access exclusive mode", async () => {
-    // It holds up what is behind it for the time of a cheap read, no longer; then it waits where it holds up nobody.
+    // Then it waits on another connection.
     reading = of("late").read.query("select text from slow where id = 1");
     await until(async () => (await waitingBackends()).length === 1);
     const [first] = await waitingBackends();
@@ -113,15 +111,15 @@ test("a read that is not as cheap as it looked goes on among the wide ones", asy
 });
 
 /**
- * Whether a cheap page of so many rows is answered while one of `heldRows` of another organization waits for the table. That one
- * goes on among the wide ones after a while, on another connection: what was answered later tells nothing, and is tried again.
+ * Whether a page of `rows` rows completes while another organization's page of `heldRows` waits. The waiting read moves to the wide
+ * reads; a later result proves nothing and is tried again.
  */
 const passesBeside = async (heldRows: number, rows: number): Promise<boolean> => {
   let passed = false;
   for (let tries = 0; !passed && tries < 5; tries++) {
     let reading: Promise<unknown> = Promise.resolve();
     await holding("lock table slow in access exclusive mode", async () => {
-      // Each try with a statement of its own: one that was late once is a wide one.
+      // After one timeout a statement counts as wide.
       reading = of("holder").read.query(`select count(*) as held_${heldRows}_${tries} from slow`, [], { rows: heldRows, wide: false });
       await until(async () => (await waitingBackends()).length === 1);
       const [holder] = await waitingBackends();
@@ -133,16 +131,16 @@ const passesBeside = async (heldRows: number, rows: number): Promise<boolean> =>
   return passed;
 };
 
-test("a page of as many rows as a list without pages holds its organization's share and no more: others' pages pass by", async () => {
+test("a page as large as an unpaged list uses only its organization's share and does not block other organizations' pages", async () => {
   assert.equal(await passesBeside(limits.unpagedListMax + 1, limits.pageSizeMax), true);
   assert.equal(await passesBeside(limits.unpagedListMax + 1, limits.unpagedListMax + 1), true);
 });
 
-test("a page of as many rows as a list without pages waits for no other organization's pages", async () => {
+test("a page as large as an unpaged list does not wait for other organizations' pages", async () => {
   assert.equal(await passesBeside(limits.pageSizeMax, limits.unpagedListMax + 1), true);
 });
 
-test("who waits for a row holds no connection that others need, of its own organization neither", async () => {
+test("a transaction that waits for a row holds no connection that others need, even in the same organization", async () => {
   const change = (rows: Rows, id: number): Promise<unknown> =>
     rows.write((inside) => inside.query("update slow set text = 'changed' where id = $1", [id]), `row ${id}`);
   let running: Promise<unknown> = Promise.resolve();
@@ -156,7 +154,7 @@ test("who waits for a row holds no connection that others need, of its own organ
   await running;
 });
 
-test("one organization's transactions hold their share of the connections, whatever they wait for", async () => {
+test("an organization's transactions use only their share of the connections, whatever they wait for", async () => {
   const lock = (rows: Rows): Promise<unknown> => rows.write((inside) => inside.query("select 1 from slow where id = 1 for update"));
   let running: Promise<unknown> = Promise.resolve();
   await holding("select 1 from slow where id = 1 for update", async () => {
@@ -169,7 +167,7 @@ test("one organization's transactions hold their share of the connections, whate
   await running;
 });
 
-test("a transaction that fails gives its place back", async () => {
+test("a failed transaction releases its slot", async () => {
   const failing = (): Promise<unknown> => of("failing").write((rows) => rows.query("select 1 / 0"), "row");
   for (let index = 0; index < limits.writesAlone * 3; index++) await assert.rejects(failing());
   await of("failing").write((rows) => rows.query("select 1"), "row");

@@ -1,9 +1,11 @@
+// Classification of reads as cheap or wide by measured durations.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 
-test("what was quick goes with the cheap reads for a while: the same statement with the same values, for the same organization", () => {
+test("after a quick run the same statement with the same values counts as cheap for a while, for the same organization", () => {
   let nowMs = 0;
   const costs = openStatementCosts(() => nowMs);
   assert.equal(costs.isWide("a", "select", ["x"], true), true);
@@ -19,13 +21,13 @@ test("what was quick goes with the cheap reads for a while: the same statement w
   assert.equal(costs.isWide("a", "select", ["x"], true), true);
 });
 
-test("what took long is what its maker says", () => {
+test("after a slow run the caller's estimate applies", () => {
   const costs = openStatementCosts(() => 0);
   costs.measured("a", "select", [], limits.quickStatementMs + 1);
   assert.deepEqual([costs.isWide("a", "select", [], true), costs.isWide("a", "select", [], false)], [true, false]);
 });
 
-test("what was late is wide for a while, with whatever values, quick ones too, for that organization alone", () => {
+test("after a timeout a statement counts as wide for a while with any values, but only for that organization", () => {
   let nowMs = 0;
   const costs = openStatementCosts(() => nowMs);
   costs.measured("a", "select", ["x"], 0);
@@ -37,7 +39,7 @@ test("what was late is wide for a while, with whatever values, quick ones too, f
   assert.equal(costs.isWide("a", "select", ["y"], false), false);
 });
 
-test("lists of many values are not remembered, and what is remembered has an end", () => {
+test("long lists of values are not remembered, and the memory is bounded", () => {
   const costs = openStatementCosts(() => 0);
   const many = Array.from({ length: limits.quickValuesMax + 1 }, String);
   costs.measured("a", "select", [many], 0);

@@ -1,34 +1,30 @@
-// Which reads are wide: those whose cost grows with what they look through, such as counts, skips and filters. They have
-// connections of their own, so that the cheap ones (by uid, a next page) never wait behind them.
+// Decides which reads are wide, that is, cost more the more rows they search. Wide reads have their own connections, so that cheap reads
+// never wait for them.
 //
-// Most lists are small, and with the cheap ones they are quicker. So what was quick goes with them for a while: the very
-// same statement with the same values, for the same organization, since another value may make it look through everything.
-// And what did not end in the time of a cheap read goes with the wide ones, with whatever values.
+// Small lists run faster as cheap reads. So after a quick run, the same statement with the same values counts as cheap for a while. After
+// a timeout, it counts as wide with any values.
 
 import { hash } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import type { Param } from "./handle.ts";
 
 export interface StatementCosts {
-  /** @param marked whether its maker says that it may be wide */
+  /** @param marked the caller's estimate */
   isWide(organization: string, text: string, values: readonly Param[], marked: boolean): boolean;
-  /** It was alone on its connection, and took so long. */
+  /** Its duration alone on a connection. */
   measured(organization: string, text: string, values: readonly Param[], ms: number): void;
-  /** It did not end in the time of a cheap read. */
+  /** It exceeded the time limit of cheap reads. */
   late(organization: string, text: string): void;
 }
 
-/** What is known of one organization's statements: until when. */
 interface Known {
-  /** By the digest of the statement and its values. */
   readonly quick: Map<string, number>;
-  /** By the statement. */
   readonly late: Map<string, number>;
 }
 
 const holds = (untilMs: number | undefined, nowMs: number): boolean => untilMs !== undefined && untilMs > nowMs;
 
-/** A list of many values costs more to digest than a place in the line. */
+/** Hashing many values costs more than the queue. */
 const isShort = (values: readonly Param[]): boolean => values.every((value) => !Array.isArray(value) || value.length <= limits.quickValuesMax);
 
 const digestOf = (text: string, values: readonly Param[]): string => hash("sha1", `${text}\n${JSON.stringify(values)}`, "base64url");

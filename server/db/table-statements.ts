@@ -1,4 +1,4 @@
-// Statements that make what a table lacks, as a person is told them: the server runs none of these by itself.
+// SQL for missing parts of a table. It is only displayed, never run.
 
 export const addColumnStatement = (table: string, column: string, declaration: string): string => `alter table ${table} add column ${column} ${declaration}`;
 
@@ -7,14 +7,10 @@ export const addPrimaryKeyStatement = (table: string, column: string): string =>
 export interface IndexStatement {
   readonly name: string;
   readonly table: string;
-  /** Columns or expressions, in their order. */
   readonly keys: readonly string[];
   readonly unique?: true;
-  /** Where it is not a B-tree. */
   readonly method?: "gin";
-  /** Columns that it holds besides. */
   readonly include?: readonly string[];
-  /** Of which rows. */
   readonly where?: string;
 }
 
@@ -27,7 +23,7 @@ export const createIndexStatement = ({ name, table, keys, unique, method, includ
     ...(where ? [`where ${where}`] : []),
   ].join(" ");
 
-/** The triggers that keep the number of a counted table (0003_quotas.sql), in the order of their events. */
+/** They maintain the counts (0003_quotas.sql). */
 export const countTriggers = [
   { after: "insert", calls: "resources_made", rows: "new table as made" },
   { after: "delete", calls: "resources_gone", rows: "old table as gone" },

@@ -1,11 +1,10 @@
-// Which documents organizations have accepted; the resource's own rows go through the kernel.
+// Table terms_acceptances. The kernel reads and writes the rows of the resource.
 
 import { columns, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 const acceptance = columns({ docId: text });
 
-/** The ids of the documents that one of these groups has accepted. */
 export const findAcceptedTerms = async (rows: Read, groups: readonly string[]): Promise<ReadonlySet<string>> => {
   const found = await acceptance.find(rows, `select ${acceptance.list} from terms_acceptances where org_uid = any($1)`, [groups]);
   return new Set(found.map(({ docId }) => docId));
@@ -13,7 +12,6 @@ export const findAcceptedTerms = async (rows: Read, groups: readonly string[]): 
 
 const acceptanceUid = columns({ uid: text });
 
-/** The uids of what these groups have accepted. */
 export const findAcceptancesOf = async (rows: Read, groups: readonly string[]): Promise<string[]> => {
   const found = await acceptanceUid.find(rows, `select ${acceptanceUid.list} from terms_acceptances where org_uid = any($1)`, [groups]);
   return found.map(({ uid }) => uid);

@@ -1,4 +1,4 @@
-// The secret key's file, and what it seals.
+// The secret key's file, and the texts it seals.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -15,10 +15,9 @@ const temporary = (t: TestContext): string => {
 
 const vault = vaultOf(new Uint8Array(32).fill(7));
 
-/** Bound to nothing outside itself, to one thing, to several. */
 const bindings: readonly (readonly string[])[] = [[], ["a"], ["a", "b"], ["ab"], ["a b"], ['a","b'], [""], ["", ""], ["a", ""], ["grüße"]];
 
-test("what was sealed opens for the same purpose, key and binding, and for no other", () => {
+test("a sealed text opens only for the same purpose, key and binding", () => {
   for (const text of ["", "a", "grüße 🔑", "x".repeat(10_000)]) {
     for (const boundTo of bindings) {
       const sealed = vault.seal("page token", text, boundTo);
@@ -32,7 +31,7 @@ test("what was sealed opens for the same purpose, key and binding, and for no ot
   assert.notEqual(vault.seal("p", "same", []), vault.seal("p", "same", []));
 });
 
-test("no sealed text opens after a change of any of its characters, cut short or made longer, nor with its mark taken off or put on", () => {
+test("no sealed text opens after a change of any character, truncation, extension, or adding or removing its prefix", () => {
   for (const boundTo of [[], ["row"]]) {
     const sealed = vault.seal("p", "secret", boundTo);
     for (let index = 0; index < sealed.length; index++) {
@@ -56,7 +55,7 @@ test("no sealed text opens after a change of any of its characters, cut short or
   }
 });
 
-test("the key is made once, for its owner's eyes, also when several servers start at once", async (t) => {
+test("the key is created once, readable only by its owner, even if several servers start at once", async (t) => {
   const dataDirectory = join(temporary(t), "data");
   const options = { file: undefined, dataDirectory, required: false };
   const vaults = await Promise.all(Array.from({ length: 8 }, () => openVault(options)));
@@ -69,7 +68,7 @@ test("the key is made once, for its owner's eyes, also when several servers star
   assert.equal(Buffer.from(readFileSync(join(dataDirectory, "secret.key"), "utf8"), "base64").length, 32);
 });
 
-test("a given key file is used; one that is missing, short or open to everyone is refused in one line", async (t) => {
+test("a given key file is used; a missing, short or world-readable one is refused in one line", async (t) => {
   const directory = temporary(t);
   const file = join(directory, "key");
   const load = () => openVault({ file, dataDirectory: directory, required: true });
@@ -85,6 +84,6 @@ test("a given key file is used; one that is missing, short or open to everyone i
   }
 });
 
-test("with DATABASE_URL a key must be given", async (t) => {
+test("with DATABASE_URL a key is required", async (t) => {
   await assert.rejects(openVault({ file: undefined, dataDirectory: temporary(t), required: true }), /^Fault: DATABASE_URL needs GANTRY_SECRET_KEY_FILE/);
 });

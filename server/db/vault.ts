@@ -1,34 +1,32 @@
-// The secret key and what it encrypts: secrets that must be read again, and texts that callers carry for us (page
-// tokens). Keys for each purpose are derived from one, so that a text sealed for one cannot be opened as another. And each
-// is bound to what it is for, its row above all: whoever copies it into another row has nothing that opens (attack 65).
+// Encrypts secrets that must be readable again, and texts carried by callers (page tokens). Each purpose has a derived key. Each text is
+// bound to its context, above all its row: a copy in another row cannot be opened (attack 65).
 //
-//   text  = [ "2." ] base64url( nonce ciphertext tag )     ; "2.": bound; without it, bound to nothing outside itself
+//   text  = [ "2." ] base64url( nonce ciphertext tag )     ; "2.": bound
 
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Fault } from "#base/fault.ts";
 
-/** Texts in their order: (RFC 5116, 2.1) associated data of what is sealed. */
+/** Associated data (RFC 5116, 2.1), in order. */
 export type Binding = readonly string[];
 
 export interface Vault {
   /**
-   * Encrypted and authenticated, as base64url. The same text seals differently each time. `boundTo`: what it is for, such as
-   * its row's key and whom it may be shown to; empty for a text that says so itself, and is checked by whoever reads it.
+   * As base64url; each call has a different result. `boundTo` is the context, such as the row and the recipient; empty if the text
+   * contains it and the reader checks it.
    */
   seal(purpose: string, plaintext: Uint8Array | string, boundTo: Binding): string;
-  /** The text that was sealed for this purpose and bound to the same; undefined when forged, damaged or sealed with another key. */
+  /** Undefined if it is forged, damaged or sealed with another key. */
   open(purpose: string, text: string, boundTo: Binding): string | undefined;
-  /** Always the same for a text, and telling nothing of it to whoever has not the key: 128 bits as hex. */
+  /** A deterministic keyed hash, 128 bits as hex. */
   digest(purpose: string, text: string): string;
 }
 
 export interface VaultOptions {
-  /** GANTRY_SECRET_KEY_FILE. */
   readonly file: string | undefined;
   readonly dataDirectory: string;
-  /** With DATABASE_URL the key must be given: one made here would be lost to the other servers of that database. */
+  /** Other servers of the database could not read a generated key. */
   readonly required: boolean;
 }
 
@@ -40,7 +38,7 @@ const keyFailure = (message: string, cause?: unknown): Fault => new Fault("FAILE
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Makes a key file, complete or absent; two servers that do so at once end up with the same key. */
+/** Atomic; two servers that do so concurrently end up with the same key. */
 const makeKey = async (file: string, key: Uint8Array = randomBytes(keyBytes)): Promise<void> => {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
@@ -51,7 +49,7 @@ const makeKey = async (file: string, key: Uint8Array = randomBytes(keyBytes)): P
   } finally {
     await handle.close();
   }
-  // A link, unlike a rename, fails where the other was first.
+  // Unlike a rename, fails if the file exists.
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
@@ -94,7 +92,7 @@ const loadSecretKey = async ({ file, dataDirectory, required }: VaultOptions): P
   }
 };
 
-// Random bytes are generated for many nonces at once: a system call for each would cost as much as the cipher.
+// A system call for each nonce would cost as much as the cipher.
 const nonces = Buffer.alloc(1024 * nonceBytes);
 let usedBytes = nonces.length;
 
@@ -107,15 +105,14 @@ const nextNonce = (): Buffer => {
   return Buffer.from(nonces.subarray(usedBytes - nonceBytes, usedBytes));
 };
 
-/** What every text begins with that is bound; no base64url has a dot. */
+/** The prefix of bound texts. base64url has no dot. */
 const boundPrefix = "2.";
 
-/** Each text ends where the next begins: two bindings never have the same bytes. */
+/** Different bindings never have the same bytes. */
 const associatedData = (boundTo: Binding): Buffer => Buffer.from(JSON.stringify(boundTo), "utf8");
 
-/** A vault over 32 bytes of key. */
 export const vaultOf = (secret: Uint8Array): Vault => {
-  // Key objects: a cipher made from the bare bytes takes four times as long (12 against 2.5 µs).
+  // A cipher from raw bytes takes four times as long (12 against 2.5 µs).
   const keys = new Map<string, KeyObject>();
   const keyFor = (purpose: string): KeyObject => {
     let key = keys.get(purpose);
@@ -141,7 +138,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
       if (text.startsWith(boundPrefix) !== isBound) return undefined;
       const encoded = isBound ? text.slice(boundPrefix.length) : text;
       const bytes = Buffer.from(encoded, "base64url");
-      // Node's decoder ignores characters that are no base64url, so that many texts would open as one.
+      // Node's decoder ignores invalid characters, so many texts would open as one.
       if (bytes.length < nonceBytes + tagBytes || bytes.toString("base64url") !== encoded) return undefined;
       const decipher = createDecipheriv("aes-256-gcm", keyFor(purpose), bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
@@ -158,10 +155,9 @@ export const vaultOf = (secret: Uint8Array): Vault => {
   };
 };
 
-/** Loads the secret key, or makes it where that is allowed. */
+/** Creates the key if permitted. */
 export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadSecretKey(options));
 
-/** Where the secret key is, or is to be. */
 export interface SecretKeyPlace {
   readonly file: string | undefined;
   readonly dataDirectory: string;
@@ -169,14 +165,14 @@ export interface SecretKeyPlace {
 
 const keyFileOf = ({ file, dataDirectory }: SecretKeyPlace): string => file ?? join(dataDirectory, "secret.key");
 
-/** The 32 bytes of the secret key itself, for backups; undefined where there is none: none is made. */
+/** Returns the 32 bytes for backups; undefined if there is none. Never creates a key. */
 export const readSecretKey = (place: SecretKeyPlace): Promise<Buffer | undefined> =>
   readKey(keyFileOf(place)).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error instanceof Fault ? error : keyFailure(`the secret key ${keyFileOf(place)} cannot be read: ${errorText(error)}`, error);
   });
 
-/** Keeps the secret key of a backup, where there is none. Returns its file. */
+/** Stores the key of a backup unless there is one. Returns its path. */
 export const writeSecretKey = async (place: SecretKeyPlace, key: Uint8Array): Promise<string> => {
   const file = keyFileOf(place);
   try {

@@ -1,4 +1,4 @@
-// Records of any kind into their tables (records.ts).
+// Writes records of any kind to their tables (records.ts).
 
 import {
   addCounts,
@@ -33,7 +33,7 @@ import { refreshLibraryStatistics, refreshVersionStatistics, withdrawLibraries, 
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
 
-/** Nothing said of them, images that are everybody's by this source stay so. */
+/** Images that this source made public remain public. */
 const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<[boolean, OfKind<"image">[]][]> => {
   const images = records.filter((record) => record.kind === "image");
   if (images.length === 0 || target.public !== undefined) return [[target.public === true, images]];
@@ -41,10 +41,7 @@ const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonl
   return [true, false].map((isPublic) => [isPublic, images.filter((image) => known.has(recordKey(image)) === isPublic)]);
 };
 
-/**
- * Writes a batch (best some hundred to a thousand) in the transaction of `rows`. What is stored and says the same is not
- * written. Of records that are the same one the last counts. Facts about vulnerabilities go in by themselves (writeFacts).
- */
+/** Writes a batch. Unchanged records are not written; of duplicates the last wins. Facts are written separately (writeFacts). */
 export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<OwnedCounts> => {
   const counts: Record<RecordOwner, WriteCounts> = { ...noOwnedCounts };
   const write = async <K extends FeedRecord["kind"]>(
@@ -70,10 +67,10 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
 const findNone: FindTold = () => Promise.resolve(new Set());
 
 /**
- * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn; of lifecycles alone the row goes. Of
- * advisories and vulnerabilities these are those that no document tells (source-documents.ts): the version before wrote them.
- * @param findTold which of these records the source still tells
- * @returns how many were withdrawn, and whose
+ * Withdraws records that a completely read source no longer has. For advisories and vulnerabilities, only those without a document, which
+ * an earlier version wrote.
+ * @param findTold returns those that the source still has
+ * @returns withdrawn records by owner
  */
 export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], findTold: FindTold): Promise<OwnedCounts> => {
   const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
@@ -88,16 +85,16 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
     case "library":
       return withdrawnOf("everybody", await withdrawLibraries(rows, target, findTold));
     case "image":
-      // What was said to be public is the group's no longer, and the other way round.
+      // After a change of visibility, images belong only to the new owner.
       return {
         group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, target.public === true ? findNone : findTold) },
         everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, target.public === false ? findNone : findTold) },
       };
     case "lifecycle":
       return withdrawnOf("group", await withdrawLifecycles(rows, target, findTold));
-    // Which package was built from which stays true.
+    // Package origins do not change.
     case "origin":
-    // Facts have rows of their sources (vulnerability-facts.ts).
+    // Facts have a row for each source (vulnerability-facts.ts).
     case "known exploit":
     case "exploit prediction":
       return noOwnedCounts;
@@ -105,9 +102,8 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
 };
 
 /**
- * Behind an import: indexes take in what they have put off, and the planner learns of the new rows. Within one that makes a
- * table grow, too: each batch would read all of what was small when the planner last looked (measured: an EPSS file into a
- * table of 20 rows, 1.1 s for each 500 of them instead of 35 ms).
+ * Refreshes indexes and statistics after an import, and while a table grows: otherwise each batch would read the whole table (measured:
+ * an EPSS file into a table of 20 rows, 1.1 s for each 500 rows instead of 35 ms).
  */
 export const refreshRecordStatistics = async (rows: Write, refreshed: Refreshed): Promise<void> => {
   await refreshAdvisoryStatistics(rows, refreshed);

@@ -1,5 +1,5 @@
-// Tables image_coverage and advisory_coverage: of which ecosystems the images that tags name have packages, image by image and summed
-// for each group (docs/decisions/0074). Written where images are matched (server/advisories/feeds/match-images.ts).
+// Tables image_coverage and advisory_coverage: package ecosystems of tagged images, also summed by group (docs/decisions/0074). Written
+// when images are matched.
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
@@ -9,13 +9,12 @@ import { imagesText } from "./image-packages.ts";
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-/** An image that a tag names, for one architecture. */
 export interface CoveredImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
   readonly shortRepo: string;
   readonly repoUid: string;
-  /** That of the tag; "" if the group has no such tag. */
+  /** "" if the group has no such tag. */
   readonly digest: string;
   readonly identity: string;
   /** "Debian:12", "PyPI". */
@@ -34,7 +33,7 @@ const coveredImage = columns<CoveredImage>({
   ecosystems: expression("held.ecosystems", textList),
 });
 
-/** The images of these repos. `ecosystems`: those of each package, by its label. */
+/** Returns the images of these repos. `ecosystems` maps package labels to ecosystems. */
 export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], ecosystems: ReadonlyMap<string, string>): Promise<CoveredImage[]> =>
   coveredImage.find(
     rows,
@@ -52,7 +51,7 @@ export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], eco
     [...repoColumns(repos), JSON.stringify(Object.fromEntries(ecosystems))],
   );
 
-/** Writes the images of these repos, and deletes what they have no longer. */
+/** Replaces the images of these repos. */
 export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[], images: readonly CoveredImage[]): Promise<void> => {
   const values = [
     columnOf(images, ({ owner }) => owner),
@@ -89,7 +88,6 @@ export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[
   );
 };
 
-/** Deletes the images of an organization that are not of these repos. */
 export const deleteImageCoverageExcept = async (rows: Write, root: string, repos: readonly ImageRepo[]): Promise<void> => {
   await rows.query(
     `delete from image_coverage where owner >= $1 and owner < $1 || '0' and not exists (
@@ -98,7 +96,7 @@ export const deleteImageCoverageExcept = async (rows: Write, root: string, repos
   );
 };
 
-/** Sums the images of an organization's groups by ecosystem and release. */
+/** Updates the image counts by group, ecosystem and release. */
 export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promise<void> => {
   await rows.query(
     `with counted as (
@@ -115,7 +113,6 @@ export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promis
   );
 };
 
-/** An ecosystem and a release of a group's images. */
 export interface GroupEcosystem {
   readonly uid: string;
   readonly ecosystem: string;
@@ -128,25 +125,24 @@ const groupEcosystem = columns<GroupEcosystem>({
   release: expression("held.release", text),
 });
 
-/** Groups whose images are looked at: one, or one with all below it. */
+/** One group, or one with its descendants. */
 export interface CoveragePlace {
-  /** Uids of the groups, from `low` (included) to `high` (excluded). */
+  /** `low` is inclusive, `high` exclusive. */
   readonly low: string;
   readonly high: string;
-  /** Behind all that lies in these groups. */
+  /** Upper bound of all uids in these groups. */
   readonly end: string;
 }
 
-/** A group with those below it; EVERYWHERE for all. */
+/** Returns the range of a group and its descendants; EVERYWHERE for all. */
 export const placeBelow = (path: string): CoveragePlace => {
   const end = path === EVERYWHERE ? "~" : `${path}0`;
   return { low: path, high: end, end };
 };
 
-/** A group by itself. */
 export const placeOnly = (path: string): CoveragePlace => ({ ...placeBelow(path), high: `${path}!` });
 
-// $1 to $3: the places, none of which overlap. One by one, by the index: without statistics the planner would read all rows.
+// $1 to $3: disjoint ranges. Read one by one, because without statistics the planner would read all rows.
 const placesText = "unnest($1::text[], $2::text[], $3::text[]) as place(low, high, finish)";
 
 const placeParams = (places: readonly CoveragePlace[]): [string[], string[], string[]] => [
@@ -155,7 +151,6 @@ const placeParams = (places: readonly CoveragePlace[]): [string[], string[], str
   columnOf(places, ({ end }) => end),
 ];
 
-/** The ecosystems of the images there, at most `limit`. */
 export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<GroupEcosystem[]> =>
   groupEcosystem.find(
     rows,
@@ -167,7 +162,7 @@ export const findGroupEcosystems = (rows: Read, places: readonly CoveragePlace[]
     { rows: limit, wide: true },
   );
 
-/** An image, by the digest or by what it is made of, that no source judges completely. */
+/** An image for which no source covers all ecosystems. */
 export interface UnjudgedImage {
   readonly owner: string;
   readonly repo: string;
@@ -175,7 +170,7 @@ export interface UnjudgedImage {
   readonly digest: string;
   readonly tags: readonly string[];
   readonly architectures: readonly string[];
-  /** Its ecosystems that were asked for. */
+  /** Of the requested ones. */
   readonly ecosystems: readonly string[];
 }
 
@@ -191,21 +186,17 @@ const unjudgedColumns = {
 
 const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 
-// $4 and $5: groups, and an ecosystem with its release each.
+// $4 and $5: a group, and an ecosystem with its release.
 const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
 
-// An image without any package is not judged.
+// An image without packages is not evaluated.
 const isUnjudged = "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))";
 
-/** Ecosystems with their releases, of the images of a group each. */
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/**
- * The images that have packages of these ecosystems in these groups, or no packages: the first `limit` in order. The index has them
- * repo by repo, so that no more repos are read than it takes.
- */
+/** Returns images that have packages of these ecosystems, or no packages. The index is ordered by repo, so no more repos are read than needed. */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
@@ -222,11 +213,9 @@ export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gap
     { rows: limit, wide: true },
   );
 
-/** Images by their packages. */
 export interface KnownImages {
-  /** Images whose packages are known. */
   readonly known: number;
-  /** Those of them that have packages of ecosystems that were asked for, or no packages. */
+  /** With packages of the requested ecosystems, or without packages. */
   readonly unjudged: number;
 }
 
@@ -235,7 +224,6 @@ const knownImages = columns<KnownImages>({
   unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
 });
 
-/** Counts the images whose packages are known. */
 export const countKnownImages = async (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps): Promise<KnownImages> => {
   const found = await knownImages.findOne(
     rows,
@@ -249,7 +237,6 @@ export const countKnownImages = async (rows: Read, places: readonly CoveragePlac
   return found ?? { known: 0, unjudged: 0 };
 };
 
-/** Images of which no packages are known: the first of them in order, and how many there are. */
 export interface UnreadImages {
   readonly images: readonly UnjudgedImage[];
   readonly count: number;
@@ -257,10 +244,7 @@ export interface UnreadImages {
 
 const unreadImage = columns<UnjudgedImage & { readonly count: number }>({ ...unjudgedColumns, count: expression("count(*) over ()", number) });
 
-/**
- * The images that tags name and of which no packages are known, the first `limit` in order; of an index those of its platforms.
- * Attestations have the platform "unknown". Tags, platforms and packages are read once for each repo.
- */
+/** Returns tagged images without known packages; for an index, its platforms. Attestations have the platform "unknown". */
 export const findUnreadImages = async (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnreadImages> => {
   const found = await unreadImage.find(
     rows,
@@ -292,13 +276,11 @@ const imageEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** An image that a tag names, and its ecosystems. */
 export interface TagEcosystems extends ImageRepo {
   readonly tag: string;
   readonly ecosystems: readonly string[];
 }
 
-/** The ecosystems of the images that these tags name. */
 export const findTagEcosystems = (rows: Read, tags: readonly (ImageRepo & { readonly tag: string })[]): Promise<TagEcosystems[]> =>
   imageEcosystem.find(
     rows,
@@ -313,14 +295,13 @@ const digestEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-/** The ecosystems of an image that a tag names. */
 export interface DigestEcosystems {
   readonly repoUid: string;
   readonly digest: string;
   readonly ecosystems: readonly string[];
 }
 
-/** The ecosystems of these images of repos, as far as a tag names them. */
+/** Returns the ecosystems of those images that are tagged. */
 export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>
   digestEcosystem.find(
     rows,

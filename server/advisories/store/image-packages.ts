@@ -1,12 +1,12 @@
-// Table image_packages: what images are made of, written by imports and read for what was resolved. Kept for good: what a
-// source tells no longer is withdrawn. Where SBOMs were pushed for the digest that a tag has, they say it (image_sboms).
+// Table image_packages: packages of images, from imports. Rows that a source no longer publishes are soft-deleted. SBOMs pushed for a
+// tag's digest take precedence (image_sboms).
 
 import { columns, type Read, text, type Write } from "#db";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-/** {"name": "version"}, or {"name": ["version", "version"]}: an image may have a package several times. */
+/** {"name": "version"}, or {"name": ["version", "version"]} if several are installed. */
 const packagesJson = ({ packages }: ImagePackagesRecord): string => {
   const versions = new Map<string, Set<string>>();
   for (const { name, version } of packages) versions.set(name, (versions.get(name) ?? new Set()).add(version));
@@ -17,8 +17,8 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 };
 
 /**
- * What stands behind `from`: each tag's image with an architecture and its packages.
- * @param condition about image.owner, image.repo, image.short_repo and image.tag
+ * Returns SQL of a `from` item: each tagged image with its packages.
+ * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
   with pushed as (
@@ -38,14 +38,12 @@ export const imagesText = (condition: string): string => `(
       and pushed.architecture in (image.architecture, ''))
 )`;
 
-/** Each version of each package of an image's column. */
 export const packageVersionsText = `lateral jsonb_each(image.packages) as package(name, versions)
   cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
     else jsonb_build_array(package.versions) end) as installed(version)`;
 
 const imageKey = columns({ repo: text, tag: text, architecture: text });
 
-/** Writes what is new or made of something else than before. */
 export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records)]
@@ -81,7 +79,7 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
   return { ...noCounts, new: made, changed, unchanged: drafts.length - made - changed };
 };
 
-/** Which of these images are everybody's by this feed, by recordKey. */
+/** Returns the recordKeys of images that the feed published for everyone. */
 export const findPublicImages = async (rows: Read, feed: string, images: readonly ImagePackagesRecord[]): Promise<Set<string>> => {
   const found = await imageKey.find(
     rows,
@@ -93,7 +91,7 @@ export const findPublicImages = async (rows: Read, feed: string, images: readonl
   return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
 };
 
-/** Withdraws those of a feed whose keys `findTold` does not find. */
+/** Soft-deletes images that `findTold` does not return. */
 export const withdrawImages = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const owner = ownerGroup(target);
   const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
@@ -120,27 +118,23 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, findTold
 
 const imagePackages = columns({ owner: text, repo: text, tag: text, packages: text });
 
-/** What an image of a tag is made of, for one architecture. */
 export interface ImagePackages {
-  /** The group; "" for everybody. */
+  /** "" for public. */
   readonly owner: string;
   readonly repo: string;
   readonly tag: string;
-  /** Versions by name. */
+  /** Versions by package name. */
   readonly packages: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Whose images count. */
 export interface ImageOwners {
-  /** Those of groups at or below these paths. */
   readonly paths: readonly string[];
-  /** Of these groups alone; undefined: of all. */
+  /** Only these groups; undefined for all. */
   readonly groups: readonly string[] | undefined;
-  /** Those of everybody too. */
+  /** Includes public images. */
   readonly public: boolean;
 }
 
-/** What the images of a tag are made of, architecture by architecture. */
 export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: string, tags: readonly string[]): Promise<ImagePackages[]> => {
   const found = await imagePackages.find(
     rows,

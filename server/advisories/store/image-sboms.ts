@@ -1,18 +1,16 @@
-// Table image_sboms: SBOMs that were pushed for images, waiting to be read, and the packages of those that were. A row goes with its
-// repo, and with the manifest that carried the document.
+// Table image_sboms: pushed SBOMs, first waiting to be read, then with their packages. Deleted with the repo or the manifest.
 
 import { columns, expression, number, type Read, text, time, type Write } from "#db";
 import { columnOf, uidSegmentOf } from "./feed-rows.ts";
 
-/** A document that a manifest carries about an image. */
 export interface PushedSbom {
-  /** The image's, by sha256. */
+  /** Of the image. */
   readonly digest: string;
   readonly manifestDigest: string;
   readonly documentDigest: string;
 }
 
-/** Notes what is to be read of one repo; what is known already stays as it is. Part of the push's transaction. Returns how many are new. */
+/** Queues SBOMs in the push's transaction. Returns the number of new ones. */
 export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<number> => {
   const made = await rows.query(
     `insert into image_sboms (uid, repo_uid, digest, manifest_digest, document_digest, state, create_time, update_time, try_time)
@@ -33,7 +31,7 @@ export const insertSboms = async (rows: Write, repoUid: string, pushed: readonly
   return made.length;
 };
 
-/** Those that this manifest carried say nothing any longer, and go when the images were matched without them. */
+/** Withdraws a deleted manifest's SBOMs. Their rows are deleted once images are matched without them. */
 export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
   await rows.query(
     `update image_sboms set state = 'IMAGE_SBOM_STATE_UNREADABLE', problem = 'was deleted', packages = '{}', package_count = 0, unnamed_count = 0,
@@ -42,7 +40,7 @@ export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDige
   );
 };
 
-/** One that is to be read, and by whom: the holder's number tells a later one from it. */
+/** The number of tries identifies the claim. */
 export interface WaitingSbom {
   readonly uid: string;
   readonly repoUid: string;
@@ -59,10 +57,7 @@ const waitingSbom = columns<WaitingSbom>({
   tries: expression("held.tries", number),
 });
 
-/**
- * Takes one that is due until `untilMs`. Of several organizations that wait, the one that was last served the longest time ago
- * comes first: `served` are organizations in that order.
- */
+/** Claims a due SBOM until `untilMs`. `served` has organizations by last service; the least recently served is next. */
 export const claimSbom = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<WaitingSbom | undefined> =>
   waitingSbom.findOne(
     rows,
@@ -74,7 +69,6 @@ export const claimSbom = (rows: Write, served: readonly string[], nowMs: number,
     [served, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Whether any is due. */
 export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' and try_time <= $1)", [
     new Date(nowMs).toISOString(),
@@ -82,13 +76,13 @@ export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => 
   return row?.[0] === "t";
 };
 
-/** What was read, or why nothing was; or that it is no SBOM at all, and has no row. */
+/** A document that is not an SBOM loses its row. */
 export type SbomResult =
   | { readonly format: string; readonly packages: string; readonly count: number; readonly unnamed: number }
   | { readonly problem: string }
   | { readonly isOther: true };
 
-/** Writes it where nobody else has taken it over meanwhile. */
+/** Stores the result unless another server has claimed the SBOM since. */
 export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, result: SbomResult, nowMs: number): Promise<void> => {
   if ("isOther" in result) {
     await rows.query("delete from image_sboms where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [uid, tries]);
@@ -113,7 +107,6 @@ export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, res
   );
 };
 
-/** To be tried again then. */
 export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, untilMs: number): Promise<void> => {
   await rows.query("update image_sboms set try_time = $3 where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [
     uid,
@@ -124,7 +117,6 @@ export const postponeSbom = async (rows: Write, { uid, tries }: WaitingSbom, unt
 
 const unmatchedRoot = columns({ root: expression("left(uid, 40)", text) });
 
-/** Organizations whose images were not matched since an SBOM was read. */
 export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   const found = await unmatchedRoot.find(
     rows,
@@ -133,26 +125,23 @@ export const findUnmatchedRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** Part of the transaction that matches them, and before it reads them. */
+/** Marks the SBOMs of an organization as matched. Call it in the matching transaction, before reading. */
 export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("delete from image_sboms where left(uid, 40) = $1 and gone and not matched", [root]);
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
 };
 
-/** An SBOM that was read. */
 export interface ReadSbomRow {
   readonly uid: string;
-  /** The image's, by sha256. */
   readonly digest: string;
   readonly documentDigest: string;
   readonly packageCount: number;
-  /** When it was read: RFC 3339. */
   readonly updateTime: string;
 }
 
 const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
-/** The SBOMs of these images of a repo that were read, the latest pushed first. */
+/** Returns the SBOMs of these images, most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>
   readSbomRow.find(
     rows,
@@ -167,7 +156,7 @@ const packageOfSbom = columns({
   version: expression("installed.version", text),
 });
 
-/** The packages of these, each version by itself; with `names` those whose last name begins with one of them (in small letters) alone. */
+/** Returns one row for each version. `names` are lower-case prefixes of the last segment of the name. */
 export const findSbomPackages = (
   rows: Read,
   uids: readonly string[],
@@ -188,7 +177,7 @@ export const findSbomPackages = (
 
 const taggedSbom = columns({ repoUid: expression("given.repo_uid", text), tagDigest: expression("given.digest", text), uid: expression("sbom.uid", text) });
 
-/** SBOMs that were read, of these digests of repos and of the platforms behind each. */
+/** Returns the SBOMs of these digests and of their platforms. */
 export const findSbomsBehind = (
   rows: Read,
   images: readonly { readonly repoUid: string; readonly digest: string }[],

@@ -1,4 +1,4 @@
-// Table package_origins: which package is built from which. Kept for good: what was built from what stays true.
+// Table package_origins. Rows are kept, because origins do not change.
 
 import { columns, type Read, text, type Write } from "#db";
 import { noCounts } from "./feed-counts.ts";
@@ -7,19 +7,18 @@ import type { PackageOriginRecord, RecordTarget, WriteCounts } from "./records.t
 
 const packageOrigin = columns({ name: text, origin: text });
 
-/** The packages that are built from this one, itself among them. */
+/** Returns the packages built from this one, including itself. */
 export const findSubpackages = async (rows: Read, origin: string): Promise<string[]> => {
   const found = await packageOrigin.find(rows, `select ${packageOrigin.list} from package_origins where origin = $1`, [origin]);
   return [...new Set([origin, ...found.map(({ name }) => name)])];
 };
 
-/** The origin packages of those of which they are known. */
 export const findOrigins = async (rows: Read, names: readonly string[]): Promise<Map<string, string>> => {
   const found = await packageOrigin.find(rows, `select ${packageOrigin.list} from package_origins where name = any($1)`, [names]);
   return new Map(found.map(({ name, origin }) => [name, origin]));
 };
 
-/** Writes which package is built from which; the latest record counts. */
+/** Writes the origins; the latest record wins. */
 export const writeOrigins = async (rows: Write, target: RecordTarget, records: readonly PackageOriginRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   const written = await writtenCounts.findOne(

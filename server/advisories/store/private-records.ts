@@ -1,24 +1,22 @@
-// Whose records somebody sees besides what is public: as places, and as the sources that were imported there. For statements
-// about what scanners read; lists of the API have their own way (list.ts).
+// Private records that a caller can see. For statements about scanner data; API lists use list.ts.
 
 import { columns, type Read, text } from "#db";
 
-/** What lies at or below one of these paths; sorted, and none lies below another. */
+/** Sorted and disjoint subtrees. */
 export interface Places {
   readonly lows: readonly string[];
-  /** Behind everything of the place. */
+  /** Upper bounds. */
   readonly highs: readonly string[];
 }
 
 export interface PrivateRecords {
   readonly places: Places;
-  /** Sources of advisories there. */
   readonly feeds: readonly string[];
 }
 
 const feedId = columns({ id: text });
 
-/** The private records of these paths, of which none lies below another; undefined where there are none. */
+/** Returns undefined if there are no paths. */
 export const findPrivateRecords = async (rows: Read, paths: readonly string[]): Promise<PrivateRecords | undefined> => {
   if (paths.length === 0) return undefined;
   const lows = [...paths].sort();

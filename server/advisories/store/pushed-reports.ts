@@ -1,12 +1,11 @@
-// Table pushed_reports: documents that were pushed about images and may be reports of scanners, waiting to be read. A row goes when its
-// document was read or given up, with the manifest that carries it, and with its repo.
+// Table pushed_reports: pushed documents that may be scanner reports, waiting to be read.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, number, type Read, text, timeMs, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 import type { PushedSbom } from "./image-sboms.ts";
 
-/** Notes what is to be read of one repo. Part of the push's transaction. */
+/** Queues documents in the push's transaction. */
 export const insertPushedReports = async (rows: Write, repoUid: string, pushed: readonly PushedSbom[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)
@@ -23,13 +22,12 @@ export const insertPushedReports = async (rows: Write, repoUid: string, pushed: 
   );
 };
 
-/** One that is to be read; how often it was tried tells its holder from a later one. */
+/** The number of tries identifies the claim. */
 export interface WaitingReport {
   readonly repoUid: string;
   readonly manifestDigest: string;
   readonly digest: string;
   readonly documentDigest: string;
-  /** When it was pushed. */
   readonly createTimeMs: number;
   readonly tries: number;
 }
@@ -43,10 +41,7 @@ const waitingReport = columns<WaitingReport>({
   tries: expression("held.tries", number),
 });
 
-/**
- * Takes one that is due until `untilMs`. Of several organizations that wait, the one that was last served the longest time ago
- * comes first: `served` are organizations in that order.
- */
+/** Claims a due report until `untilMs`. `served` has organizations by last service; the least recently served is next. */
 export const claimPushedReport = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<WaitingReport | undefined> =>
   waitingReport.findOne(
     rows,
@@ -58,7 +53,6 @@ export const claimPushedReport = (rows: Write, served: readonly string[], nowMs:
     [served, timestamp(nowMs), timestamp(untilMs)],
   );
 
-/** Whether any is due. */
 export const isPushedReportDue = async (rows: Read, nowMs: number): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from pushed_reports where try_time <= $1)", [timestamp(nowMs)]);
   return row?.[0] === "t";
@@ -72,7 +66,7 @@ const keyOf = ({ repoUid, manifestDigest, digest, documentDigest, tries }: Waiti
   tries,
 ];
 
-/** Ends the waiting; false where somebody else has taken it over meanwhile, or nobody carries the document any longer. */
+/** Returns false if another server has claimed it since, or its manifest was deleted. */
 export const deletePushedReport = async (rows: Write, waiting: WaitingReport): Promise<boolean> => {
   const gone = await rows.query(
     `delete from pushed_reports where repo_uid = $1 and manifest_digest = $2 and digest = $3 and document_digest = $4 and tries = $5 returning 1`,
@@ -81,7 +75,6 @@ export const deletePushedReport = async (rows: Write, waiting: WaitingReport): P
   return gone.length > 0;
 };
 
-/** To be tried again then. */
 export const postponePushedReport = async (rows: Write, waiting: WaitingReport, untilMs: number): Promise<void> => {
   await rows.query(
     `update pushed_reports set try_time = $6 where repo_uid = $1 and manifest_digest = $2 and digest = $3 and document_digest = $4 and tries = $5`,
@@ -89,7 +82,6 @@ export const postponePushedReport = async (rows: Write, waiting: WaitingReport, 
   );
 };
 
-/** What a manifest carried that is gone is not read any more. */
 export const deletePushedReportsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
   await rows.query("delete from pushed_reports where repo_uid = $1 and manifest_digest = $2", [repoUid, manifestDigest]);
 };

@@ -1,17 +1,14 @@
-// Table record_successors: which record of a source replaces another one that it had before, under a new ID
-// (docs/decisions/0073). Written in the transactions that write the new record, and shown where the old one is withdrawn. A row
-// goes when the source has the old ID again, or with its source.
+// Table record_successors: records of a source that were replaced by one with a new ID (docs/decisions/0073).
 
 import { columns, expression, type Read, text, textList, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-/** A source has `newId` instead of `oldId`. */
 export interface Successor {
   readonly oldId: string;
   readonly newId: string;
 }
 
-/** Writes that records of the source were replaced. The first one that replaces a record counts. */
+/** Records replacements; the first one of a record wins. */
 export const writeSuccessors = async (rows: Write, feed: string, successors: readonly Successor[]): Promise<void> => {
   if (successors.length === 0) return;
   await rows.query(
@@ -21,13 +18,11 @@ export const writeSuccessors = async (rows: Write, feed: string, successors: rea
   );
 };
 
-/** The source has these records again. */
 export const deleteSuccessors = async (rows: Write, feed: string, oldIds: readonly string[]): Promise<void> => {
   if (oldIds.length === 0) return;
   await rows.query("delete from record_successors where feed_id = $1 and old_id = any($2)", [feed, oldIds]);
 };
 
-/** A record of a group. */
 export interface GroupRecord {
   readonly group: string;
   readonly id: string;
@@ -39,7 +34,7 @@ const groupSuccessor = columns<GroupRecord & { readonly newId: string }>({
   newId: expression("min(successor.new_id)", text),
 });
 
-/** What replaces these records in the sources of advisories of their groups. Whoever reads the group sees both. */
+/** Returns the successors in the groups' advisory sources. A reader of the group sees both records. */
 export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[]): Promise<(GroupRecord & { readonly newId: string })[]> =>
   groupSuccessor.find(
     rows,
@@ -53,10 +48,7 @@ export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[])
 
 const publicSuccessor = columns<Successor>({ oldId: expression("successor.old_id", text), newId: expression("min(successor.new_id)", text) });
 
-/**
- * What replaces these records where everybody may see it: the source has published the old record, and the new one is public too.
- * Whoever sees what came from the sources of `feeds` sees all that replaces anything there.
- */
+/** Returns successors if the old and the new record are public, and all those of the sources in `feeds`. */
 export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[], feeds: readonly string[]): Promise<ReadonlyMap<string, string>> => {
   if (oldIds.length === 0) return new Map();
   const found = await publicSuccessor.find(
@@ -75,19 +67,17 @@ export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[]
   return new Map(found.map(({ oldId, newId }) => [oldId, newId]));
 };
 
-/** A record that its source has no longer, as far as it tells which other one is the same. */
+/** The fields that identify its successor. */
 export interface DroppedRecord {
-  /** recordKey */
   readonly key: string;
   readonly id: string;
   readonly aliases: readonly string[];
-  /** "deb/openssl"; "" where the record names no package. */
+  /** "deb/openssl"; "" if it names none. */
   readonly artifact: string;
 }
 
 const droppedRecord = columns<DroppedRecord>({ key: text, id: text, aliases: textList, artifact: text });
 
-/** What is stored of these advisories of a group. */
 export const findDroppedAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<DroppedRecord[]> =>
   droppedRecord.find(
     rows,
@@ -95,7 +85,6 @@ export const findDroppedAdvisories = (rows: Read, group: string, keys: readonly 
     [keys.map((key) => `${group}/${key}`)],
   );
 
-/** What is stored of these vulnerability records: everybody's, or a group's. */
 export const findDroppedVulnerabilities = (rows: Read, owners: readonly string[], keys: ReadonlyMap<string, string>): Promise<DroppedRecord[]> =>
   droppedRecord.find(
     rows,

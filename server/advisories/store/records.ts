@@ -1,35 +1,25 @@
-// What imports hand to the store: neutral records, whatever file they came from. A writer takes a batch of a few
-// hundred to a thousand; each goes in as a handful of statements, and what is stored already is not written again.
+// Records that imports pass to the store, independent of the file format. Unchanged records are not written again.
 
-/** For whom an import is, and when. */
 export interface RecordTarget {
-  /** The group that owns what is imported. */
   readonly group: string;
-  /**
-   * Whether the open operations show it too. Vulnerabilities and image packages then belong to everybody. Undefined:
-   * nothing is said of it, so that what is public stays so and what is new is not.
-   */
+  /** Vulnerabilities and images that are public belong to everyone. If undefined, records keep their visibility and new ones are private. */
   readonly public: boolean | undefined;
-  /** Names the source, always the same for the same source: what vanishes from it is withdrawn (withdrawVanished). */
+  /** Records that disappear from a source are withdrawn (withdrawVanished). */
   readonly feed: string;
   readonly nowMs: number;
-  /** The documents that tell the records, by recordKey. */
+  /** By recordKey. */
   readonly tellers?: ReadonlyMap<string, RecordTeller>;
-  /** The form of what no document tells. */
+  /** For records without a document. */
   readonly form?: string;
 }
 
-/** The document that tells a record. */
 export interface RecordTeller {
   readonly id: string;
   readonly form: string;
-  /** What a new record is. */
   readonly public: boolean;
-  /** Its licence allows to publish it. */
   readonly isPublishable: boolean;
 }
 
-/** How many records of a batch were what. */
 export interface WriteCounts {
   readonly new: number;
   readonly changed: number;
@@ -37,7 +27,7 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** Members of AdvisoryEvent.Detection.ScanV1, by their JSON names. */
+/** AdvisoryEvent.Detection.ScanV1, by JSON name. */
 export interface ScanDetection {
   readonly scanner?: string;
   readonly subpackage?: string;
@@ -62,7 +52,7 @@ export type FalsePositiveType =
   | "TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY"
   | "TYPE_INLINE_MITIGATIONS_EXIST";
 
-/** What happened: exactly one of the members of AdvisoryEvent's oneof, under its JSON name. */
+/** One field of AdvisoryEvent's oneof, by JSON name. */
 export type AdvisoryEventData =
   | { readonly detection: { readonly nvdapi: { readonly cpeSearched?: string; readonly cpeFound?: string } } }
   | { readonly detection: { readonly manual: Readonly<Record<string, never>> } }
@@ -84,12 +74,12 @@ export type AdvisoryEventData =
   | { readonly patched: { readonly patchedVersions?: readonly string[]; readonly note?: string } };
 
 export interface AdvisoryEventRecord {
-  /** RFC 3339 in UTC; what is finer than milliseconds is cut. */
+  /** UTC, truncated to milliseconds. */
   readonly time: string;
-  /** The record's author where the source names none. */
+  /** Default: the record's author. */
   readonly author?: string;
   readonly reviewer?: string;
-  /** APPROVED where the source says nothing: imports are of trusted feeds. */
+  /** Default: APPROVED, because imports are from trusted feeds. */
   readonly reviewState?: "REVIEW_STATE_PENDING" | "REVIEW_STATE_APPROVED" | "REVIEW_STATE_REQUEST_CHANGES" | "REVIEW_STATE_REJECTED";
   readonly issue?: string;
   readonly data: AdvisoryEventData;
@@ -98,12 +88,11 @@ export interface AdvisoryEventRecord {
 export interface AdvisoryRecord {
   readonly kind: "advisory";
   /**
-   * What makes it the same advisory the next time, whatever else changes: "CGA-2m48-vwwr-5rx7", or where a number
-   * stands for several, all that tells them apart ("RHSA-2020:1358 CVE-2020-10531 icu"). Two sources that give the
-   * same key mean the same advisory.
+   * Identifies the advisory across imports and sources: "CGA-2m48-vwwr-5rx7", or all parts that distinguish it ("RHSA-2020:1358
+   * CVE-2020-10531 icu").
    */
   readonly key: string;
-  /** Its number as it is shown. */
+  /** The displayed ID. */
   readonly advisoryId: string;
   readonly legacyAdvisoryId?: string;
   /** The feed's name, such as "Wolfi". */
@@ -115,20 +104,19 @@ export interface AdvisoryRecord {
   readonly componentName?: string;
   readonly componentLocation?: string;
   readonly componentType?: string;
-  /** The package that the artifact is built from; artifactName where the source does not say. */
+  /** Default: artifactName. */
   readonly origin?: string;
   /** DocumentAdvisory.package_namespace, such as "wolfi". */
   readonly namespace?: string;
   readonly aliases: readonly string[];
-  /** In the source's order; they are kept by time, and in that order where times are equal. */
+  /** In the source's order; stored by time. */
   readonly events: readonly AdvisoryEventRecord[];
-  /** When its source withdrew it. */
   readonly withdrawnTime?: string;
 }
 
 export interface SeverityRecord {
   readonly type: "TYPE_CVSS_V2" | "TYPE_CVSS_V3" | "TYPE_CVSS_V4" | "TYPE_UNSPECIFIED";
-  /** The vector, or the score where the source gives no vector. */
+  /** The vector, or the score if there is none. */
   readonly score: string;
 }
 
@@ -150,7 +138,7 @@ export interface ReferenceRecord {
 
 export interface VulnerabilityRecord {
   readonly kind: "vulnerability";
-  /** Its own number: never an alias. */
+  /** Its own ID, never an alias. */
   readonly id: string;
   readonly aliases: readonly string[];
   readonly state: "PUBLISHED" | "REJECTED";
@@ -159,103 +147,94 @@ export interface VulnerabilityRecord {
   readonly severities: readonly SeverityRecord[];
   readonly references: readonly ReferenceRecord[];
   readonly publishTime?: string;
-  /** Of two sources' records of one number the later modified stays; of equally old ones the first. */
+  /** Of two sources' records the later modified is kept; on a tie the first. */
   readonly modifyTime?: string;
   readonly withdrawnTime?: string;
 }
 
 export interface LibraryVersionRecord {
   readonly version: string;
-  /** When it was published; absent where the source does not know. */
   readonly publishTime?: string;
-  /** Bytes of its files together; absent where the source does not know. */
+  /** Of all files. */
   readonly sizeBytes?: number;
   readonly description?: string;
 }
 
-/** An artifact with all versions that this source has of it. */
 export interface LibraryArtifactRecord {
   readonly kind: "library";
   readonly ecosystem: "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON";
   readonly name: string;
   readonly description?: string;
-  /** It has a version in which vulnerabilities were remediated. */
+  /** Some version has remediated vulnerabilities. */
   readonly remediated?: boolean;
   readonly cudaVersions?: readonly string[];
   readonly versions: readonly LibraryVersionRecord[];
 }
 
-/** What one image, by repo, tag and architecture, is made of. */
 export interface ImagePackagesRecord {
   readonly kind: "image";
   /** "nginx", "public/apko" */
   readonly repo: string;
   readonly tag: string;
-  /** "amd64"; "" where the source does not say. */
+  /** "amd64"; "" if the source does not state it. */
   readonly architecture: string;
   readonly packages: readonly { readonly name: string; readonly version: string }[];
 }
 
-/** The package `name` is built from the package `origin`. */
 export interface PackageOriginRecord {
   readonly kind: "origin";
   readonly name: string;
   readonly origin: string;
 }
 
-/** That a vulnerability is exploited, as CISA's catalogue says. A fact beside the vulnerability's records: it changes none of them. */
+/** From CISA's KEV catalog. Does not change vulnerability records. */
 export interface KnownExploitRecord {
   readonly kind: "known exploit";
-  /** The vulnerability's CVE number. */
+  /** CVE ID. */
   readonly id: string;
-  /** A day, "2025-08-25". */
+  /** A date, "2025-08-25". */
   readonly dateAdded: string;
-  /** By when it is to be dealt with; "" where nothing is said. */
   readonly dueDate: string;
-  /** Known to be used in campaigns of ransomware. */
   readonly ransomware: boolean;
   readonly requiredAction: string;
 }
 
-/** How likely a vulnerability is to be exploited within 30 days, as EPSS says. A fact beside its records, too. */
+/** Exploit probability within 30 days, from EPSS. */
 export interface ExploitPredictionRecord {
   readonly kind: "exploit prediction";
-  /** The vulnerability's CVE number. */
   readonly id: string;
   /** From 0 to 1. */
   readonly score: number;
-  /** The part of all vulnerabilities that are as likely or less. */
+  /** The proportion of vulnerabilities with the same or a lower score. */
   readonly percentile: number;
-  /** The day for which it was computed. Of two sources' the later one stays. */
+  /** Of two sources, the later date is kept. */
   readonly date: string;
 }
 
-/** One line of versions of a product: "18" of nodejs. */
+/** "18" of nodejs. */
 export interface LifecycleRelease {
-  /** The version that all versions of the line begin with. */
+  /** The common prefix of its versions. */
   readonly version: string;
-  /** A day, "2022-04-19". */
+  /** "2022-04-19" */
   readonly releaseDate: string;
-  /** The day from which on it is at its end; "true": it is, since nobody says when; "": no end is known. */
+  /** A date, "true" if it is past but unknown, "" if there is none. */
   readonly end: string;
-  /** The day from which on it is supported for long; "true": it is, since nobody says when; "": it is not. */
+  /** A start date, "true" if it is unknown, "" if there is none. */
   readonly lts: string;
-  /** The newest version of the line; "" where the source does not say. */
+  /** The newest version; "" if unknown. */
   readonly latest: string;
-  /** It cannot be built any longer: there is no grace behind its end. */
+  /** It can no longer be built, so it has no grace period. */
   readonly broken: boolean;
 }
 
-/** When the versions of a product are released and end. */
 export interface LifecycleRecord {
   readonly kind: "lifecycle";
   /** "nodejs" */
   readonly product: string;
-  /** The names that repos and packages of the product have, the product's own first. */
+  /** Names of its repos and packages, its own first. */
   readonly names: readonly string[];
-  /** For how many months versions are still maintained behind their end. */
+  /** Maintenance after the end of life. */
   readonly graceMonths: number;
-  /** Each version once, in the source's order. */
   readonly releases: readonly LifecycleRelease[];
 }
 

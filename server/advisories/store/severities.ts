@@ -1,5 +1,4 @@
-// How severe a vulnerability is: joined when it is read, from every record that an advisory or its aliases name, so that
-// what a later import knows counts at once (resources: Advisories).
+// Severities, joined at read time from all records of an advisory or its aliases, so that imports take effect at once (resources: Advisories).
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
@@ -13,7 +12,7 @@ const severityList = (severities: string): JsonObject[] => {
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** The severities of the records that these numbers name, and of those that they name in turn; each once. */
+/** Returns the distinct severities of these IDs and their aliases. */
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
   const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
   const byNumber = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);
@@ -32,7 +31,6 @@ export const severitiesOf = (known: KnownSeverities, root: string, numbers: read
   return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, severity]) => severity);
 };
 
-/** What is known of all these numbers, by number. */
 export const readSeverities = async (rows: Read, roots: readonly string[], numbers: readonly string[]): Promise<KnownSeverities> => {
   const known = new Map<string, SeverityRow[]>();
   for (const row of await findSeverities(rows, [...new Set(roots)], [...new Set(numbers)])) {

@@ -1,8 +1,6 @@
-// Tables source_documents, document_records and pending_documents: what the sources of advisories and of vulnerability records
-// said, in their own words, and which records each document tells. A record is there as long as one document tells it; of
-// several the latest modified counts (docs/decisions/0022). A document that drops records is pending until it is decided
-// whether they are withdrawn (docs/decisions/0073). The last document that told something is what it said, and is kept for good
-// unless the operator says for how long (GANTRY_DOCUMENT_DAYS).
+// Tables source_documents, document_records and pending_documents: original documents of sources, and the records that each asserts.
+// A record exists as long as one document asserts it; the latest modified wins (docs/decisions/0022). A document that drops records is
+// pending until their withdrawal is decided (docs/decisions/0073). The last one is kept, or for GANTRY_DOCUMENT_DAYS.
 
 import { type AffectedPackage, deleteAffectedPackages, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import {
@@ -26,74 +24,69 @@ import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { type FeedRun, keepDocuments } from "./feed-reversals.ts";
 import { columnOf } from "./feed-rows.ts";
 
-/** A document as it was read. */
 export interface DocumentDraft {
   readonly form: string;
   readonly originId: string;
   readonly license: string;
-  /** "" where the document does not tell. */
+  /** "" if it does not state it. */
   readonly modifyTime: string;
   readonly digest: string;
-  /** Which of the documents with its number in its place it is; undefined: by their order. */
+  /** Among documents with the same ID in its part. */
   readonly ordinal?: number;
-  /** Why OSV cannot say it; "" where it can. */
+  /** Why it cannot be expressed in OSV; "" if it can. */
   readonly leftOut: string;
   /** Compressed, in base64. */
   readonly body: string;
-  /** The keys of its records, and when each was modified; "" for unknown. */
+  /** Keys of its records and their modification times. */
   readonly records: ReadonlyMap<string, string>;
-  /** What it is in OSV; empty where it is nothing there. */
+  /** Empty if it has none. */
   readonly osv: OsvFacts;
-  /** What its issuer's lists say of it; undefined for other forms. */
   readonly csaf?: CsafFacts | undefined;
 }
 
-/** What is kept beside a document of OSV's form, to find it by. */
+/** Lookup fields in OSV form. */
 export interface OsvFacts {
-  /** Its `modified`, as it is written. */
+  /** As written. */
   readonly modified: string;
-  /** Without a release. */
+  /** Without release. */
   readonly ecosystems: readonly string[];
-  /** None where it is withdrawn. */
+  /** Empty if withdrawn. */
   readonly packages: readonly AffectedPackage[];
-  /** When its origin withdrew it, as the document says; "" while it holds. */
   readonly withdrawn: string;
 }
 
-/** The documents of a part of a file. */
+/** Of one part of a file. */
 export interface DocumentPart {
   readonly name: string;
   readonly part: number;
-  /** Some of its lines were refused: what they told before is not gone. */
+  /** Some lines were rejected, so earlier records are not treated as removed. */
   readonly isPartial: boolean;
   readonly documents: readonly DocumentDraft[];
 }
 
 export interface DocumentTarget {
   readonly feed: string;
-  /** What the import says of it: public, not public, or nothing. */
+  /** Undefined to leave it unchanged. */
   readonly public: boolean | undefined;
-  /** The number of the run. */
   readonly run: number;
-  /** Replace documents by ones that were modified earlier. */
+  /** Allows documents that were modified earlier. */
   readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
 export interface WrittenDocument {
   readonly id: string;
-  /** The stored document was modified later, and stays. */
+  /** The stored one was modified later and is kept. */
   readonly isOlder: boolean;
   readonly public: boolean;
-  /** What it was before, where it was there before. */
+  /** If it existed. */
   readonly wasPublic: boolean | undefined;
-  /** Its source did not have it before, or not in the last run. */
+  /** Its source did not have it in the last run. */
   readonly isNew: boolean;
-  /** It dropped records: what is stored stays until it is decided whether they are withdrawn. */
+  /** The stored version is kept until the withdrawal of dropped records is decided. */
   readonly isPending: boolean;
 }
 
-/** A record that a document of these parts had and does not have any more. */
 export interface DroppedKey {
   readonly file: string;
   readonly part: number;
@@ -104,11 +97,11 @@ export interface DroppedKey {
 export interface WrittenDocuments {
   readonly documents: readonly WrittenDocument[];
   readonly dropped: readonly DroppedKey[];
-  /** Parts that held one document before, and hold one now. */
+  /** They had one document before and have one now. */
   readonly singles: readonly Pick<DroppedKey, "file" | "part">[];
 }
 
-/** What affected_packages holds of a document; raised when it holds more, so that the next import of its source writes it again. */
+/** Increment it when affected_packages is extended, so that the next import rewrites them. */
 const indexVersion = 1;
 
 const storedDocument = columns({
@@ -156,7 +149,6 @@ const placedDrafts = ({ name, part, documents }: DocumentPart): PlacedDraft[] =>
 const originOf = columns({ originId: text });
 const markedDocument = columns({ id: text, originId: text });
 
-/** Which of these numbers a document of the group has that is public. */
 const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
   const found = await originOf.find(
     rows,
@@ -168,11 +160,7 @@ const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly s
   return new Set(found.map(({ originId }) => originId));
 };
 
-/**
- * Writes the documents of these parts and which records they tell, in the order in which they are given. What a part told
- * before and tells no longer is marked. `isKnownPublic`: whether a record of this number is shown openly already, whatever
- * document told it.
- */
+/** Writes documents and their records, and marks what a part no longer has. `findKnownPublic` returns the IDs with a public record. */
 export const writeDocuments = async (
   rows: Write,
   { feed, public: said, run, allowOlder, nowMs }: DocumentTarget,
@@ -209,7 +197,7 @@ export const writeDocuments = async (
   const knownIds = (some: readonly PlacedDraft[]): { id: string; draft: DocumentDraft }[] =>
     some.flatMap(({ place, draft }) => (before.get(place)?.told ? [{ id: ids.get(place) ?? "", draft }] : []));
   const narrowed = await findDroppedRecords(rows, knownIds(changed));
-  // An undo restores at once what it was told to.
+  // An undo restores everything at once.
   const pending = new Set(run === 0 ? [] : narrowed.map(({ documentId: id }) => id));
   if (run === 0) await markRecordsMissing(rows, narrowed);
   await deletePending(
@@ -312,19 +300,15 @@ export const writeDocuments = async (
   };
 };
 
-/** A stored document that was modified later than the one that its source has now. */
 interface NewerDocument {
   readonly id: string;
-  /** Where the source has the earlier one; undefined: in the same place. */
+  /** Undefined if unchanged. */
   readonly to: PlacedDraft | undefined;
 }
 
 const movableDocument = columns({ id: text, form: text, originId: text, modifiedMs: nullableTimeMs("modify_time") });
 
-/**
- * Finds the stored documents that were modified later than the ones given, by place. A long file's documents move from part
- * to part, so a document that is new in its place is also compared with one of its number elsewhere, from an earlier run.
- */
+/** Documents of long files move between parts, so a new one is also compared with the same ID elsewhere. */
 const findNewer = async (
   rows: Read,
   feed: string,
@@ -360,7 +344,7 @@ const findNewer = async (
   return newer;
 };
 
-/** Keeps these documents as they are, in the places where the source has the earlier ones. */
+/** Moves them to where the source has the earlier ones. */
 const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<void> => {
   if (newer.length === 0) return;
   const ids = newer.map(({ id }) => id);
@@ -383,7 +367,6 @@ const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<
 const documentId = columns({ id: text });
 const missingRecord = columns({ documentId: text, key: expression("record_key", text) });
 
-/** The records that these documents have as they are stored and not as they were read. */
 const findDroppedRecords = async (
   rows: Read,
   documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
@@ -398,7 +381,7 @@ const findDroppedRecords = async (
   );
 };
 
-/** Nothing of these documents is pending: they were read as they are stored, or have all of their records. */
+/** They are unchanged or have all their records. */
 const deletePending = async (rows: Write, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
   const deleted = await documentId.find(rows, "delete from pending_documents where document_id = any($1::bigint[]) returning document_id as id", [ids]);
@@ -414,7 +397,7 @@ const markRecordsMissing = async (rows: Write, records: readonly { readonly docu
   );
 };
 
-/** Keeps what these documents say now beside what is stored, and marks the records that they dropped. */
+/** Also marks the records that they dropped. */
 const writePending = async (
   rows: Write,
   documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
@@ -433,14 +416,12 @@ const writePending = async (
   await markRecordsMissing(rows, dropped);
 };
 
-/** What a document says now that was held back. */
 export interface PendingDocument {
   readonly id: string;
   readonly file: string;
   readonly part: number;
   readonly form: string;
   readonly ordinal: number;
-  /** Compressed, in base64. */
   readonly body: string;
 }
 
@@ -453,7 +434,7 @@ const pendingDocument = columns<PendingDocument>({
   body: expression("translate(encode(pending.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Takes some of the pending documents of the source of which nothing is missing any more: it was decided. */
+/** Takes documents without missing records: their withdrawal was decided. */
 export const takePendingDocuments = (rows: Write, feed: string, limit: number): Promise<PendingDocument[]> =>
   pendingDocument.find(
     rows,
@@ -481,7 +462,7 @@ const writeDocumentRecords = async (
   );
 };
 
-/** Marks documents that their source no longer has; returns their records. They count until releaseMissing. */
+/** Returns their records, which remain effective until releaseMissing. */
 export const markMissing = async (rows: Write, ids: readonly string[]): Promise<{ readonly documentId: string; readonly key: string }[]> => {
   if (ids.length === 0) return [];
   await rows.query("delete from pending_documents where document_id = any($1::bigint[])", [ids]);
@@ -493,7 +474,6 @@ export const markMissing = async (rows: Write, ids: readonly string[]): Promise<
 
 const toldOrigin = columns({ originId: text });
 
-/** Which of these numbers a document of the source has. */
 export const findToldOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
   if (originIds.length === 0) return new Set();
   const found = await toldOrigin.find(
@@ -506,7 +486,6 @@ export const findToldOrigins = async (rows: Read, feed: string, originIds: reado
   return new Set(found.map(({ originId }) => originId));
 };
 
-/** Marks the documents of files and parts that the source no longer has. */
 export const markDocumentsMissing = async (rows: Write, feed: string, gone: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   const found = await documentId.find(
     rows,
@@ -520,7 +499,7 @@ export const markDocumentsMissing = async (rows: Write, feed: string, gone: read
   );
 };
 
-/** Which of the missing documents and records are released: all, or those that another document of the source still has. */
+/** All, or those that another document of the source still has. */
 export type Released = "all" | "moved";
 
 const recordReleases: Readonly<Record<Released, string>> = {
@@ -537,7 +516,7 @@ const documentReleases: Readonly<Record<Released, string>> = {
     where other.origin_id = document.origin_id and other.form = document.form and other.feed_id = $1 and other.told and not other.missing)`,
 };
 
-/** Takes missing documents and records out of their source: takeGoneRecords finds the records. */
+/** Removes missing documents and records from their source; takeGoneRecords then returns the records. */
 export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, released: Released, nowMs: number): Promise<void> => {
   const ids = await documentId.find(
     rows,
@@ -547,7 +526,7 @@ export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, releas
   const gone = ids.map(({ id }) => id);
   await keepDocuments(rows, { feed, run }, gone);
   await rows.query(
-    // The missing ones first, which are few: by the statistics of tables that have just been filled the planner reads all of them.
+    // With the statistics of freshly filled tables the planner would read all rows.
     `with absent as materialized (
        select document_id, record_key from document_records as given
        where missing and (select feed_id from source_documents where id = given.document_id) = $1)
@@ -560,11 +539,10 @@ export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, releas
        change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])`,
     [gone, new Date(nowMs).toISOString()],
   );
-  // A scanner that asks for a package is not told of what is withdrawn.
+  // Scanners do not get withdrawn documents.
   await deleteAffectedPackages(rows, gone);
 };
 
-/** Nothing of the source counts as missing. */
 export const clearMissing = async (rows: Write, feed: string): Promise<void> => {
   await rows.query(
     `update document_records as record set missing = false from source_documents as document
@@ -575,10 +553,8 @@ export const clearMissing = async (rows: Write, feed: string): Promise<void> => 
   await rows.query("delete from pending_documents using source_documents as document where document.id = document_id and document.feed_id = $1", [feed]);
 };
 
-/** What is missing of a source. */
 export interface MissingRecords {
   readonly records: number;
-  /** Changes with the records that are missing. */
   readonly digest: string;
 }
 
@@ -587,7 +563,7 @@ const missingRecords = columns<MissingRecords>({
   digest: expression("coalesce(md5(string_agg(key, ' ' order by key)), '')", text),
 });
 
-/** Counts the records that are missing, and the missing documents that had none. */
+/** Counts missing records, and missing documents without records. */
 export const countMissing = async (rows: Read, feed: string): Promise<MissingRecords> => {
   const found = await missingRecords.findOne(
     rows,
@@ -604,7 +580,7 @@ export const countMissing = async (rows: Read, feed: string): Promise<MissingRec
 
 const fileName = columns({ file: expression("distinct file", text) });
 
-/** The files beside `kept` with documents of these forms that none of `kept` has. */
+/** Returns the files outside `kept` with documents of these forms that no file in `kept` has. */
 export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly string[], kept: Iterable<string>): Promise<string[]> => {
   const found = await fileName.find(
     rows,
@@ -616,7 +592,7 @@ export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly
   return found.map(({ file }) => file);
 };
 
-/** Takes the documents out of the source that this run added: an undo reverts it. */
+/** Marks the documents that a run added as missing, to undo it. */
 export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise<void> => {
   const added = await documentId.find(rows, `select ${documentId.list} from source_documents where feed_id = $1 and added_run = $2 and told`, [feed, run]);
   await markMissing(
@@ -625,7 +601,6 @@ export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise
   );
 };
 
-/** A record that a document told and tells no longer. */
 export interface GoneRecord {
   readonly documentId: string;
   readonly key: string;
@@ -640,7 +615,7 @@ const goneRecord = columns<GoneRecord>({
   public: expression("gone.public", flag),
 });
 
-/** Takes some of the records that a source tells no longer, for which it is to be decided who tells them instead; none when all are. */
+/** Takes records for which another document must be found; empty when done. */
 export const takeGoneRecords = async (rows: Write, feed: string, limit: number): Promise<GoneRecord[]> =>
   goneRecord.find(
     rows,
@@ -654,7 +629,7 @@ export const takeGoneRecords = async (rows: Write, feed: string, limit: number):
     [feed, limit],
   );
 
-/** Deletes documents of the source that are gone where another one of its kind and group has the same number; the last one stays. */
+/** Deletes removed documents if another one has the same ID in the kind and group. */
 export const deleteReplacedDocuments = async (rows: Write, feed: string): Promise<void> => {
   await rows.query(
     `delete from source_documents as gone using feeds as own
@@ -666,7 +641,7 @@ export const deleteReplacedDocuments = async (rows: Write, feed: string): Promis
   );
 };
 
-/** A document that tells a record. */
+/** A document that asserts a record. */
 export interface Teller {
   readonly key: string;
   readonly id: string;
@@ -674,11 +649,9 @@ export interface Teller {
   readonly originId: string;
   readonly feed: string;
   readonly public: boolean;
-  /** The document's own licence, or its source's. */
   readonly license: string;
-  /** When it says that the record was modified; undefined for unknown. */
+  /** Of the record; undefined if unknown. */
   readonly modifiedMs: number | undefined;
-  /** The document's size as it is stored. */
   readonly storedBytes: number;
 }
 
@@ -694,11 +667,11 @@ const teller = columns<Teller>({
   storedBytes: expression("document.stored_bytes", number),
 });
 
-/** The documents that tell these records, the first that did so first: of one group's sources, or of everybody's where it is undefined. */
+/** Returns the documents that assert these records, oldest first; of all groups if `group` is undefined. */
 export const findTellers = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Teller[]> =>
   teller.find(
     rows,
-    // Key by key, by the index: without statistics of tables that have just been filled the planner reads all of them.
+    // By index: without statistics of freshly filled tables the planner reads all rows.
     `select ${teller.list} from unnest($1::text[]) as given(key)
      cross join lateral (
        select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
@@ -710,10 +683,7 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
     [keys, kind, group ?? null],
   );
 
-/**
- * The documents of these forms and numbers with all that they tell, of one group's sources, the first that came first. Of numbers
- * that at least `least` documents have.
- */
+/** Returns documents by ID with all their records, oldest first. Only IDs that at least `least` documents have. */
 export const findTellersOfNumbers = (
   rows: Read,
   { kind, group, forms, least }: { readonly kind: string; readonly group: string; readonly forms: readonly string[]; readonly least: number },
@@ -721,7 +691,7 @@ export const findTellersOfNumbers = (
 ): Promise<Teller[]> =>
   teller.find(
     rows,
-    // Number by number, by the index, as with findTellers.
+    // As in findTellers.
     `with named as materialized (
        select document.*, count(*) over (partition by document.origin_id) as documents from unnest($1::text[]) as given(number)
        cross join lateral (
@@ -734,12 +704,10 @@ export const findTellersOfNumbers = (
     [numbers, forms, kind, group, least],
   );
 
-/** A document with what it was read as. */
 export interface StoredDocument {
   readonly id: string;
   readonly form: string;
   readonly author: string;
-  /** Compressed, in base64. */
   readonly body: string;
 }
 
@@ -750,7 +718,7 @@ const storedBody = columns<StoredDocument>({
   body: expression("translate(encode(document.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Documents by their ids; not many at once, for they may be large (storedBytes). */
+/** Returns documents by ID. Pass few at once, because they may be large (storedBytes). */
 export const findSourceDocuments = (rows: Read, ids: readonly string[]): Promise<StoredDocument[]> =>
   storedBody.find(
     rows,
@@ -764,11 +732,10 @@ const recordKeyOf = columns({ key: expression("distinct record_key", text) });
 export interface DocumentStep {
   readonly last: string;
   readonly originIds: readonly string[];
-  /** The records that they tell. */
   readonly keys: readonly string[];
 }
 
-/** Some of the documents of a source, behind `after`; undefined when there are no more. */
+/** Returns a page of documents; undefined if there are no more. */
 export const findDocumentStep = async (rows: Read, feed: string, after: string, limit: number): Promise<DocumentStep | undefined> => {
   const found = await steppedDocument.find(
     rows,
@@ -783,7 +750,7 @@ export const findDocumentStep = async (rows: Read, feed: string, after: string, 
   return { last: last.id, originIds: found.map(({ originId }) => originId), keys: keys.map(({ key }) => key) };
 };
 
-/** Makes the documents of these numbers public or takes it back, of all sources of this one's kind and group; the numbers that were otherwise. */
+/** Sets the visibility in all sources of this kind and group. Returns the IDs that changed. */
 export const markDocumentsPublic = async (rows: Write, feed: string, originIds: readonly string[], isPublic: boolean, nowMs: number): Promise<string[]> => {
   const found = await markedDocument.find(
     rows,
@@ -801,30 +768,28 @@ export const markDocumentsPublic = async (rows: Write, feed: string, originIds: 
   return [...new Set(found.map(({ originId }) => originId))];
 };
 
-/** A document that the operator wants published. */
 export interface PublicDocument {
   readonly id: string;
   readonly form: string;
   readonly originId: string;
-  /** The document's own licence, or its source's. */
   readonly license: string;
-  /** Otherwise whoever sees its group alone reads it: nobody is published to, and no licence or label is asked. */
+  /** If false, nothing is published, so neither license nor TLP label is checked. */
   readonly isPublic: boolean;
-  /** The source, which may be an address with secrets in it or a path of the operator's. */
+  /** May be a URL with secrets or a local path. */
   readonly source: string;
-  /** Why OSV cannot say it; "" where it can. */
+  /** Why it cannot be expressed in OSV; "" if it can. */
   readonly leftOut: string;
   readonly told: boolean;
-  /** When it was withdrawn: its source no longer has it, or its origin says so; undefined while it holds. */
+  /** By its source or its origin. */
   readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly importTime: string;
   readonly changeTime: string;
-  /** To whom a CSAF document may be shown (TLP); "" for other forms. */
+  /** TLP of a CSAF document. */
   readonly label: string;
 }
 
-/** A document that the version before has taken out of its source has no time of it. */
+/** Documents removed by an earlier version have no time. */
 const withdrawTimeOf = (document: string): string =>
   `case when ${document}.told then ${document}.withdraw_time else coalesce(${document}.withdraw_time, ${document}.change_time) end`;
 
@@ -845,15 +810,13 @@ const publicDocumentFields = {
 };
 const publicDocument = columns<PublicDocument>(publicDocumentFields);
 
-// The group's documents go with it.
 const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** The public documents of this number, of any form. */
+/** Returns the public documents with this ID, of any form. */
 export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
   publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
 
-/** The public documents of these numbers. */
 export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -865,7 +828,6 @@ export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[
 const privateDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.feed_id = any($1::integer[]) and not document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** The documents of these numbers and sources that are not public. */
 export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -874,10 +836,7 @@ export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], 
     { rows: limit, wide: true },
   );
 
-/**
- * The first ones of a list among the public documents and those of these sources. Of each kind by itself, so that what is public
- * is found by its own index.
- */
+/** Each kind is limited separately, so that each uses its own index. */
 const readable = (terms: string, order: string, limit: string): string => `source_documents as document join feeds on feeds.id = document.feed_id
   where document.id in (
     (select document.id from ${publicDocuments} and ${terms} order by ${order} limit ${limit})
@@ -885,7 +844,7 @@ const readable = (terms: string, order: string, limit: string): string => `sourc
     (select document.id from ${privateDocuments} and ${terms} order by ${order} limit ${limit}))
   order by ${order} limit ${limit}`;
 
-/** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
+/** Returns a page by ID; with `since`, only IDs with a change after that time. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -898,7 +857,7 @@ export const findPublicDocuments = (rows: Read, since: string, after: string, li
 
 const byOrigin = "document.origin_id, document.id";
 
-/** The same of public documents and those of these sources. */
+/** Like findPublicDocuments, with private documents of these sources. */
 export const findReadableDocuments = (rows: Read, feeds: readonly string[], since: string, after: string, limit: number): Promise<PublicDocument[]> => {
   const changed = `and document.origin_id in (
     select origin_id from source_documents where (public or feed_id = any($1::integer[])) and change_time > $4::timestamptz)`;
@@ -907,7 +866,6 @@ export const findReadableDocuments = (rows: Read, feeds: readonly string[], sinc
   return publicDocument.find(rows, `select ${publicDocument.list} from ${readable(terms, byOrigin, "$3")}`, values, { rows: limit, wide: true });
 };
 
-/** Public documents of a form in the order of their numbers, behind `after`. */
 export const findPublicDocumentsOfForm = (rows: Read, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -917,7 +875,7 @@ export const findPublicDocumentsOfForm = (rows: Read, form: string, after: strin
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findPublicDocumentsOfForm, with private documents of these sources. */
 export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[], form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
     rows,
@@ -926,13 +884,10 @@ export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[]
     { rows: limit, wide: true },
   );
 
-/** A public document for an archive. */
 export interface ArchivedDocument extends PublicDocument {
-  /** As it is stored. */
   readonly storedBytes: number;
-  /** OSV's, without releases. */
+  /** Without release. */
   readonly ecosystems: readonly string[];
-  /** When its origin modified it, as exact as it is stored. */
   readonly modifyTime: string;
 }
 
@@ -947,10 +902,7 @@ const archivedDocument = columns<ArchivedDocument>(archivedDocumentFields);
 const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
 const archived = `${publicDocuments} and ${isArchived}`;
 
-/**
- * Public documents that OSV has, of the next numbers behind `after`, and of each number all: of an ecosystem, or of all of
- * them (""). None when there are no more.
- */
+/** Returns all public OSV documents of the next IDs, in an ecosystem or in all (""). */
 export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -962,7 +914,7 @@ export const findArchivedDocuments = (rows: Read, ecosystem: string, after: stri
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findArchivedDocuments, with private documents of these sources. */
 export const findReadableArchivedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -989,13 +941,12 @@ export const findReadableArchivedDocuments = (
   );
 };
 
-/** Where a list of the last modified documents goes on. */
 export interface ModifiedPosition {
   readonly modifyTime: string;
   readonly id: string;
 }
 
-/** The same of those that their source still has, the last modified first. */
+/** Returns a page, last modified first. */
 export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
@@ -1006,7 +957,7 @@ export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: Mod
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findModifiedDocuments, with private documents of these sources. */
 export const findReadableModifiedDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -1026,7 +977,6 @@ export const findReadableModifiedDocuments = (
 
 const withdrawnOrder = `coalesce(document.withdraw_time, document.change_time)`;
 
-/** Where a list of withdrawn documents goes on, as exact as it is stored. */
 export interface WithdrawnDocument extends ArchivedDocument {
   readonly position: string;
 }
@@ -1037,7 +987,7 @@ const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | u
   `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))
    ${behind ? `and (${withdrawnOrder}, document.id) < (${behind[0]}::timestamptz, ${behind[1]}::bigint)` : ""}`;
 
-/** The same of those that their source no longer has, the last withdrawn first. */
+/** Returns a page, last withdrawn first. */
 export const findWithdrawnDocuments = (
   rows: Read,
   ecosystem: string,
@@ -1052,7 +1002,7 @@ export const findWithdrawnDocuments = (
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findWithdrawnDocuments, with private documents of these sources. */
 export const findReadableWithdrawnDocuments = (
   rows: Read,
   feeds: readonly string[],
@@ -1069,13 +1019,11 @@ export const findReadableWithdrawnDocuments = (
 
 const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
 
-/** OSV's ecosystems that a public document is about. */
 export const findPublicEcosystems = async (rows: Read): Promise<string[]> => {
   const found = await ecosystemName.find(rows, `select ${ecosystemName.list} from source_documents where public and left_out = ''`, [], wideCount);
   return found.map(({ ecosystem }) => ecosystem);
 };
 
-/** The same of documents of these sources that are not public. */
 export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]): Promise<string[]> => {
   const found = await ecosystemName.find(
     rows,
@@ -1086,7 +1034,7 @@ export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]
   return found.map(({ ecosystem }) => ecosystem);
 };
 
-/** Of those that their source has no longer, once it is decided who tells their records instead. */
+/** Applies once other documents for their records have been chosen. */
 export const sourceDocumentsRetention: Retention = periodRetention("documentMs", {
   table: "source_documents",
   where: "change_time < $1 and not told and not exists (select from document_records where document_id = id)",

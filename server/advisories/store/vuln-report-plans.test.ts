@@ -1,5 +1,4 @@
-// What a look at reports costs does not depend on how many there are, nor on how many other organizations have reports on the same
-// image: held by the pages (buffers) that PostgreSQL reads for it.
+// The cost of reading reports depends neither on their number nor on other organizations. Measured in buffers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +11,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
 
 const organizations = 500;
-/** Of each organization's repo: on 40 images of its own, and on the one image that everybody has. */
+/** On 40 images of each repo and one shared image. */
 const plant = [
   `insert into repos (uid, name, create_time, update_time)
    select lpad(n::text, 40, '0') || '/00000000000000aa', 'app', now(), now() from generate_series(1, ${organizations}) as n`,
@@ -29,7 +28,7 @@ before(async () => {
   database = await freshDatabase();
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // As pool.ts sets them; the second leaves out the triggers, which have nothing to do with lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
   await client.query("set session_replication_role = replica");
   for (const statement of plant) await client.query(statement);
@@ -43,7 +42,6 @@ interface Explained {
   readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number };
 }
 
-/** The buffers that what `look` asks for takes. Nothing is answered. */
 const buffersOf = async (look: (rows: Read) => Promise<unknown>): Promise<number> => {
   let buffers = 0;
   await look({
@@ -83,7 +81,7 @@ const looks: Readonly<Record<string, (rows: Read) => Promise<unknown>>> = {
 };
 
 for (const [what, look] of Object.entries(looks)) {
-  test(`${what}: found without looking through the others'`, async () => {
+  test(`${what}: read without searching other organizations' reports`, async () => {
     const buffers = await buffersOf(look);
     assert.ok(buffers <= 150, `${buffers} buffers`);
   });

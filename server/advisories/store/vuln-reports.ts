@@ -1,30 +1,28 @@
-// Table vuln_reports: what scanners found in images, each report in its repo and for one digest, as it came and as it was read. A
-// report goes with its repo; one that a later one of its tool has replaced stays for as long as counts reach back.
+// Table vuln_reports: scanner reports, raw and parsed. A replaced report is kept as long as counts reach back.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, number, periodRetention, type Read, type Retention, text, textMap, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-/** A report as it is taken in. */
 export interface VulnReportDraft {
   readonly repoUid: string;
   readonly digest: string;
   readonly scanner: string;
   readonly tool: string;
   readonly version: string;
-  /** Milliseconds since 1970; undefined where the scanner does not say. */
+  /** Undefined if the scanner does not state it. */
   readonly databaseTimeMs: number | undefined;
   readonly createTimeMs: number;
   readonly documentDigest: string;
   readonly findingCount: number;
-  /** JSON: the severity of each vulnerability. */
+  /** Severity by vulnerability. */
   readonly severities: string;
   /** Deflated, in base64. */
   readonly findings: string;
   readonly raw: string;
   readonly rawBytes: number;
-  /** "" for what did not come with a push. */
+  /** "" if not pushed with a manifest. */
   readonly manifestDigest: string;
 }
 
@@ -34,7 +32,6 @@ const madeReport = columns<ReportPlace>({
   tool: expression("made.tool", text),
 });
 
-/** A tool's reports on an image. */
 interface ReportPlace {
   readonly repoUid: string;
   readonly digest: string;
@@ -47,7 +44,7 @@ const placeColumns = (places: readonly ReportPlace[]): [string[], string[], stri
   columnOf(places, ({ tool }) => tool),
 ];
 
-/** Writes reports of repos that are there, and returns how many are new. The same one again is only seen again. */
+/** Returns the number of new ones. A known report only gets a new seen time. */
 export const insertVulnReports = async (rows: Write, drafts: readonly VulnReportDraft[], nowMs: number): Promise<number> => {
   if (drafts.length === 0) return 0;
   const made = await madeReport.find(
@@ -97,7 +94,7 @@ export const insertVulnReports = async (rows: Write, drafts: readonly VulnReport
   return made.length;
 };
 
-/** Of one tool the latest report on an image holds; the others are history. */
+/** A tool's latest report on an image is current. */
 const replaceEarlier = async (rows: Write, places: readonly ReportPlace[], nowMs: number): Promise<void> => {
   await rows.query(
     `update vuln_reports as held set replace_time = case when held.id = latest.id then null else $4::timestamptz end
@@ -116,7 +113,6 @@ const latestDocument = columns({
   documentDigest: expression("report.document_digest", text),
 });
 
-/** Of each of these images what the latest report of a tool has as its document. */
 export const findLatestDocuments = (
   rows: Read,
   tool: string,
@@ -130,7 +126,6 @@ export const findLatestDocuments = (
     [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
   );
 
-/** A report without what it says. */
 export interface VulnReportHead {
   readonly id: string;
   readonly repoUid: string;
@@ -138,7 +133,7 @@ export interface VulnReportHead {
   readonly scanner: string;
   readonly tool: string;
   readonly version: string;
-  /** RFC 3339; "" where the scanner does not say. */
+  /** "" if the scanner does not state it. */
   readonly databaseTime: string;
   readonly createTime: string;
   readonly seenTime: string;
@@ -165,24 +160,20 @@ const reportId = columns({ id: expression("report.id", text), total: expression(
 const reportFindings = columns<VulnReportHead & { readonly findings: string }>({ ...headColumns, findings: packed("findings") });
 const reportRaw = columns<VulnReportHead & { readonly raw: string }>({ ...headColumns, raw: packed("raw") });
 
-/** Which reports are asked for. */
 export interface VulnReportFilter {
-  /** The places whose repos the caller sees. */
+  /** Groups that the caller can read. */
   readonly places: readonly string[];
-  /** "" for any, when there is a digest. */
+  /** "" for any, if there is a digest. */
   readonly repoUid: string;
-  /** Images; undefined: all of the repo. */
+  /** Undefined for all of the repo. */
   readonly digests: readonly string[] | undefined;
-  /** "" for any. */
   readonly scanner: string;
-  /** As it is shown; "" for any. */
   readonly version: string;
-  /** RFC 3339; "" for any. */
   readonly databaseTime: string;
   readonly createdSince: string;
 }
 
-/** By the image in each place, so that other organizations' reports on the same image are not looked at. */
+/** So other organizations' reports on the same image are not read. */
 const placed = `unnest($1::text[]) as place(path) cross join lateral (
   select * from vuln_reports as each where each.digest = any($3::text[]) and ($2 = '' or each.repo_uid = $2)
     and (place.path = '' or each.repo_uid = place.path or (each.repo_uid > place.path || '/' and each.repo_uid < place.path || '0')) offset 0) as report`;
@@ -194,9 +185,7 @@ const conditions = `($4 = '' or report.scanner = $4) and ($6 = '' or report.data
   and ($7 = '' or report.create_time > nullif($7, '')::timestamptz)
   and ($5 = '' or $5 = case when report.scanner <> 'UNKNOWN' then report.version else concat_ws('/', report.tool, nullif(report.version, '')) end)`;
 
-/**
- * Numbers of reports, the latest first, and how many there are: at most `most` of them. The same report in several repos is shown once.
- */
+/** Returns report IDs, latest first, and the total. The same report in several repos is listed once. */
 export const findVulnReportIds = async (
   rows: Read,
   { places, repoUid, digests, scanner, version, databaseTime, createdSince }: VulnReportFilter,
@@ -215,14 +204,13 @@ export const findVulnReportIds = async (
   return { ids: found.map(({ id }) => id), total: found[0]?.total ?? 0 };
 };
 
-/** These reports with all that they found, in this order. */
 export const readVulnReports = async (rows: Read, ids: readonly string[]): Promise<(VulnReportHead & { readonly findings: string })[]> => {
   const found = await reportFindings.find(rows, `select ${reportFindings.list} from vuln_reports as report where id = any($1::bigint[])`, [ids]);
   const byId = new Map(found.map((report) => [report.id, report]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 };
 
-/** The latest of an image as its scanner wrote it; with `createTime` the one of that time. */
+/** Returns the latest report, or the one from `createTime`. */
 export const findRawVulnReport = (
   rows: Read,
   {
@@ -243,11 +231,11 @@ export const findRawVulnReport = (
     [places, digest, scanner, createTime],
   );
 
-/** Of several scanners: Grype, else Trivy, else this server itself, else any other. */
+/** Grype, Trivy, this server, others. */
 const preferred = (alias: string): string =>
   `case ${alias}.scanner when 'GRYPE' then 0 when 'TRIVY' then 1 else case ${alias}.tool when 'gantry' then 2 else 3 end end`;
 
-/** The one that says most of an image of a repo: the latest of the scanner that comes first. */
+/** Returns the latest report of the preferred scanner. */
 export const findVulnReport = (rows: Read, repoUid: string, digest: string): Promise<(VulnReportHead & { readonly findings: string }) | undefined> =>
   reportFindings.findOne(
     rows,
@@ -258,7 +246,7 @@ export const findVulnReport = (rows: Read, repoUid: string, digest: string): Pro
 
 const goneReport = columns<ReportPlace>({ repoUid: text, digest: text, tool: text });
 
-/** What a manifest carried is known no longer. What an import has told besides stays. */
+/** Deletes a manifest's reports, except those that an import has also provided. */
 export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string, nowMs: number): Promise<void> => {
   const gone = await goneReport.find(
     rows,
@@ -268,7 +256,6 @@ export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifest
   if (gone.length > 0) await replaceEarlier(rows, gone, nowMs);
 };
 
-/** What counts on a day. */
 export interface VulnCountState {
   readonly repoUid: string;
   readonly digest: string;
@@ -289,9 +276,8 @@ const countState = columns<VulnCountState & { readonly bytes: number }>({
 });
 
 /**
- * What counts for these images of a repo, the earliest first: of Grype, Trivy and this server itself the last report of each day, and
- * of all days before `from` together ("2026-01-31"; "": each day counts). `bytes`: of all their severities as JSON; where these are
- * more than `bytesMax` none are read.
+ * Returns the last report of each day by Grype, Trivy and this server. All days before `from` ("" for none) count as one. If `bytes`, the
+ * size of all severities, exceeds `bytesMax`, they are not read.
  */
 export const findVulnCounts = async (
   rows: Read,
@@ -316,12 +302,12 @@ export const findVulnCounts = async (
   return { states, bytes: states[0]?.bytes ?? 0 };
 };
 
-/** The latest of each tool on an image is replaced by none. */
+/** A current report has no replace time. */
 export const vulnReportsRetention: Retention = periodRetention("reportMs", { table: "vuln_reports", where: "replace_time < $1", order: "replace_time" });
 
 const imageDigest = columns({ digest: text });
 
-/** The image that a tag points to, and the platforms' manifests behind it. */
+/** Returns the image of a tag and its platform manifests. */
 export const findTagImages = async (rows: Read, repoUid: string, tag: string): Promise<string[]> => {
   const found = await imageDigest.find(rows, `select ${imageDigest.list} from tags where left(uid, -17) = $1 and name collate "POSIX" = $2`, [repoUid, tag]);
   return [
@@ -341,7 +327,7 @@ export const findTagImages = async (rows: Read, repoUid: string, tag: string): P
 
 const imageBehind = columns({ image: expression("given.digest", text), digest: expression("behind.digest", text) });
 
-/** Each of these images of a repo with the platforms' manifests behind it, itself first. A digest by sha512 is known by sha256. */
+/** Returns these images with their platform manifests. SHA-512 digests are resolved to SHA-256. */
 export const findImagesBehind = async (rows: Read, repoUid: string, digests: readonly string[]): Promise<Map<string, Set<string>>> => {
   const found = await imageBehind.find(
     rows,
@@ -361,7 +347,7 @@ export const findImagesBehind = async (rows: Read, repoUid: string, digests: rea
 
 const knownImage = columns({ repoUid: expression("image.repo_uid", text), digest: expression("image.digest", text) });
 
-/** Which repos at or below a group have any of these images: by a tag, by a manifest that was pushed, or by an import. */
+/** Returns the repos that have an image by tag, pushed manifest or import. */
 export const findReposOfImages = (rows: Read, group: string, digests: readonly string[]): Promise<{ readonly repoUid: string; readonly digest: string }[]> =>
   knownImage.find(
     rows,
@@ -375,7 +361,6 @@ export const findReposOfImages = (rows: Read, group: string, digests: readonly s
 
 const namedRepo = columns({ uid: text });
 
-/** The repos of this name in the places that the caller sees, or below a group. */
 export const findReposNamed = async (rows: Read, places: readonly string[], name: string): Promise<string[]> => {
   const found = await namedRepo.find(
     rows,

@@ -1,6 +1,5 @@
-// Tables vulnerabilities and vulnerability_cves: what CVE, OSV and RustSec say of a vulnerability, and under which CVE numbers
-// it is known; written by imports, read by the open list and by whoever asks how severe an advisory is. Kept for good: what
-// a source tells no longer is hidden from lists. The numbers go with their record.
+// Tables vulnerabilities and vulnerability_cves: records from CVE, OSV and RustSec, and their CVE IDs. Records that a source no longer
+// publishes are hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
@@ -27,12 +26,12 @@ import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, type Refreshed, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 
-/** A record's time as the store writes times, so that both compare as texts. */
+/** So that times compare as texts. */
 const normalTime = (time: string | undefined): string => (time === undefined ? "" : new Date(time).toISOString());
 
 const isHidden = ({ state, withdrawnTime }: VulnerabilityRecord): boolean => state === "REJECTED" || withdrawnTime !== undefined;
 
-// Number by number, by the primary key: of a table that has just been filled the planner would read all that its owner has.
+// By primary key: in a freshly filled table the planner would read all rows of the owner.
 const rowsOfIds = `unnest($2::text[]) as given(number) cross join lateral (
   select * from vulnerabilities where id = given.number and owner = $1 offset 0) as held`;
 
@@ -45,11 +44,11 @@ const storedRecord = columns({
   documentId: nullableText,
 });
 
-/** Of records that no document tells: the later modified of two sources' records of one number; the stored one where they are equally old. */
+/** For records without a document the later modified wins; on a tie the stored one. */
 const replaces = (record: VulnerabilityRecord, feed: string, stored: { readonly feed: string; readonly modifyTime: string } | undefined): boolean =>
   stored === undefined || stored.feed === feed || normalTime(record.modifyTime) > stored.modifyTime;
 
-/** Writes who tells these; what they say is the same. */
+/** The content is unchanged. */
 const adoptVulnerabilities = async (
   rows: Write,
   target: RecordTarget,
@@ -68,14 +67,12 @@ const recordId = columns({ id: text });
 interface NumberedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
-  /** There is no row of it yet. */
   readonly isNew: boolean;
 }
 
-/** Writes under which CVE numbers records are known: their own, and their aliases. */
 const writeCves = async (rows: Write, owner: string, records: readonly NumberedRecord[]): Promise<void> => {
   const known = records.filter(({ isNew }) => !isNew).map(({ id }) => id);
-  // Record by record, by the index, as with rowsOfIds.
+  // As in rowsOfIds.
   if (known.length > 0) {
     await rows.query(
       `delete from vulnerability_cves as held using unnest($2::text[]) as given(number) cross join lateral (
@@ -93,7 +90,6 @@ const writeCves = async (rows: Write, owner: string, records: readonly NumberedR
   ]);
 };
 
-/** Writes what is new or says something else than before. */
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records).values()]
@@ -103,8 +99,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
-    // Who tells it is decided already, where a document does. What vanished from its source has no digest any more, and
-    // gives way to whoever knows it still.
+    // With a document the winner is already decided. A record without a digest disappeared from its source and gives way to any other.
     return before?.digest !== digest && (target.tellers !== undefined || before?.digest === "" || replaces(record, target.feed, before));
   });
   await adoptVulnerabilities(
@@ -168,7 +163,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   return counts;
 };
 
-/** Hides these, which nobody tells any longer; they stay, for whoever asks by their number. */
+/** Hides records; they remain available by ID. */
 export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
@@ -178,11 +173,11 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
   return gone.length;
 };
 
-/** Deletes these: they are somebody else's from now on, and who may not see them does so no longer, not even by their numbers. */
+/** Deletes records that belong to another owner now. Callers without access no longer see them, not even by ID. */
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides those of a feed that no document tells and whose keys `findTold` does not find. */
+/** Hides the feed's records without a document that `findTold` does not return. */
 export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
@@ -204,13 +199,11 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
 
 const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: expression("digest <> ''", flag) });
 
-/** The rows of these numbers, of those that there are. */
 export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
   const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
   return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
 };
 
-/** Which of these numbers are everybody's by this feed. */
 export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: readonly string[]): Promise<Set<string>> => {
   const found = await recordId.find(
     rows,
@@ -220,7 +213,6 @@ export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: r
   return new Set(found.map(({ id }) => id));
 };
 
-/** What is known of the severity of a vulnerability: the record's number, its aliases, its severities (JSON). */
 export interface SeverityRow {
   readonly id: string;
   readonly owner: string;
@@ -230,10 +222,7 @@ export interface SeverityRow {
 
 const severityRow = columns<SeverityRow>({ id: text, owner: text, aliases: textList, severities: text });
 
-/**
- * The records of these numbers, and those that they name as their aliases: public ones, and those of groups in these
- * organizations.
- */
+/** Returns these records and those of their aliases: public ones, and those of these organizations. */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {
   if (ids.length === 0) return [];
   const visible = "not hidden and (owner = '' or left(owner, 40) = any($1))";
@@ -249,9 +238,8 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
   );
 };
 
-/** A record as the open list shows it: columns in the contract's words, lists as JSON, facts where there are any. */
+/** Columns named as in the contract, lists as JSON. */
 export interface VulnerabilityRow {
-  /** What places it in the order. */
   readonly key: readonly string[];
   readonly id: string;
   readonly summary: string;
@@ -260,9 +248,8 @@ export interface VulnerabilityRow {
   readonly severities: string;
   readonly createTime: string;
   readonly updateTime: string;
-  /** "" while it holds. */
+  /** "" if not withdrawn. */
   readonly withdrawTime: string;
-  /** "" where nothing says that it is exploited. */
   readonly dateAdded: string;
   readonly dueDate: string;
   readonly ransomware: boolean;
@@ -290,18 +277,16 @@ const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
   scoreDate: text,
 });
 
-/** Which records; all that are neither rejected nor withdrawn where nothing is set. */
+/** By default all that are neither rejected nor withdrawn. */
 export interface VulnerabilityFilter {
-  /** Of these numbers, rejected and withdrawn ones too. */
+  /** Includes rejected and withdrawn records. */
   readonly ids: readonly string[] | undefined;
-  /** Only what was changed after this time; "": at any. */
   readonly updatedSince: string;
   readonly exploited: boolean;
   readonly ransomware: boolean;
   readonly scoreMin: number;
 }
 
-/** Columns of the index that has the order. */
 const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
   id: ["held.id"],
   create_time: ["held.create_time", "held.id"],
@@ -310,13 +295,13 @@ const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
 
 type FactTable = "known" | "predicted";
 
-/** A record is known under several CVE numbers, of which each may have a fact; this one counts, the gravest, and is shown. */
+/** Of several facts of a record, the most severe one counts. */
 const factRanks: Readonly<Record<FactTable, (fact: string) => string>> = {
   known: (fact) => `${fact}.ransomware, ${fact}.date_added, ${fact}.id`,
   predicted: (fact) => `${fact}.score, ${fact}.id`,
 };
 
-// Written out: which tables a file uses is read from its statements (modules.json).
+// Table names are written out for the check of modules.json.
 const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) => string>> = {
   known: (fact, named) => `vulnerability_cves as ${named} join known_exploits as ${fact} on ${fact}.id = ${named}.cve and ${fact}.owner = '' and ${fact}.shown`,
   predicted: (fact, named) =>
@@ -325,7 +310,6 @@ const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) =
 
 const descending = (columns: string): string => columns.replaceAll(",", " desc,").concat(" desc");
 
-/** The fact of each record that counts, where it has one. */
 const shownFact = (table: FactTable): string =>
   `left join lateral (
      select fact.* from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id
@@ -334,7 +318,6 @@ const shownFact = (table: FactTable): string =>
 const hasFact = (table: FactTable, condition = ""): string =>
   `exists (select from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id ${condition})`;
 
-/** Records by their facts, of each record the one that counts. */
 const factsFirst = (table: FactTable): string => `${factsOfNumbers[table](table, "named_first")} join vulnerabilities as held on held.id = named_first.id`;
 
 const countsMost = (table: FactTable): string =>
@@ -344,17 +327,17 @@ const countsMost = (table: FactTable): string =>
 
 interface FactOrder {
   readonly table: FactTable;
-  /** The fact and its number, of the fact's own index, and then the record's number. */
+  /** As in the fact's index, then the record's ID. */
   readonly columns: readonly [fact: string, cve: string, id: string];
 }
 
-/** By a fact. Without it a record stands at the lower end, by its number. */
+/** Records without a fact are at the lower end, by ID. */
 const factOrders: ReadonlyMap<string, FactOrder> = new Map([
   ["known_exploited", { table: "known", columns: ["known.date_added", "known.id", "held.id"] }],
   ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id", "held.id"] }],
 ]);
 
-/** Part of a list by a fact: the records that have it, or those that have not. */
+/** Records with or without the fact. */
 interface FactPart {
   readonly table: FactTable;
   readonly isThere: boolean;
@@ -364,13 +347,11 @@ interface Selected extends PageTerms {
   readonly from: string;
 }
 
-/** Public records, and the facts that they are shown with. */
 const withShownFacts = (from: string, { table, isThere }: Partial<FactPart>): string => {
   const tables: readonly FactTable[] = ["known", "predicted"];
   return [from, ...tables.filter((each) => !(isThere && each === table)).map(shownFact)].join(" ");
 };
 
-/** Public records. */
 const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, scoreMin }: VulnerabilityFilter, part?: FactPart): Selected => {
   const first = part?.isThere ? part.table : undefined;
   const selected: Selected = {
@@ -380,7 +361,7 @@ const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, score
   };
   selected.terms.push(ids ? `held.id = any(${addParameter(selected, ids)})` : "not held.hidden");
   if (updatedSince !== "") selected.terms.push(`held.update_time > ${addParameter(selected, updatedSince)}`);
-  // The gravest of a record's facts is so where one of them is.
+  // If any fact has ransomware, so does the most severe one.
   if (first === "known" && ransomware) selected.terms.push("known.ransomware");
   else if (first !== "known" && (exploited || ransomware)) selected.terms.push(hasFact("known", ransomware ? "and fact.ransomware" : ""));
   if (scoreMin > 0) {
@@ -414,16 +395,12 @@ const countPart = async (rows: Read, filter: VulnerabilityFilter, part?: FactPar
   return found?.records ?? 0;
 };
 
-/** How many public records there are. */
 export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> => countPart(rows, filter);
 
 const isRequired = ({ exploited, ransomware, scoreMin }: VulnerabilityFilter, table: FactTable): boolean =>
   table === "known" ? exploited || ransomware : scoreMin > 0;
 
-/**
- * By a fact: those without it come first, or last where it descends. Two statements, each in the order of an index, since
- * one over both would sort everything. The key of a record without it is empty but for its number.
- */
+/** Runs two statements, each in index order, because one for both would sort everything. The key of a record without a fact has only its ID. */
 const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, columns: order }: FactOrder, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const [, id] = page.after ?? [];
   const isAfterThere = page.after?.[0] !== "";
@@ -431,7 +408,7 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
   let toSkip = page.skip;
   let isBegun = page.after === undefined;
   for (const isThere of page.order.descending ? [true, false] : [false, true]) {
-    // The page before ended in this part.
+    // The previous page ended here.
     const isStart = !isBegun && isThere === isAfterThere;
     isBegun ||= isStart;
     if (!isBegun || found.length >= page.limit || (!isThere && isRequired(filter, table))) continue;
@@ -440,19 +417,18 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
     const selected = selectVulnerabilities(filter, { table, isThere });
     const [fact, cve] = page.after ?? [];
     if (isStart && isThere) {
-      // What the index of facts has; the rest of the key is the record's.
+      // The part of the key that the index of facts has.
       const position = [fact ?? "", cve ?? ""].map((value) => addParameter(selected, value)).join(", ");
       selected.terms.push(`(${order[0]}, ${order[1]}) ${page.order.descending ? "<=" : ">="} (${position})`);
     }
     const read = await findPart(rows, selected, isThere ? order : ["held.id"], request, { table, isThere });
     found.push(...(isThere ? read : read.map((row) => ({ ...row, key: ["", row.id] }))));
-    // What was skipped here need not be skipped in the next part.
+    // Rows skipped here are not skipped again.
     toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, { table, isThere })));
   }
   return found;
 };
 
-/** One page of public records. */
 export const findVulnerabilities = (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
   const byFact = factOrders.get(page.order.column);
   if (byFact) return findByFact(rows, filter, byFact, page);

@@ -1,18 +1,16 @@
-// Table restores: what the database was restored from, each time. Written by the owner's connection alone; kept for good.
+// Table restores. Written only by the owner's connection and never deleted.
 
 import { columns, number, type Read, text, timeMs, type Write } from "#db";
 
 export interface RestoreRow {
-  /** Behind it positions go on. */
+  /** Positions continue after it. */
   readonly base: number;
-  /** Milliseconds since 1970. */
   readonly restoreMs: number;
   readonly sealed: string;
 }
 
 const restore = columns<RestoreRow>({ base: number, restoreMs: timeMs("restore_time"), sealed: text });
 
-/** All of them, the first one first. */
 export const findRestores = (rows: Read): Promise<RestoreRow[]> => restore.find(rows, `select ${restore.list} from restores order by base`);
 
 export const insertRestore = async (rows: Write, { base, restoreMs, sealed }: RestoreRow): Promise<void> => {

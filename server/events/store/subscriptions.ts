@@ -1,36 +1,35 @@
-// Table subscriptions: what its rows keep besides the contract's fields, and how long each sink has been failing.
+// Table subscriptions: secrets, and how long each sink has been failing.
 
 import { type Binding, columns, type Read, text, type Write } from "#db";
 
-/** What a subscription's secrets are sealed for, and to which row: both of them, since one becomes the other. */
+/** Both secrets share the binding, because the current one becomes the previous one. */
 export const subscriptionSecretPurpose = "subscription secret";
 export const subscriptionSecretBinding = (uid: string): Binding => [uid];
 
 const secret = columns({ secretSealed: text });
 
-/** The sealed secret of a subscription; the empty text where there is none. */
+/** Returns the sealed secret, or "". */
 export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> =>
   (await secret.findOne(rows, `select ${secret.list} from subscriptions where uid = $1`, [uid]))?.secretSealed ?? "";
 
-/** Their sinks work. */
 export const clearFailing = async (rows: Write, uids: readonly string[]): Promise<void> => {
   await rows.query("update subscriptions set failing_since = null where uid = any($1) and failing_since is not null", [uids]);
 };
 
-/** Their sinks fail, since now unless they did before. */
+/** Keeps the start of an earlier failure. */
 export const markFailing = async (rows: Write, uids: readonly string[], now: string): Promise<void> => {
   await rows.query("update subscriptions set failing_since = $2 where uid = any($1) and failing_since is null", [uids, now]);
 };
 
 const uidOnly = columns({ uid: text });
 
-/** Those of these enabled subscriptions whose sinks have failed since before `since`, kept from others until the transaction ends. */
+/** Locks and returns enabled subscriptions with sinks failing since before `since`. */
 export const lockFailing = async (rows: Write, uids: readonly string[], since: string): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
   return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);
 };
 
-/** Of these organizations those in which somebody listens to events of this type that are told at the organization itself. */
+/** Returns organizations with an enabled subscription directly at the organization. */
 export const findListeningOrganizations = async (rows: Read, organizations: readonly string[], type: string): Promise<string[]> =>
   (
     await uidOnly.find(

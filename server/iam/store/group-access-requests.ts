@@ -1,4 +1,4 @@
-// When somebody last asked the owners of an organization to be let in.
+// Table group_access_requests: when a user last asked the owners of an organization for access.
 
 import { timestamp } from "#base/time.ts";
 import { columns, timeMs, type Write } from "#db";
@@ -6,8 +6,8 @@ import { columns, timeMs, type Write } from "#db";
 const request = columns({ requestTimeMs: timeMs("request_time") });
 
 /**
- * Notes that somebody asks to be let into a group, unless they did after `sinceMs`. Undefined: noted; else when they
- * asked before, in milliseconds since 1970. Of several at once one is noted.
+ * Records an access request unless one was made after `sinceMs`. Returns undefined if recorded, otherwise the time of the earlier one
+ * (Unix ms).
  */
 export const insertAccessRequest = async (rows: Write, groupUid: string, identityUid: string, nowMs: number, sinceMs: number): Promise<number | undefined> => {
   const noted = await rows.query(

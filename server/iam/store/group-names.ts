@@ -1,9 +1,8 @@
-// Table group_names: who has which name, and which names are reserved (docs/decisions/0068). Triggers write it with the row of the
-// group, so that a unique index decides between servers; a reserved name is kept until the operator releases it.
+// Table group_names: taken and reserved names (docs/decisions/0068). Triggers write it with the group's row, so that a unique index
+// decides between servers.
 
 import { columns, expression, flag, number, type Read, text, textList, time, type Write } from "#db";
 
-/** The group that has a name, or that it is reserved for. */
 export interface NameClaim {
   readonly groupUid: string;
   readonly name: string;
@@ -12,14 +11,14 @@ export interface NameClaim {
 
 const claim = columns<NameClaim>({ groupUid: text, name: text, held: flag });
 
-// As claim_group_name decides it.
+// The same condition as in claim_group_name.
 const isTaken = `(held or used or exists (
     select from deletions where left(uid, 40) = left(claim.group_uid, 40) and resource_uid = claim.group_uid
   ))`;
 
 /**
- * Returns what keeps a name from a group below `parent` ("": from an organization): another group with the name or one that looks the
- * same, or a reservation; undefined if the name is free, or the group's own.
+ * Returns the claim that keeps a group below `parent` ("" for an organization) from using a name or one that looks the same; undefined if
+ * it is free or the group's own.
  */
 export const findNameClaim = (rows: Read, parent: string, name: string, uid: string): Promise<NameClaim | undefined> =>
   claim.findOne(
@@ -28,19 +27,17 @@ export const findNameClaim = (rows: Read, parent: string, name: string, uid: str
     [parent, name, uid],
   );
 
-/** The other organizations of exactly this name that are not verified; there are several only from before names were unique. */
+/** Returns other unverified organizations with exactly this name. They are older than the rule of unique names. */
 export const findUnverifiedHolders = async (rows: Read, name: string, uid: string): Promise<string[]> =>
   (await rows.query("select uid from groups where length(uid) = 40 and name = $1 and uid <> $2 and not verified order by uid", [name, uid])).flatMap(
     ([found]) => found ?? [],
   );
 
-/** Whether another organization has exactly this name. */
 export const isNameShared = async (rows: Read, name: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from groups where length(uid) = 40 and name = $1 and uid <> $2)", [name, uid]);
   return row?.[0] === "t";
 };
 
-/** How many names are reserved for an organization. */
 export const countReservedNames = async (rows: Read, uid: string): Promise<number> => {
   const [row] = await rows.query("select count(*) from group_names where parent = '' and group_uid = $1 and not held", [uid]);
   return Number(row?.[0] ?? 0);
@@ -49,7 +46,6 @@ export const countReservedNames = async (rows: Read, uid: string): Promise<numbe
 export interface ReservedName {
   readonly name: string;
   readonly organization: string;
-  /** The organization has had a repository under it. */
   readonly used: boolean;
   readonly reserveTime: string;
 }
@@ -60,8 +56,8 @@ export const listReservedNames = (rows: Read): Promise<ReservedName[]> =>
   reserved.find(rows, `select ${reserved.list} from group_names where not held order by name`);
 
 /**
- * Releases a reserved name; undefined if it is not reserved. An organization that has had the same name since before names were unique
- * gets it, if it is the only one.
+ * Releases a reserved name and returns its group; undefined if it is not reserved. An organization that shares the name from before names
+ * were unique gets it, if it is the only one.
  */
 export const releaseReservedName = async (rows: Write, name: string): Promise<string | undefined> => {
   const [gone] = await rows.query("delete from group_names where parent = '' and not held and name = $1 returning group_uid", [name]);
@@ -76,11 +72,11 @@ export const releaseReservedName = async (rows: Write, name: string): Promise<st
   return gone[0] ?? "";
 };
 
-/** A name that leads nowhere, or elsewhere than it looks. */
+/** An ambiguous or misleading name. */
 export interface NameProblem {
-  /** Same: of several groups. Similar: they look the same. Reserved: of one group, and reserved for another organization. */
+  /** same, similar: several groups have it. reserved: it is reserved for another organization. */
   readonly kind: string;
-  /** "": of organizations. */
+  /** "" for organizations. */
   readonly parent: string;
   readonly names: readonly string[];
   readonly uids: readonly string[];
@@ -89,7 +85,7 @@ export interface NameProblem {
 
 const problem = columns<NameProblem>({ kind: text, parent: text, names: textList, uids: textList, verified: number });
 
-/** The problems of names that were there before names were unique, the first `count` of each kind. */
+/** Returns the problems of names from before names were unique, the first `count` of each kind. */
 export const findNameProblems = async (rows: Read, count: number): Promise<NameProblem[]> => {
   const parent = "case when length(uid) = 40 then '' else left(uid, -17) end";
   const shared = await problem.find(

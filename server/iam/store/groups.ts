@@ -1,9 +1,8 @@
-// Organizations by what sets them apart from other groups: a verified domain, a status; the resource's own rows go
-// through the kernel.
+// Table groups: lookups of organizations. The kernel reads and writes the rows of the resource.
 
 import { columns, expression, flag, type Read, type Row, type Table, text } from "#db";
 
-/** The verified organization of this domain: its columns in the table's order. */
+/** Returns the organization's columns in the table's order. */
 export const findVerifiedOrganization = async (rows: Read, table: Table, domain: string): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where name = $1 and verified and length(uid) = 40`, [domain]);
   return row;
@@ -11,17 +10,16 @@ export const findVerifiedOrganization = async (rows: Read, table: Table, domain:
 
 const named = columns({ name: text });
 
-/** The group's name; "" if there is no such group. */
+/** Returns "" if there is no such group. */
 export const findGroupName = async (rows: Read, uid: string): Promise<string> =>
   (await named.findOne(rows, `select ${named.list} from groups where uid = $1`, [uid]))?.name ?? "";
 
 const closure = columns({ isSuspended: expression("status = 'ORG_STATUS_SUSPENDED'", flag) });
 
-/** Whether the operator has closed this organization to its members. */
 export const isOrganizationSuspended = async (rows: Read, uid: string): Promise<boolean> =>
   (await closure.findOne(rows, `select ${closure.list} from groups where uid = $1`, [uid]))?.isSuspended ?? false;
 
-/** Some of the organizations, by uid, behind this one. */
+/** Returns the next organizations by uid. */
 export const findOrganizations = async (rows: Read, last: string, count: number): Promise<string[]> => {
   const found = await rows.query("select uid from groups where length(uid) = 40 and uid > $1 order by uid limit $2", [last, count]);
   return found.map(([uid]) => uid ?? "");

@@ -1,4 +1,4 @@
-// Tokens that wait for a client elsewhere, encrypted for its key.
+// Table headless_sessions: tokens that wait for a client elsewhere, encrypted for its key.
 
 import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, type Read, type Retention, text, type Write } from "#db";
@@ -6,19 +6,18 @@ import { columns, deleteRows, type Read, type Retention, text, type Write } from
 export interface HeadlessSessionRow {
   /** SHA-256 of the client's public key. */
   readonly codeHash: string;
-  /** The client address of the sign-in, as ClientLimits.hashOf has it. */
+  /** ClientLimits.hashOf the client address. */
   readonly addressHash: string;
-  /** Ours. */
+  /** The server's public key. */
   readonly ecdhPublicKey: string;
-  /** Base64. Only the client can read it. */
+  /** Base64; only the client can decrypt it. */
   readonly encryptedToken: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
 const taken = columns<Pick<HeadlessSessionRow, "ecdhPublicKey" | "encryptedToken">>({ ecdhPublicKey: text, encryptedToken: text });
 
-/** Stores it; false where another sign-in with this code came first. */
+/** Returns false if another sign-in has used this code. */
 export const insertHeadlessSession = async (rows: Write, row: HeadlessSessionRow): Promise<boolean> => {
   const inserted = await rows.query(
     `insert into headless_sessions (code_hash, address_hash, ecdh_public_key, encrypted_token, expire_time)
@@ -31,7 +30,7 @@ export const insertHeadlessSession = async (rows: Write, row: HeadlessSessionRow
 export const hasHeadlessSession = async (rows: Read, codeHash: string): Promise<boolean> =>
   (await rows.query("select 1 from headless_sessions where code_hash = $1", [codeHash])).length > 0;
 
-/** Deletes what waits under this code, unless it has expired. Of all who ask for it, one gets it. */
+/** Deletes and returns an unexpired session. Only one of several concurrent calls gets it. */
 export const takeHeadlessSession = (
   rows: Write,
   codeHash: string,

@@ -1,23 +1,21 @@
-// Who holds a capability at a path: one page of identities with the bindings that give it, in one statement.
+// Lists the identities that have a capability at a path, with the bindings that grant it, in one statement.
 //
-// A binding gives rights at its group and below, so only those at the path and above it matter, however many there are
-// beside and below. In each group of that ancestry, each role that has the capability is one range of
-// role_bindings_by_place_and_role, whose collation it names, in the order of identities: a page takes the first rows of
-// every range, and merges.
-// What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
-// organization, and the identity exists. A user who has not accepted membership is listed too, and told apart by `isMember`; whether
-// that user exists, the page does not tell.
+// Only bindings at the path and above it matter. For each of these groups and each role with the capability,
+// role_bindings_by_place_and_role has a range in the order of identities. A page merges the first rows of all ranges.
+//
+// The rules are those of authz/rights.ts. A user who has not accepted membership is listed with `isMember` false; the page does not
+// reveal whether that user exists.
 
 import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
 import { columns, flag, nullableNumber, type Param, type Read, text, versionColumn } from "#db";
 
 export interface HoldersQuery {
-  /** The path and everything above it. */
+  /** The path and its ancestors. */
   readonly ancestry: readonly string[];
-  /** The capability's symbol, as roles keep it. */
+  /** The capability's symbol, as stored in roles. */
   readonly capability: string;
-  /** An identity that holds the capability without a binding; undefined: none. */
+  /** An identity that has the capability without a binding. */
   readonly unboundHolder: string | undefined;
   readonly nowMs: number;
 }
@@ -26,15 +24,14 @@ export interface Holder {
   readonly uid: string;
   readonly name: string;
   readonly email: string;
-  /** Of a person: they have agreed to belong to the organization. */
+  /** For a user: membership has been accepted. */
   readonly isMember: boolean;
   readonly bindings: readonly GivingBinding[];
 }
 
 export interface HoldersPage {
-  /** One entry for each identity, in order. */
   readonly holders: readonly Holder[];
-  /** Counted on the first page only. */
+  /** Set on the first page only. */
   readonly total: number | undefined;
 }
 
@@ -44,11 +41,11 @@ export interface GivingBinding {
   readonly roleName: string;
   readonly group: string;
   readonly groupName: string;
-  /** Milliseconds since 1970; undefined: it never ends. */
+  /** Unix ms; undefined if it never expires. */
   readonly endMs: number | undefined;
 }
 
-/** A binding of a holder, or the holder alone where it has none. */
+/** A binding of a holder, or only the identity. */
 const holderBinding = columns({
   identityUid: text,
   name: text,
@@ -61,7 +58,7 @@ const holderBinding = columns({
   endMs: nullableNumber,
 });
 
-/** The columns of the statement's first row, before those of a binding: the access version and the total. */
+/** The leading columns of the first row: access version and total. */
 const headColumns = 2;
 
 const bindingCounts = (identity: string, path: string): string =>
@@ -117,7 +114,6 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
   ) as held`;
 };
 
-/** One page of the identities that hold a capability at the first path of the ancestry. */
 export const findHolders = async (rows: Read, query: HoldersQuery, page: PageRequest): Promise<HoldersPage> => {
   const { ancestry, capability, unboundHolder, nowMs } = query;
   const { order, after: [after] = [], limit, skip } = page;

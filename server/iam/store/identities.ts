@@ -1,20 +1,20 @@
-// Identities, as those ask for them who decide who somebody is; the resource's own rows go through the kernel.
+// Table identities: lookups for authentication. The kernel reads and writes the rows of the resource.
 
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, nullableTimeMs, type Read, text, type Write } from "#db";
 
-/** What says who may act as an identity. */
+/** The fields that decide which credentials may act as an identity. */
 export interface Identity {
   readonly uid: string;
-  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a person. */
+  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a user. */
   readonly relationship: string;
   readonly claimMatch: JsonObject | undefined;
   readonly staticKeys: JsonObject | undefined;
   readonly awsIdentity: JsonObject | undefined;
   readonly issuer: string;
   readonly subject: string;
-  /** When it ends, in milliseconds since 1970; undefined: never. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
 }
 
@@ -34,22 +34,21 @@ export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefi
 
 const emailOnly = columns({ email: text });
 
-/** The e-mail address that the identity's issuer said; "" for none. */
+/** Returns the email address from the identity's issuer, or "". */
 export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
   (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
 
 const nameOnly = columns({ name: text });
 
-/** How lists show the identity; "" where there is none. */
+/** Returns "" if there is no such identity. */
 export const findIdentityName = async (rows: Read, uid: string): Promise<string> =>
   (await nameOnly.findOne(rows, `select ${nameOnly.list} from identities where uid = $1`, [uid]))?.name ?? "";
 
 export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /**
- * Whether some person is registered with one of these spellings of an issuer: only then is it trusted to name people.
- * People have root uids, and those of one issuer may stand behind any number of assumable identities in the index; an
- * issuer that only those name costs one walk over them.
+ * Returns whether a user is registered with one of these spellings of an issuer; only then may it authenticate users. Other identities of
+ * the issuer may precede them in the index; that costs one walk.
  */
 export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
   const found = await rows.query(
@@ -63,7 +62,7 @@ export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]
 const issuerPattern = columns({ uid: text, pattern: expression("claim_match ->> 'issuerPattern'", text) });
 const issuerPatternsMax = 1_000;
 
-/** The identities that name issuers by a pattern, in the order of their uids: the first after `last`. */
+/** Returns a page of issuer patterns after `last`, by uid. */
 export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly uid: string; readonly pattern: string }[]> =>
   issuerPattern.find(
     rows,
@@ -72,17 +71,17 @@ export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly
   );
 
 const patternHolder = columns({ uid: text, claimMatch: nullableObject, awsIdentity: nullableObject });
-/** Each may hold 64 patterns of 1 KiB: 16 MiB at most in one page. */
+/** Each may have 64 patterns of 1 KiB: at most 16 MiB in one page. */
 const patternHoldersMax = 250;
 
-/** Identities in the order of their uids, with what may have patterns: the first after `last`. */
+/** Returns a page of identities after `last`, by uid, with the fields that may contain patterns. */
 export const findPatternHolders = (
   rows: Read,
   last: string,
 ): Promise<{ readonly uid: string; readonly claimMatch: JsonObject | undefined; readonly awsIdentity: JsonObject | undefined }[]> =>
   patternHolder.find(rows, `select ${patternHolder.list} from identities where uid > $1 order by uid limit ${patternHoldersMax}`, [last]);
 
-/** Sets when the identity was last seen. Never waits for another who does the same. */
+/** Skips the update if a concurrent transaction has locked the row. */
 export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
   await rows.query(
     `update identities set last_seen_time = $2 where uid = (
@@ -92,7 +91,7 @@ export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): P
   );
 };
 
-/** Keeps a person and the identity provider that vouched for it until the transaction ends; false where one is gone. */
+/** Prevents deletion of both until the transaction ends; returns false if one does not exist. */
 export const lockPersonAndProvider = async (rows: Write, personUid: string, providerUid: string): Promise<boolean> => {
   const found = await rows.query(
     "select 1 from identities as person, identity_providers as provider where person.uid = $1 and provider.uid = $2 for key share",
@@ -104,9 +103,9 @@ export const lockPersonAndProvider = async (rows: Write, personUid: string, prov
 const uidOnly = columns({ uid: text });
 
 /**
- * The people bound in or below one of these paths, and `self` where it is one: a person's uid lies below no group, so
- * who sees it follows from its bindings, in organizations to which the person has agreed to belong. EVERYWHERE sees all.
- * @param only look for this uid alone
+ * Returns the users with a binding in or below these paths in organizations that they have joined, and `self` if it is a user. A user's
+ * uid is below no group, so bindings decide visibility. EVERYWHERE selects all.
+ * @param only restricts the result to this uid
  */
 export const findBoundPeople = async (rows: Read, paths: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
   const found = await uidOnly.find(
@@ -122,8 +121,8 @@ export const findBoundPeople = async (rows: Read, paths: readonly string[], self
 };
 
 /**
- * Identities of whom tokens of this issuer and subject are: people, and what names both literally in or below one of these paths.
- * People first; three at most, since more than one is told as such. EVERYWHERE sees all.
+ * Returns the identities that tokens of this issuer and subject match: users first, then those in or below these paths. At most three,
+ * because more than one is an error. EVERYWHERE selects all.
  */
 export const findIdentitiesOf = async (rows: Read, issuer: string, subject: string, paths: readonly string[]): Promise<string[]> => {
   const found = await uidOnly.find(
@@ -136,7 +135,6 @@ export const findIdentitiesOf = async (rows: Read, issuer: string, subject: stri
   return found.map(({ uid }) => uid);
 };
 
-/** Inserts the operator's identity unless it is there. */
 export const writeOperator = async (rows: Write, uid: string, now: string): Promise<void> => {
   await rows.query(
     `insert into identities (uid, name, description, last_seen_time, create_time, update_time)

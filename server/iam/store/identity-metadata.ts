@@ -1,4 +1,4 @@
-// What people say about themselves (resources: IdentityMetadata), beside what their issuers say of them.
+// Table identity_metadata: profile fields that users set themselves.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, nullableObject, text, time, type Write } from "#db";
@@ -7,10 +7,9 @@ export interface PersonWithMetadata {
   readonly name: string;
   readonly givenName: string;
   readonly familyName: string;
-  /** The fields that the person set. */
   readonly metadata: JsonObject;
   readonly createTime: string;
-  /** When the person last said something; when they came, where they never did. */
+  /** The creation time if there was no change. */
   readonly updateTime: string;
 }
 
@@ -24,7 +23,6 @@ const person = columns({
   updateTime: time("coalesce(metadata.update_time, identity.create_time)"),
 });
 
-/** The person of that uid, locked until the transaction ends. */
 export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMetadata | undefined> => {
   const found = await person.findOne(
     rows,
@@ -42,7 +40,7 @@ export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMe
 
 const said = columns({ updateTime: time("update_time") });
 
-/** Stores what a person says, in the place of what is there. Returns the time of the change. */
+/** Returns the update time. */
 export const writeIdentityMetadata = async (rows: Write, uid: string, metadata: JsonObject, nowMs: number): Promise<string> => {
   const written = await said.findOne(
     rows,

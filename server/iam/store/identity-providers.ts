@@ -1,11 +1,8 @@
-// Identity providers: as signing in needs them, and the state of their SCIM tokens, whose etag is a number that grows.
+// Table identity_providers: lookups for sign-in, and SCIM tokens. Their etag is a counter.
 
 import { type Binding, type Column, columns, expression, flag, nullableText, nullableTimeMs, type Read, text, textList, type Values, type Write } from "#db";
 
-/**
- * What a provider's client secret is sealed for, and to whom: it belongs to one client of one issuer, and nobody who edits the
- * provider sends it to an issuer of theirs (attack 64).
- */
+/** The client secret is bound to one client of one issuer, so that an editor cannot send it to another issuer (attack 64). */
 export const clientSecretPurpose = "client secret";
 export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonly issuer: string; readonly clientId: string }): Binding => [
   uid,
@@ -15,22 +12,21 @@ export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonl
 
 export interface Provider {
   readonly uid: string;
-  /** The group that it belongs to. */
   readonly parent: string;
   readonly name: string;
-  /** Uid of the role that a person gets on the first sign-in. */
+  /** Granted on first sign-in. */
   readonly defaultRole: string;
   readonly oidc: {
     readonly issuer: string;
     readonly clientId: string;
-    /** Besides `openid`. */
+    /** In addition to `openid`. */
     readonly additionalScopes: readonly string[];
-    /** Empty: no groups are read. */
+    /** "" if groups are not read. */
     readonly groupsClaim: string;
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed by the vault for clientSecretPurpose, bound as clientSecretBinding says; undefined where PKCE does without one. */
+  /** Undefined if PKCE needs no secret. */
   readonly clientSecretSealed: string | undefined;
 }
 
@@ -58,11 +54,10 @@ const readProvider = async (rows: Read, statement: string, uid: string): Promise
 export const findProvider = (rows: Read, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1`, uid);
 
-/** The same, and it is not deleted until the transaction ends. */
+/** Returns a provider and prevents its deletion until the transaction ends. */
 export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 
-/** As much of a provider as a person chooses it by. */
 export interface OfferedProvider {
   readonly uid: string;
   readonly name: string;
@@ -75,7 +70,7 @@ const offered = columns<OfferedProvider>({
   issuer: expression("provider.oidc ->> 'issuer'", text),
 });
 
-/** The identity providers of the verified organization of this name, the first `count`. */
+/** Returns the providers of the verified organization with this name. */
 export const findProvidersOfOrganization = (rows: Read, name: string, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -84,7 +79,7 @@ export const findProvidersOfOrganization = (rows: Read, name: string, count: num
     [name, count],
   );
 
-/** The first `count` identity providers, where all are of one organization; else none. */
+/** Returns providers only if all belong to one organization. */
 export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Promise<OfferedProvider[]> =>
   offered.find(
     rows,
@@ -95,19 +90,17 @@ export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Prom
 
 export interface ProviderIssuer {
   readonly issuer: string;
-  /** The organization of one of its providers. */
   readonly organization: string;
 }
 
 const providerIssuer = columns<ProviderIssuer>({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
 
-/** The issuers of all identity providers, each once; the first `count`. */
 export const listProviderIssuers = (rows: Read, count: number): Promise<ProviderIssuer[]> =>
   providerIssuer.find(rows, `select ${providerIssuer.list} from identity_providers group by 1 order by 1 limit $1`, [count]);
 
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
-/** The client ids with which the providers of these very groups name an issuer, in one of its spellings, one for each provider. */
+/** Returns the client ID of each provider in exactly these groups with one of these spellings of the issuer. */
 export const listClientIds = async (rows: Read, spellings: readonly string[], groups: readonly string[]): Promise<(string | undefined)[]> => {
   const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = any($1) and left(uid, -17) = any($2)`, [
     spellings,
@@ -120,12 +113,11 @@ export interface ScimState {
   readonly enabled: boolean;
   readonly etag: string;
   readonly tokenHash: string | undefined;
-  /** A token was made, whatever has become of it. */
+  /** A token was created, even if it no longer exists. */
   readonly issued: boolean;
   readonly revoked: boolean;
-  /** Milliseconds since 1970. Infinity: it never ends, or there is none. */
+  /** Infinity if it does not expire or there is none. */
   readonly expireTimeMs: number;
-  /** When the token before this one ends; undefined where there is none. */
   readonly previousExpireTimeMs: number | undefined;
 }
 
@@ -144,16 +136,13 @@ const scim = columns<ScimState>({
   previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
 });
 
-/** What decides whether a SCIM token is taken. */
 export interface ScimAccess {
-  /** SHA-256 of the token, and when it ends. */
+  /** SHA-256. */
   readonly tokenHash: string | undefined;
-  /** Milliseconds since 1970; Infinity: never. */
   readonly expireTimeMs: number;
-  /** The same of the token before it. */
   readonly previousTokenHash: string | undefined;
   readonly previousExpireTimeMs: number | undefined;
-  /** The organization's; "" where it has none. */
+  /** "" if it has none. */
   readonly organizationStatus: string;
 }
 
@@ -165,7 +154,7 @@ const scimAccess = columns<ScimAccess>({
   organizationStatus: expression("organization.status", text),
 });
 
-/** The tokens of this provider; undefined where SCIM is off, or there is no such provider. */
+/** Returns undefined if SCIM is disabled or there is no such provider. */
 export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | undefined> =>
   scimAccess.findOne(
     rows,
@@ -174,29 +163,26 @@ export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | un
     [uid],
   );
 
-/** The state of this provider's token. */
 export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
 export const lockScim = (rows: Write, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1 for update`, [uid]);
 
-/** A token as it is kept; times are RFC 3339. */
+/** A token as stored; times are RFC 3339. */
 export interface ScimToken {
   readonly hash: string;
   readonly createTime: string;
-  /** Null: it never ends. */
+  /** Null if it does not expire. */
   readonly expireTime: string | null;
-  /** Until when the token that is replaced works on; null: it ends now. */
+  /** When the replaced token expires; null for immediately. */
   readonly previousExpireTime: string | null;
 }
 
-// What changes in the provider's row; the kernel writes it as every change of a resource's row.
+// Changed columns of the provider's row; the kernel writes them.
 
 const nextVersion = ({ etag }: ScimState): Values => ({ scim_version: Number(etag) + 1 });
 
-/** A new token in the place of the one that is there. */
 export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Values => ({
   ...nextVersion(state),
   scim_previous_token_hash: previousExpireTime === null ? null : (state.tokenHash ?? null),
@@ -206,7 +192,6 @@ export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTim
   scim_token_expire_time: expireTime,
 });
 
-/** The end of the token and of the one before it. */
 export const scimRevokedColumns = (state: ScimState): Values => ({
   ...nextVersion(state),
   scim_token_hash: null,

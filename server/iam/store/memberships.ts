@@ -1,34 +1,28 @@
-// Table memberships: to which organizations people have agreed to belong. A person's uid lies below no group, so what an
-// organization sees of a person follows from a row here, and from nothing that the organization does by itself.
+// Table memberships: organizations that users have joined. An organization sees a user's data only through a row here.
 //
-// A row is made where the person, or the operator, says so: an invite that is accepted, a sign-in through the organization's
-// identity provider, an organization that is founded, a binding that the operator makes, AcceptMembership. What a mapping of
-// groups or SCIM gives counts only together with a sign-in through that same provider: neither makes a row.
+// Only the user or the operator creates a row, for example by accepting an invite or signing in through the organization's identity
+// provider. Group mappings and SCIM do not; they count together with a sign-in through the same provider.
 //
-// Without a membership a user's role bindings in the organization are pending and grant nothing (docs/decisions/0067; rights.ts).
-// Table pending_memberships: one row for each user and organization that are waiting for the user's answer, kept by triggers.
-// Table membership_declines: the answer no, which outlives the role bindings.
+// Without a membership a user's role bindings are pending and grant nothing (docs/decisions/0067; rights.ts). Triggers maintain
+// pending_memberships; membership_declines outlives the role bindings.
 
 import type { PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { columns, expression, nullableText, number, type Read, text, timeText, type Write } from "#db";
 
-/** How a membership came about. */
 export type MembershipBasis = "invite" | "provider" | "founding" | "operator" | "acceptance";
 
 export interface NewMembership {
-  /** Any group of the organization. */
   readonly group: string;
   readonly identityUid: string;
   readonly basis: MembershipBasis;
-  /** RFC 3339. */
   readonly createTime: string;
 }
 
 /**
- * Creates the membership; returns false if it exists. The operator's word makes nobody a member who has declined: false too. Whoever
- * becomes a member is not pending any more and has not declined (trigger memberships_answered).
+ * Returns false if it exists, or if the operator adds a user who has declined. The trigger memberships_answered deletes pending and
+ * declined rows.
  */
 export const insertMembership = async (rows: Write, { group, identityUid, basis, createTime }: NewMembership): Promise<boolean> => {
   const made = await rows.query(
@@ -40,7 +34,7 @@ export const insertMembership = async (rows: Write, { group, identityUid, basis,
   return made.length > 0;
 };
 
-/** Writes that the user declines; returns false if that is so already. The membership is not pending any more (trigger). */
+/** Returns false if already recorded. */
 export const insertMembershipDecline = async (rows: Write, { group, identityUid, createTime }: Omit<NewMembership, "basis">): Promise<boolean> => {
   const made = await rows.query(
     "insert into membership_declines (organization_uid, identity_uid, create_time) values ($1, $2, $3) on conflict do nothing returning 1",
@@ -49,15 +43,14 @@ export const insertMembershipDecline = async (rows: Write, { group, identityUid,
   return made.length > 0;
 };
 
-/** An organization that a user has joined or declined, or whose question to the user is open. */
 export interface PersonOrganization {
   readonly uid: string;
   readonly name: string;
-  /** RFC 3339; undefined unless the user is a member. */
+  /** Undefined unless the user is a member. */
   readonly acceptTime: string | undefined;
-  /** RFC 3339; undefined unless the user has declined. */
+  /** Undefined unless the user has declined. */
   readonly declineTime: string | undefined;
-  /** RFC 3339: since when it is pending; undefined if it is not, or if nobody asks (SCIM has announced the user). */
+  /** Since when it is pending. Undefined if it is not, or if the user was provisioned by SCIM and is not asked. */
   readonly requestTime: string | undefined;
 }
 
@@ -74,7 +67,7 @@ const answers = `
   left join membership_declines as declined on declined.identity_uid = $1 and declined.organization_uid = organization.uid
   left join pending_memberships as pending on pending.identity_uid = $1 and pending.organization_uid = organization.uid`;
 
-// One row for each organization, however many role bindings it has: each part is a range of its table's primary key.
+// Each part is a range of a primary key.
 const ownOrganizations = `(
     select organization_uid as uid from memberships where identity_uid = $1
     union
@@ -88,7 +81,6 @@ const organizationsStatement = (descending: boolean): string => `
   where $3::text is null or organization.uid ${descending ? "<" : ">"} $3
   order by organization.uid ${descending ? "desc" : "asc"} offset $4 limit $5`;
 
-/** Returns a user's organizations, those of `among`, in the order of their uids. */
 export const findPersonOrganizations = (
   rows: Read,
   identityUid: string,
@@ -105,17 +97,17 @@ export const countPersonOrganizations = async (rows: Read, identityUid: string, 
   return Number(row?.[0]);
 };
 
-// Of a user whom SCIM has announced there is no pending row: a role binding is enough to answer.
+// Users provisioned by SCIM have no pending row.
 const onlyOrganization = `
   select ${personOrganization.list} from groups as organization ${answers}
   where organization.uid = $2 and (membership is not null or declined is not null or pending is not null or exists (
     select from role_bindings where identity_uid = $1 and uid > $2 || '/' and uid < $2 || '0'))`;
 
-/** Returns this organization; undefined unless the user is a member, has declined, or has a role binding in it. */
+/** Returns undefined unless the user is a member, has declined, or has a role binding in the organization. */
 export const findPersonOrganization = (rows: Read, identityUid: string, uid: string): Promise<PersonOrganization | undefined> =>
   personOrganization.findOne(rows, onlyOrganization, [identityUid, uid]);
 
-// The newest first, by an index; those that ask nothing any more are looked through.
+// By index; rows that need no decision are filtered out.
 const unansweredText = `
   select ${personOrganization.list} from pending_memberships as asked
   join groups as organization on organization.uid = asked.organization_uid ${answers}
@@ -127,10 +119,7 @@ const unansweredText = `
         and (binding.expire_time is null or binding.expire_time > $2))
   order by asked.create_time desc, asked.organization_uid desc limit $3`;
 
-/**
- * Returns the pending memberships that the user is asked about, the newest first: those since `sinceMs`, of organizations that are
- * not suspended, with a role binding that has not expired.
- */
+/** Returns pending memberships since `sinceMs`, newest first, if the organization is active and a role binding has not expired. */
 export const findUnansweredOrganizations = (
   rows: Read,
   identityUid: string,
@@ -140,7 +129,7 @@ export const findUnansweredOrganizations = (
 
 const unjoined = columns({ root: expression("left(binding.uid, 40)", text) });
 
-/** Returns the organizations that have a role binding for the user and that the user has not joined: they see the uid alone. */
+/** Returns the organizations with a role binding of a user who has not joined; they see only the uid. */
 export const findUnjoinedOrganizations = async (rows: Read, identityUid: string): Promise<string[]> =>
   (
     await unjoined.find(
@@ -151,7 +140,6 @@ export const findUnjoinedOrganizations = async (rows: Read, identityUid: string)
     )
   ).map(({ root }) => root);
 
-/** How many role bindings grant nothing because their users have not accepted, for how many users in how many organizations. */
 export interface PendingBindingCounts {
   readonly bindings: number;
   readonly users: number;
@@ -164,7 +152,7 @@ const pendingCounts = columns<PendingBindingCounts>({
   organizations: expression("count(distinct left(binding.uid, 40))", number),
 });
 
-/** Counts them on the whole server (gantry doctor). */
+/** Counts the pending role bindings of the whole server, for gantry doctor. */
 export const countPendingBindings = async (rows: Read): Promise<PendingBindingCounts> =>
   (await pendingCounts.findOne(
     rows,
@@ -172,11 +160,9 @@ export const countPendingBindings = async (rows: Read): Promise<PendingBindingCo
        and not exists (select from memberships where identity_uid = binding.identity_uid and organization_uid = left(binding.uid, 40))`,
   )) ?? { bindings: 0, users: 0, organizations: 0 };
 
-/** A row of an organization's that names an identity. */
 export interface NamedIdentity {
-  /** Where the row lies: any uid in the organization. */
+  /** Any uid in the organization. */
   readonly place: string;
-  /** Of the identity. */
   readonly uid: string;
 }
 
@@ -186,10 +172,7 @@ const membersText = `
   select ${member.list} from memberships
   where (identity_uid, organization_uid) in (select * from unnest($1::text[], $2::text[]))`;
 
-/**
- * Which of these identities their organizations see, as a question: of a person no more than the uid, until the person has
- * agreed to belong there. What lives in an organization is that organization's own.
- */
+/** Returns whether the organization of a row sees the identity. It sees only the uid of a user who has not joined. */
 export const findSeenIdentities = async (rows: Read, named: readonly NamedIdentity[]): Promise<(one: NamedIdentity) => boolean> => {
   const people = named.filter(({ uid }) => isRoot(uid));
   const values = [people.map(({ uid }) => uid), people.map(({ place }) => rootOf(place))];

@@ -1,15 +1,14 @@
-// Rows that anybody may leave without a token, and that end by themselves: how many there are, of one client address and
-// in all.
+// Counts unexpired rows that anonymous clients can create.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableTimeMs, number, type Read } from "#db";
 
-/** Each has address_hash and expire_time, and an index of both. */
+/** Indexed by address_hash and expire_time. */
 export type OpenRowsTable = "authorization_codes" | "device_codes" | "headless_sessions" | "sign_ins";
 
 const ofAddress = columns({ count: expression("count(*)", number), firstEndMs: nullableTimeMs("min(expire_time)") });
 
-/** Those of one address that have not ended at `nowMs`, counted up to `countMax`, and when the first of them ends. */
+/** Counts up to `countMax`. Also returns when the first expires. */
 export const countOpenRowsOf = async (
   rows: Read,
   table: OpenRowsTable,
@@ -28,7 +27,7 @@ export const countOpenRowsOf = async (
 
 const ofAll = columns({ count: expression("count(*)", number) });
 
-/** All that have not ended at `nowMs`, counted up to `countMax`. */
+/** Counts up to `countMax`. */
 export const countOpenRows = async (rows: Read, table: OpenRowsTable, nowMs: number, countMax: number): Promise<number> => {
   const found = await ofAll.findOne(rows, `select ${ofAll.list} from (select 1 from ${table} where expire_time > $1 limit $2) as open`, [
     timestamp(nowMs),

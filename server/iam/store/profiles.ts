@@ -1,8 +1,8 @@
-// What people's issuers say of them, as it was last told.
+// Table profiles: the latest user profiles from issuers.
 
 import { columns, expression, type Read, text, type Write } from "#db";
 
-/** Empty texts where nothing is known. */
+/** Unknown fields are "". */
 export interface Profile {
   readonly name: string;
   readonly givenName: string;
@@ -18,13 +18,11 @@ const profile = columns<Profile & { readonly email: string }>({
   picture: text,
 });
 
-/** What is known of the identity from its issuer. */
 export const findProfile = async (rows: Read, identityUid: string): Promise<Profile & { readonly email: string }> => {
   const statement = `select ${profile.list} from identities left join profiles as profile on identity_uid = uid where uid = $1`;
   return (await profile.findOne(rows, statement, [identityUid])) ?? profile.read([]);
 };
 
-/** Stores a person's profile, in the place of the one that is there. */
 export const writeProfile = async (rows: Write, identityUid: string, { name, givenName, familyName, picture }: Profile): Promise<void> => {
   await rows.query(
     `insert into profiles (identity_uid, name, given_name, family_name, picture) values ($1, $2, $3, $4, $5)

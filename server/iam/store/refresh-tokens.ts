@@ -1,4 +1,4 @@
-// Refresh tokens: a row for each family, which is all tokens of one sign-in. The row knows the latest token alone.
+// Table refresh_tokens: a row for each family, that is, all refresh tokens of one sign-in. It stores only the latest token.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -18,27 +18,25 @@ import {
   type Write,
 } from "#db";
 
-/** What every access token of a family says, and cannot have more of. */
+/** Claims that access tokens of the family cannot extend. */
 export interface RefreshTokenFamily {
   readonly identityUid: string;
   readonly identityProviderUid: string;
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
   readonly audience: readonly string[];
-  /** Undefined: not narrowed. */
+  /** Undefined if not restricted. */
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
-  /** The client that it was given to (RFC 6749, 6), and whose audience it keeps; undefined where no client is known by an id. */
+  /** The client that the token was issued to (RFC 6749, 6); undefined if it has no ID. */
   readonly client: string | undefined;
-  /** Milliseconds since 1970. */
   readonly createTimeMs: number;
-  /** The latest token's end, in milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
 export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly id: string;
-  /** SHA-256 of the latest token's secret. */
+  /** SHA-256. */
   readonly secretHash: string;
 }
 
@@ -55,7 +53,7 @@ const family = columns<RefreshTokenFamily>({
   expireTimeMs: timeMs("expire_time"),
 });
 
-/** Stores a family. False where the identity or the provider is gone: a row made after their end would outlive them. */
+/** Returns false if the identity or provider no longer exists, so that no row outlives them. */
 export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
   const inserted = await rows.query(
     `with person as (select 1 from identities where uid = $3 for key share), provider as (select 1 from identity_providers where uid = $4 for key share)
@@ -81,8 +79,8 @@ export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Pro
 };
 
 /**
- * Replaces the latest token's secret, if this is it and it has not expired. The new one ends at `expireTimeMs`, but
- * never after the family's whole time. Undefined where it was not the latest, or was given to another client.
+ * Returns undefined if the secret is not the latest, has expired, or was issued to another client. The new token expires at
+ * `expireTimeMs`, but within the family's lifetime.
  */
 export const replaceRefreshTokenSecret = (
   rows: Write,
@@ -90,7 +88,7 @@ export const replaceRefreshTokenSecret = (
     readonly id: string;
     readonly secretHash: string;
     readonly nextSecretHash: string;
-    /** Who presents it, by its own word; undefined where it says nothing. */
+    /** As the request states it. */
     readonly client: string | undefined;
     readonly nowMs: number;
     readonly expireTimeMs: number;
@@ -113,13 +111,12 @@ export const replaceRefreshTokenSecret = (
     ],
   );
 
-/** The family of an ID, whichever of its tokens is presented. */
 export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFamily | undefined> =>
   family.findOne(rows, `select ${family.list} from refresh_tokens where id = $1`, [id]);
 
 const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
-/** Deletes a family. Undefined where there was none; `isLive`: its latest token had not expired at `nowMs`. */
+/** Deletes and returns a family. `isLive`: its latest token had not expired at `nowMs`. */
 export const deleteRefreshToken = (
   rows: Write,
   id: string,
@@ -129,7 +126,6 @@ export const deleteRefreshToken = (
 
 const ended = columns({ id: text, client: nullableText });
 
-/** Deletes a person's families from sign-ins through this provider, and returns them. */
 export const deleteRefreshTokensThrough = (
   rows: Write,
   identityProviderUid: string,

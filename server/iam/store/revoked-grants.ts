@@ -1,4 +1,4 @@
-// Revoked sessions: access tokens that name one (gantry_grant) are refused. A row is kept for as long as such a token is accepted.
+// Table revoked_grants: access tokens with such a gantry_grant are refused. Kept as long as a token may be valid.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -7,7 +7,7 @@ import { deleteRows, type Read, type Retention, type Write } from "#db";
 export const insertRevokedGrant = async (rows: Write, grantId: string, nowMs: number): Promise<void> => {
   await rows.query("insert into revoked_grants (grant_id, expire_time) values ($1, $2) on conflict (grant_id) do nothing", [
     grantId,
-    // A token is accepted a while after its expiry, and a rotation that this waited for may have a later clock.
+    // Tokens are accepted for some time after expiry, and a concurrent rotation may have a later clock.
     timestamp(nowMs + limits.accessTokenLifetimeMs + 2 * limits.clockSkewMs),
   ]);
 };

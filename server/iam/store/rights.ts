@@ -1,30 +1,28 @@
-// What gives an identity rights: its role bindings, and what a session adds by the mappings of a provider's groups.
+// Reads permissions: role bindings, and a session's grants through group mappings.
 
 import { columns, expression, flag, nullableText, nullableTimeMs, type Read, text, textList, timeMs } from "#db";
 
-/** A role binding with what its role and its organization say. */
 export interface BindingRow {
   readonly uid: string;
   readonly roleUid: string;
-  /** The role's capabilities as its row has them: a JSON list of symbols. */
+  /** JSON list of symbols. */
   readonly capabilities: string;
-  /** Milliseconds since 1970; undefined: it never ends. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
-  /** "" where the organization is not there. */
+  /** "" if it does not exist. */
   readonly organizationStatus: string;
-  /** A user's who has not accepted membership in the organization: it grants nothing. */
+  /** Grants nothing until the user accepts membership. */
   readonly isPending: boolean;
 }
 
-/** An identity with its bindings. */
 export interface BoundIdentity {
-  /** Of its root's access data; undefined: the root has none yet. */
+  /** Undefined if the root has none yet. */
   readonly version: string | undefined;
-  /** False: there is no such identity, or nobody has signed in as it yet. */
+  /** False if there is none or its user has not signed in yet. */
   readonly exists: boolean;
-  /** When it ends, in milliseconds since 1970; undefined: never. */
+  /** Undefined if it never expires. */
   readonly expireTimeMs: number | undefined;
-  /** Of the organization that it lives in; "" for people, who live in none. */
+  /** "" for users. */
   readonly homeStatus: string;
   readonly bindings: readonly BindingRow[];
 }
@@ -52,9 +50,8 @@ const boundText = (bindings: string): string => `
   left join groups as organization on organization.uid = left(binding.uid, 40)
   left join groups as home on home.uid = $1`;
 
-// Of a user only what lies in organizations that the user has joined: a range of role_bindings_by_identity for each membership, so
-// that pending bindings are not even read, however many there are (attack 263). "offset 0" keeps the planner from joining by the
-// identity alone. Other identities live in the organization that binds them.
+// For a user, one range of role_bindings_by_identity for each membership. So pending bindings are not even read (attack 263). "offset 0"
+// keeps the planner from joining by identity only.
 const countingBindings = `
     select binding.uid, binding.role_uid, binding.expire_time, false as is_pending from role_bindings as binding
     where binding.identity_uid = $2 and length($2::text) > 40
@@ -74,8 +71,8 @@ const everyBinding = `
 const [countingText, everyText] = [boundText(countingBindings), boundText(everyBinding)];
 
 /**
- * Returns the identity of this uid, whose root is `root`, in one statement.
- * @param withPending also bindings that grant nothing until the user accepts membership, for whoever asks why
+ * Returns an identity with its bindings.
+ * @param withPending includes bindings that grant nothing, for explanations
  */
 export const findBoundIdentity = async (rows: Read, root: string, uid: string, withPending = false): Promise<BoundIdentity> => {
   const found = await boundRow.find(rows, withPending ? everyText : countingText, [root, uid]);
@@ -89,19 +86,14 @@ export const findBoundIdentity = async (rows: Read, root: string, uid: string, w
   };
 };
 
-/** What one mapping gives to whoever is in the provider's group. */
 export interface MappingGrantRow {
   readonly mappingUid: string;
-  /** The group where the role counts. */
   readonly scope: string;
-  /** As in BindingRow. */
   readonly capabilities: string;
   readonly organizationStatus: string;
 }
 
-/** The same, by a session. */
 export interface SessionGrantRow extends MappingGrantRow {
-  /** When the session ends, in milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
@@ -121,12 +113,10 @@ const mappingGrantsText = `
   left join groups as organization on organization.uid = left(mapping.scope, 40)
   where mapping.uid = any($1)`;
 
-/** What those of these mappings give that are there. */
 export const findMappingGrants = (rows: Read, mappings: readonly string[]): Promise<MappingGrantRow[]> =>
   mappingGrant.find(rows, mappingGrantsText, [mappings]);
 
-// A session of this id and identity with all groups that count: those of its sign-in, and those that the person is in by SCIM while that
-// is on. Read once, whatever mappings the provider has.
+// The groups of its sign-in and, if SCIM is enabled, of the SCIM user. Read once for any number of mappings.
 const groupedSession = (session: string, identity: string): string => `
     select held.identity_provider_uid, held.expire_time, held.groups || array(
       select scim_group.mapped_as
@@ -147,16 +137,13 @@ const sessionGrantsText = `
   join roles as role on role.uid = mapping.role_uid
   left join groups as organization on organization.uid = left(mapping.scope, 40)`;
 
-/** What this session of the identity gives, also where it is over. */
+/** Returns the grants even if the session has expired. */
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
   sessionGrant.find(rows, sessionGrantsText, [session, identity]);
 
-/** An organization that a sign-in belongs to. */
 export interface SignInOrganization {
   readonly root: string;
-  /** True: the person has agreed to belong to it. */
   readonly isMember: boolean;
-  /** The bindings and mappings that give rights there. */
   readonly bindings: readonly string[];
 }
 
@@ -166,8 +153,7 @@ const signInOrganization = columns<SignInOrganization>({
   bindings: expression("jsonb_agg(given.binding order by given.binding) filter (where given.binding is not null)", textList),
 });
 
-// Bound by what the identity has: its own bindings, memberships and sessions, by their indexes, and the identity providers
-// of one issuer. Nothing of anybody else's is looked through.
+// Reads only the identity's bindings, memberships and sessions, and providers of one issuer.
 const signInOrganizationsText = `
   with session as materialized (${groupedSession("$3", "$1")}),
   member as materialized (
@@ -198,25 +184,21 @@ const signInOrganizationsText = `
   from told left join given on given.root = told.root and given.rank <= $4
   group by told.root, told.is_member order by told.root`;
 
-/** What tells where a sign-in belongs. */
 export interface SignInSource {
   readonly identity: string;
-  /** RFC 3339. */
   readonly now: string;
-  /** The session that adds to the identity's rights; "" for none. */
+  /** "" if there is none. */
   readonly session: string;
-  /** The organization whose identity provider was used; "" for none. */
+  /** "" if there is none. */
   readonly providerRoot: string;
-  /** The spellings of the presented token's issuer, and the audiences by which an identity provider of it is known. */
+  /** Of the token. */
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
 }
 
 /**
- * The organizations that a sign-in belongs to, however many: those whose identity provider it came through or whose
- * provider's audience its token is for, and those where a person has rights and has agreed to belong. An organization that
- * has only bound the uid is none of them.
- * @param bindingsMax so many bindings are named of each
+ * Returns the organizations of the identity provider, those with a provider for the token's audience, and those where the user is a
+ * member with permissions.
  */
 export const findSignInOrganizations = (
   rows: Read,
@@ -227,7 +209,6 @@ export const findSignInOrganizations = (
 
 const bindingUid = columns({ uid: text });
 
-/** The bindings that give an assumable identity its rights at `now`, the first ones. */
 export const findBindingUids = async (rows: Read, identity: string, now: string, bindingsMax: number): Promise<string[]> => {
   const statement = `select ${bindingUid.list} from role_bindings where identity_uid = $1 and (expire_time is null or expire_time > $2) order by uid limit $3`;
   return (await bindingUid.find(rows, statement, [identity, now, bindingsMax])).map(({ uid }) => uid);

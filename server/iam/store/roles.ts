@@ -1,5 +1,4 @@
-// Roles, as somebody who asks for their own rights is shown them, and the built-in ones; the resource's own rows go
-// through the kernel.
+// Table roles: visible and built-in roles. The kernel reads and writes the rows of the resource.
 
 import { columns, expression, type Read, text, textList, type Write } from "#db";
 
@@ -7,13 +6,12 @@ export interface KnownRole {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** Symbols. */
   readonly capabilities: readonly string[];
 }
 
 const knownRole = columns<KnownRole>({ id: expression("uid", text), name: text, description: text, capabilities: textList });
 
-/** The built-in roles, and those that the identity is bound to, of a user in organizations that the user has joined. */
+/** Returns the built-in roles and the bound ones; for a user only in joined organizations. */
 export const findKnownRoles = (rows: Read, identity: string): Promise<KnownRole[]> =>
   knownRole.find(
     rows,
@@ -28,11 +26,9 @@ export interface BuiltInRole {
   readonly uid: string;
   readonly name: string;
   readonly description: string;
-  /** Symbols. */
   readonly capabilities: readonly string[];
 }
 
-/** Inserts the role, or updates what its row says. */
 export const writeBuiltInRole = async (rows: Write, role: BuiltInRole, now: string): Promise<void> => {
   await rows.query(
     `insert into roles as held (uid, name, description, capabilities, create_time, update_time)

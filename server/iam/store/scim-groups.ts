@@ -1,5 +1,4 @@
-// Tables scim_groups and scim_members: the groups of an identity provider and the users in them, a row each. Kept as long as the
-// provider is. Nothing here reads all members of a group at once but who asks to be shown them.
+// Tables scim_groups and scim_members. Only listing members reads all members of a group.
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, type Param, type Read, text, time, type Write } from "#db";
@@ -8,11 +7,8 @@ import { scimComparison, scimLists, type ScimQuery } from "./scim-lists.ts";
 export interface ScimGroupRow {
   readonly uid: string;
   readonly externalId: string | undefined;
-  /** JSON text. */
   readonly document: string;
-  /** Grows with each change. */
   readonly version: number;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly updateTime: string;
 }
@@ -27,9 +23,9 @@ const group = columns<ScimGroupRow>({
 });
 
 export interface WrittenScimGroup extends Pick<ScimGroupRow, "uid" | "externalId" | "document"> {
-  /** By what mappings name it. */
+  /** The name that mappings use. */
   readonly mappedAs: string;
-  /** In lower case. */
+  /** Lower case. */
   readonly displayName: string;
   readonly nowMs: number;
 }
@@ -43,7 +39,7 @@ const groupValuesOf = ({ uid, externalId, mappedAs, displayName, document, nowMs
   timestamp(nowMs),
 ];
 
-/** Throws ALREADY_EXISTS where the provider has a group of this external id. */
+/** Throws ALREADY_EXISTS if the external ID is taken. */
 export const insertScimGroup = async (rows: Write, identityProviderUid: string, row: WrittenScimGroup): Promise<void> => {
   await rows.query(
     `insert into scim_groups (uid, external_id, mapped_as, display_name, document, create_time, update_time, identity_provider_uid)
@@ -55,11 +51,10 @@ export const insertScimGroup = async (rows: Write, identityProviderUid: string, 
 export const findScimGroup = (rows: Read, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
 export const lockScimGroup = (rows: Write, uid: string): Promise<ScimGroupRow | undefined> =>
   group.findOne(rows, `select ${group.list} from scim_groups where uid = $1 for update`, [uid]);
 
-/** Throws ALREADY_EXISTS as insertScimGroup does. Returns the row as it is now. */
+/** Throws ALREADY_EXISTS if the external ID is taken. */
 export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<ScimGroupRow | undefined> =>
   group.findOne(
     rows,
@@ -69,7 +64,6 @@ export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<Sci
     groupValuesOf(row),
   );
 
-/** With its members. */
 export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> => {
   await rows.query("delete from scim_members where group_uid = $1", [uid]);
   await rows.query("delete from scim_groups where uid = $1", [uid]);
@@ -80,7 +74,7 @@ export const deleteScimGroup = async (rows: Write, uid: string): Promise<void> =
 const memberOnly = columns({ userUid: text });
 const userUids = (found: readonly { readonly userUid: string }[]): string[] => found.map(({ userUid }) => userUid);
 
-/** Adds those of these users that the provider has and the group has not. Returns them. */
+/** Returns the users that were added. */
 export const insertScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(
@@ -91,22 +85,21 @@ export const insertScimMembers = async (rows: Write, groupUid: string, users: re
     ),
   );
 
-/** Takes these users out. Returns who was in. */
+/** Returns those that were members. */
 export const deleteScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]));
 
-/** Takes everybody out but these. Returns who was in. */
+/** Returns those that were members. */
 export const deleteOtherScimMembers = async (rows: Write, groupUid: string, users: readonly string[]): Promise<string[]> =>
   userUids(
     await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and not user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]),
   );
 
-/** The groups that a user is in, which nobody else changes until the transaction ends. */
 export const lockGroupsOfScimUser = async (rows: Write, userUid: string): Promise<void> => {
   await rows.query("select 1 from scim_groups where uid in (select group_uid from scim_members where user_uid = $1) order by uid for no key update", [userUid]);
 };
 
-/** Takes a user out of all groups, which are other versions then. */
+/** Increments the versions of the groups. */
 export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs: number): Promise<void> => {
   await rows.query(
     `with gone as (delete from scim_members where user_uid = $1 returning group_uid)
@@ -118,7 +111,7 @@ export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs:
 
 const known = columns({ uid: text });
 
-/** Those of these users that are there, which nobody removes until the transaction ends. */
+/** Returns those that exist and prevents their deletion. */
 export const lockScimUserUids = async (rows: Write, users: readonly string[]): Promise<string[]> =>
   (await known.find(rows, `select ${known.list} from scim_users where uid = any($1) order by uid for key share`, [users])).map(({ uid }) => uid);
 
@@ -129,7 +122,6 @@ export interface ScimMember {
 
 const member = columns<ScimMember>({ groupUid: text, userUid: text });
 
-/** The members of these groups in the order of their uids, so many at most. */
 export const listScimMembers = (rows: Read, groups: readonly string[], most: number): Promise<ScimMember[]> =>
   member.find(rows, `select ${member.list} from scim_members where group_uid = any($1) order by group_uid, user_uid limit $2`, [groups, most], {
     rows: most,
@@ -139,7 +131,6 @@ export const listScimMembers = (rows: Read, groups: readonly string[], most: num
 export interface GroupOfScimUser {
   readonly userUid: string;
   readonly groupUid: string;
-  /** The group's document: JSON text. */
   readonly document: string;
 }
 
@@ -149,7 +140,6 @@ const groupOfUser = columns<GroupOfScimUser>({
   document: expression("held.document", text),
 });
 
-/** The groups that these users are in, so many at most. */
 export const listGroupsOfScimUsers = (rows: Read, users: readonly string[], most: number): Promise<GroupOfScimUser[]> =>
   groupOfUser.find(
     rows,

@@ -1,19 +1,18 @@
-// Lists of SCIM and their filters in SQL: what users and groups have in common. Names of tables and columns come from the files that
-// own the tables, values are always parameters.
+// SCIM lists and filters in SQL. Table and column names come from the files that own the tables; values are always parameters.
 
 import { limits } from "#base/limits.ts";
 import { type Columns, columns, expression, number, type Param, type Read, wideCount } from "#db";
 
 export type ScimOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le" | "pr";
 
-/** What else is asked of one value of a list (`emails[type eq "work"]`); texts in lower case. */
+/** `emails[type eq "work"]`; texts in lower case. */
 export interface ScimPartTerm {
   readonly part: "type" | "display" | "primary";
   readonly operator: ScimOperator;
   readonly value: string | boolean;
 }
 
-/** A filter whose attributes are known, and whose texts are as the columns have them. */
+/** Attributes are known and texts normalized. */
 export type ScimCondition<Attribute extends string> =
   | { readonly kind: "and" | "or"; readonly conditions: readonly ScimCondition<Attribute>[] }
   | { readonly kind: "not"; readonly condition: ScimCondition<Attribute> }
@@ -22,23 +21,21 @@ export type ScimCondition<Attribute extends string> =
       readonly attribute: Attribute;
       readonly operator: ScimOperator;
       readonly value: string | boolean;
-      /** Of e-mail addresses alone: what the same address must fit, too. */
+      /** Further conditions on the same address. */
       readonly within?: readonly ScimPartTerm[];
     };
 
-/** Adds a parameter to the statement, and returns what stands for it. */
 export type Add = (value: Param) => string;
 
 const comparators: Readonly<Partial<Record<ScimOperator, string>>> = { gt: ">", ge: ">=", lt: "<", le: "<=" };
 
-/** A text as a pattern of LIKE. */
 const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&");
 
 const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
 
-/** A condition on one column in SQL. Never null: `not` is the opposite of it. */
+/** Returns SQL that is never null, so that `not` is its exact opposite. */
 export const scimComparison = (kept: string, operator: ScimOperator, value: string | boolean, add: Add): string => {
-  // A name that nobody has said is kept as an empty one, which is smaller than others and in all of them.
+  // A missing name is stored as "", which would be contained in all names.
   const column = kept === "display_name" ? "nullif(display_name, '')" : kept;
   if (operator === "pr") return `${column} is not null`;
   const sign = comparators[operator];
@@ -50,7 +47,6 @@ export const scimComparison = (kept: string, operator: ScimOperator, value: stri
 
 type Compared<Attribute extends string> = Extract<ScimCondition<Attribute>, { readonly kind: "compare" }>;
 
-/** A condition in SQL, of which `compare` writes single comparisons. */
 const conditionText = <Attribute extends string>(
   condition: ScimCondition<Attribute>,
   compare: (compared: Compared<Attribute>, add: Add) => string,
@@ -67,7 +63,7 @@ const conditionText = <Attribute extends string>(
   }
 };
 
-/** What alone finds rows by an index: equal comparisons, where all must hold. `indexed`: attributes whose columns have one. */
+/** Equality comparisons that must all hold. `indexed` maps attributes to columns. */
 const indexedTerms = <Attribute extends string>(condition: ScimCondition<Attribute> | undefined, indexed: ReadonlyMap<string, string>, add: Add): string[] => {
   if (condition?.kind === "and") return condition.conditions.flatMap((each) => indexedTerms(each, indexed, add));
   if (condition?.kind !== "compare" || condition.operator !== "eq") return [];
@@ -75,7 +71,6 @@ const indexedTerms = <Attribute extends string>(condition: ScimCondition<Attribu
   return column === undefined ? [] : [`${column} = ${add(condition.value)}`];
 };
 
-/** Which rows of a provider. */
 export interface ScimSelection<Attribute extends string> {
   readonly identityProviderUid: string;
   readonly condition: ScimCondition<Attribute> | undefined;
@@ -84,38 +79,31 @@ export interface ScimSelection<Attribute extends string> {
 export interface ScimQuery<Attribute extends string, Sortable extends Attribute> extends ScimSelection<Attribute> {
   readonly sortBy: Sortable;
   readonly descending: boolean;
-  /** So many are passed over. */
   readonly skip: number;
   readonly limit: number;
 }
 
 interface ScimListed<Row, Attribute extends string, Sortable extends Attribute> {
-  /** "from …" */
   readonly from: string;
   readonly row: Columns<Row>;
-  /** Columns with an index behind the provider, by which lists are sorted. */
+  /** Each is indexed after the provider. */
   readonly sorted: Readonly<Record<Sortable, string>>;
   readonly compare: (compared: Compared<Attribute>, add: Add) => string;
 }
 
 interface ScimLists<Row, Attribute extends string, Sortable extends Attribute> {
-  /** A page of a provider's rows, shorter where their documents are large. */
+  /** Shorter if the documents are large. */
   readonly list: (rows: Read, query: ScimQuery<Attribute, Sortable>) => Promise<Row[]>;
-  /** How many of a provider's rows there are. */
   readonly count: (rows: Read, selection: ScimSelection<Attribute>) => Promise<number>;
 }
 
-/**
- * A page that ends where the documents have become too many bytes: what an organization keeps is no measure of the memory that it may
- * take at once. One row comes always. `page` selects whole rows in `order`.
- */
+/** Ends a page at a total size, because stored data must not determine memory use. Returns at least one row. */
 const pageWithinBytes = (list: string, page: string, order: string): string =>
   `select ${list} from (select page.*, sum(octet_length(document)) over (order by ${order}) as bytes from (${page}) as page) as page
    where bytes - octet_length(document) < ${limits.scimListBytesMax} order by ${order}`;
 
 const counted = columns({ count: expression("count(*)", number) });
 
-/** Declares the lists of a table. */
 export const scimLists = <Row, Attribute extends string, Sortable extends Attribute>({
   from,
   row,

@@ -1,6 +1,5 @@
-// Tables scim_users, scim_removals and scim_arrivals: the people whom an identity provider has announced by SCIM, those whom it
-// has removed again, and who came by an external id that is not their subject. Kept as long as the provider is; of a user that was
-// removed nothing stays but what keeps the person from signing in.
+// Tables scim_users, scim_removals and scim_arrivals: provisioned users, removed users, and sign-ins with an external ID other than the
+// subject. Of a removed user only the data that blocks sign-in is kept.
 
 import { timestamp } from "#base/time.ts";
 import { columns, flag, nullableText, number, type Read, text, time, type Write } from "#db";
@@ -9,14 +8,11 @@ import { type Add, scimComparison, scimLists, type ScimOperator, type ScimPartTe
 export interface ScimUserRow {
   readonly uid: string;
   readonly externalId: string | undefined;
-  /** Of the person; undefined: not known yet. */
+  /** Undefined if not known yet. */
   readonly identityUid: string | undefined;
   readonly active: boolean;
-  /** JSON text. */
   readonly document: string;
-  /** Grows with each change. */
   readonly version: number;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly updateTime: string;
 }
@@ -32,7 +28,7 @@ const user = columns<ScimUserRow>({
   updateTime: time("update_time"),
 });
 
-/** What lists compare and sort by: texts in lower case but `externalId` and `id`, which are compared as they are. */
+/** Lower case, except `externalId` and `id`. */
 export interface ScimUserKeys {
   readonly userName: string;
   readonly displayName: string;
@@ -45,9 +41,8 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
 }
 
 /**
- * The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external
- * id, and what the trigger raises where there is no room (exceededQuota). For who comes back there is: the insert waits for the deletion,
- * whose trigger runs first.
+ * Inserts a user and deletes an earlier removal, which releases its quota first. Throws ALREADY_EXISTS if the name or external ID is
+ * taken, or the trigger's error (exceededQuota).
  */
 export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
   user.findOne(
@@ -73,11 +68,10 @@ export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<Sci
 export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);
 
-/** The same, and nobody else changes it until the transaction ends. */
 export const lockScimUser = (rows: Write, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1 for update`, [uid]);
 
-/** Throws ALREADY_EXISTS as insertScimUser does. Returns the row as it is now. */
+/** Throws ALREADY_EXISTS like insertScimUser. */
 export const updateScimUser = (
   rows: Write,
   row: Pick<NewScimUser, "uid" | "externalId" | "identityUid" | "active" | "document" | "nowMs"> & ScimUserKeys,
@@ -94,7 +88,7 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
-/** Whether the provider has announced anybody, or removed them since. */
+/** Also returns true if all users were removed. */
 export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select exists (select from scim_users where identity_provider_uid = $1)
@@ -106,7 +100,7 @@ export const hasScimPeople = async (rows: Read, identityProviderUid: string): Pr
 
 // ---- lists ------------------------------------------------------------------------------------------------------
 
-/** What users are looked for and sorted by: each but `active` has an index. */
+/** Each except `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
 type SortableUserAttribute = Exclude<ScimUserAttribute, "emails.value" | "active">;
@@ -129,10 +123,7 @@ const emailComparison = (operator: ScimOperator, value: string | boolean, add: A
   return `exists (select from unnest(emails) as email where ${scimComparison("email", operator, value, add)})`;
 };
 
-/**
- * The same of one address with these parts, which stand in the document alone. The column and its index choose the rows whose documents
- * are read. PostgreSQL reads no JSON with a NUL or half a character in it, which may be in what nobody here knows: such a document has no parts.
- */
+/** The column and its index preselect rows. PostgreSQL cannot read JSON with a NUL or a lone surrogate; such a document has no parts. */
 const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: Add): string => {
   const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
   if (operator !== "pr") terms.push(scimComparison("lower(email ->> 'value')", operator, value, add));
@@ -153,22 +144,19 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
   },
 });
 
-// ---- who may sign in --------------------------------------------------------------------------------------------
+// ---- permission to sign in -------------------------------------------------------------------------------------------
 
-// Any number that no other lock has (lock.ts); with whom it is about.
+// Differs from other lock numbers (lock.ts).
 const personKey = 730_141_293;
 
-/**
- * Whoever says something new of whom the provider knows by this external id, and whoever signs in as them, goes on when the other has
- * ended: as long as there is no row of them, there is no other lock (attack 222).
- */
+/** Serializes SCIM changes and sign-ins of a user. Without a row there is nothing else to lock (attack 222). */
 export const lockScimPerson = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${personKey}, hashtext($1))`, [`${identityProviderUid} ${externalId}`]);
 };
 
 /**
- * Remembers that the provider has removed whom it knew by this external id. There is room for it where a user, or another removal, went
- * in the same transaction; else what the trigger raises is thrown (exceededQuota).
+ * Records a removal. It fits the quota if a user or another removal was deleted in the same transaction; otherwise throws the trigger's
+ * error (exceededQuota).
  */
 export const writeScimRemoval = async (
   rows: Write,
@@ -185,7 +173,7 @@ export const deleteScimRemoval = async (rows: Write, identityProviderUid: string
   await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
 };
 
-/** Remembers who came by an external id that is not their subject: a user that is announced later is that person. */
+/** Records the identity for a SCIM user that is provisioned later. */
 export const writeScimArrival = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<void> => {
   await rows.query(
     `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
@@ -195,10 +183,7 @@ export const writeScimArrival = async (rows: Write, identityProviderUid: string,
   );
 };
 
-/**
- * Notes whose identity it is that the provider knows by this external id. Undefined where nobody is announced by it, or nothing is
- * another than before; `before`: the identity that it was until now, which becomes another while SCIM is on alone.
- */
+/** Returns undefined if there is no such user or nothing changes. `before` is the previous identity, replaced only while SCIM is enabled. */
 export const writeScimIdentity = async (
   rows: Write,
   identityProviderUid: string,
@@ -222,15 +207,14 @@ export const writeScimIdentity = async (
 
 const arrived = columns({ identityUid: text });
 
-/** The person who came through the provider by this external id, the last one. */
 export const findScimIdentity = async (rows: Read, identityProviderUid: string, externalId: string): Promise<string | undefined> => {
   const statement = `select ${arrived.list} from scim_arrivals where identity_provider_uid = $1 and external_id = $2`;
   return (await arrived.findOne(rows, statement, [identityProviderUid, externalId]))?.identityUid;
 };
 
 /**
- * Whether an identity provider of this group, or of one above it, has deactivated the person by SCIM or removed them. Whoever is active
- * stays so until the transaction ends.
+ * Returns whether a provider of this group or an ancestor has deactivated or removed the user. An active user stays active until the
+ * transaction ends.
  */
 export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
   const reaches = `exists (
@@ -238,8 +222,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
     where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
   const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
   if (known.some(([active]) => active === "f")) return true;
-  // A statement of its own: whoever was waited for may have removed the user. Who was announced again while they were removed is a user,
-  // beside whom the removal stays: that statement had begun before it was there.
+  // A separate statement sees a concurrent removal. A removal next to a user who was provisioned again does not count.
   const announced = `exists (
     select from scim_users as again
     where again.identity_provider_uid = scim_removals.identity_provider_uid and again.external_id = scim_removals.external_id)`;
@@ -247,7 +230,7 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
   return removed.length > 0;
 };
 
-/** Whether this provider has deactivated the person by SCIM or removed them. Waits for nobody: what is dismissed behind this look ends what was there. */
+/** Returns whether this provider has deactivated or removed the user. Does not wait: a later removal deletes existing sessions. */
 export const isDismissedBy = async (rows: Read, identityProviderUid: string, identityUid: string): Promise<boolean> => {
   const [found] = await rows.query(
     `select coalesce(
@@ -259,10 +242,7 @@ export const isDismissedBy = async (rows: Read, identityProviderUid: string, ide
   return found?.[0] === "t";
 };
 
-/**
- * What SCIM says of a person who comes through this provider; undefined where SCIM is off, or says nothing. Who is "active" stays so until the
- * transaction ends.
- */
+/** Returns undefined if SCIM is disabled or has no record. An "active" user stays active until the transaction ends. */
 export const lockScimStanding = async (
   rows: Write,
   identityProviderUid: string,
@@ -275,7 +255,7 @@ export const lockScimStanding = async (
     identityUid,
   ]);
   if (found) return found[0] === "t" ? "active" : "inactive";
-  // A statement of its own: whoever was waited for may have removed the user.
+  // A separate statement sees a concurrent removal.
   const removed = await rows.query("select 1 from scim_removals where identity_provider_uid = $1 and identity_uid = $2", [identityProviderUid, identityUid]);
   return removed.length > 0 ? "removed" : undefined;
 };

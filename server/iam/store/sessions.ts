@@ -1,4 +1,4 @@
-// Sessions: sign-ins with rights of their own, from the groups that the provider says a person is in.
+// Table sessions: sign-ins with permissions from the provider's groups.
 
 import { timestamp } from "#base/time.ts";
 import { deleteRows, type Retention, type Write } from "#db";
@@ -7,16 +7,14 @@ export interface SessionRow {
   readonly id: string;
   readonly identityUid: string;
   readonly identityProviderUid: string;
-  /** As the provider names them. */
   readonly groups: readonly string[];
-  /** Milliseconds since 1970. */
   readonly createTimeMs: number;
   readonly expireTimeMs: number;
 }
 
 /**
- * Stores a session with those of the groups that a mapping of the provider names; false, and nothing is stored, where
- * none of them is named. Of somebody whom SCIM has announced one mapping of the provider is enough: they may come into its group.
+ * Inserts a session with those groups that a mapping names; returns false if there are none. For a SCIM user any mapping is enough,
+ * because the user may join its group later.
  */
 export const insertSession = async (
   rows: Write,
@@ -33,7 +31,6 @@ export const insertSession = async (
   return inserted.length > 0;
 };
 
-/** Ends what a person was given by this provider's sign-ins. */
 export const deleteSessionsThrough = async (rows: Write, identityProviderUid: string, identityUid: string): Promise<void> => {
   await rows.query("delete from sessions where identity_uid = $2 and identity_provider_uid = $1", [identityProviderUid, identityUid]);
 };

@@ -1,4 +1,4 @@
-// How long the rows of signing in are kept: what each table's owner deletes, and what it leaves.
+// Retention of the sign-in tables.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,9 +21,8 @@ const nowMs = Date.UTC(2026, 10, 22, 12);
 
 interface Case {
   readonly retention: Retention;
-  /** How long after its own time a row is deleted. */
+  /** How long a row is kept after its time. */
   readonly keptMs: number;
-  /** Inserts a row with a time. */
   insert(rows: Write, key: string, time: string): Promise<unknown>;
 }
 
@@ -94,7 +93,7 @@ const cases: readonly Case[] = [
 
 const count = async (store: Store, table: string): Promise<number> => Number((await store.read.query(`select count(*) from ${table}`))[0]?.[0]);
 
-test("each table of signing in loses the rows whose time is over, and no other", async (t) => {
+test("each sign-in table loses its expired rows and no others", async (t) => {
   const database = await freshDatabase({ planted: true });
   const store = await openStore({ databaseUrl: database.url, log: () => {} });
   t.after(async () => {

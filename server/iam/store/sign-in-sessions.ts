@@ -1,32 +1,27 @@
-// Table sign_in_sessions: a row for each interactive sign-in (docs/decisions/0066), from its first token until the last one that it
-// can ever get has expired.
+// Table sign_in_sessions: interactive sign-ins (docs/decisions/0066), until the last possible token has expired.
 
 import type { Order, PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, nullableText, type Param, type Read, type Retention, text, time, timeMs, type Write } from "#db";
 
 export interface SignInSessionRow {
-  /** What its access tokens name. */
+  /** Named by its access tokens. */
   readonly id: string;
   readonly uid: string;
   readonly identityUid: string;
   readonly identityProviderUid: string;
-  /** The family of its refresh token; undefined if it has none. */
   readonly refreshTokenId: string | undefined;
-  /** A name of gantry.sessions.v1.Kind. */
+  /** gantry.sessions.v1.Kind. */
   readonly kind: string;
   readonly program: string;
   readonly address: string;
-  /** Milliseconds since 1970. */
   readonly createTimeMs: number;
-  /** When its last token expires. */
   readonly expireTimeMs: number;
-  /** When the last token expires that it can ever get. */
+  /** Expiry of the last possible token. */
   readonly endTimeMs: number;
 }
 
 export interface StoredSession extends SignInSessionRow {
-  /** RFC 3339. */
   readonly createTime: string;
   readonly lastUseTime: string;
   readonly expireTime: string;
@@ -51,7 +46,7 @@ const stored = columns<StoredSession>({
   endTime: time("end_time"),
 });
 
-/** Stores a session, or what the newest token changes of it: its last use and its expiry. */
+/** Updates last use and expiry if it exists. */
 export const writeSignInSession = async (rows: Write, row: SignInSessionRow, nowMs: number): Promise<void> => {
   await rows.query(
     `insert into sign_in_sessions as held (
@@ -75,20 +70,18 @@ export const writeSignInSession = async (rows: Write, row: SignInSessionRow, now
   );
 };
 
-/** Which sessions are meant. */
 export interface SessionFilter {
   readonly id?: string;
   readonly uids?: readonly string[] | undefined;
   readonly identityUid?: string | undefined;
   readonly identityProviderUid?: string | undefined;
-  /** Through the identity providers at or below each of these places. */
   readonly below?: readonly string[];
 }
 
-/** The reader of a list: a person's own list has sessions that have not expired, an organization's those that may not have ended. */
+/** "own": unexpired. "organization": not ended. */
 export type SessionView = "own" | "organization";
 
-/** The condition of a filter, with its values behind those that are there. */
+/** Appends parameters to `values`. */
 const conditionOf = ({ id, uids, identityUid, identityProviderUid, below = [] }: SessionFilter, values: Param[]): string => {
   const bind = (value: Param): string => `$${values.push(value)}`;
   const conditions = [
@@ -105,16 +98,13 @@ const conditionOf = ({ id, uids, identityUid, identityProviderUid, below = [] }:
 const openCondition = (view: SessionView, nowMs: number, values: Param[]): string =>
   `${view === "own" ? "expire_time" : "end_time"} > $${values.push(timestamp(nowMs))}`;
 
-/** The columns of the orders that a list takes. */
 const timesOfOrder: Readonly<Record<string, string>> = { create_time: "create_time", last_use_time: "last_use_time" };
 
-/** The position of a session in an order. */
 export const keyOfSession = (session: StoredSession, { column }: Order): readonly string[] => [
   column === "last_use_time" ? session.lastUseTime : session.createTime,
   session.uid,
 ];
 
-/** A page of the sessions that a filter finds. */
 export const findSignInSessions = (
   rows: Read,
   filter: SessionFilter,
@@ -138,13 +128,13 @@ export const countSignInSessions = async (rows: Read, filter: SessionFilter, vie
   return Number(row?.[0]);
 };
 
-/** The sessions that a filter finds, those that have expired too, in the order in which they are locked. */
+/** Returns the sessions, including expired ones, in lock order. */
 export const findSessionsToEnd = (rows: Read, filter: SessionFilter): Promise<StoredSession[]> => {
   const values: Param[] = [];
   return stored.find(rows, `select ${stored.list} from sign_in_sessions where ${conditionOf(filter, values)} order by uid`, values);
 };
 
-/** Deletes a session; undefined if another transaction has done so. */
+/** Deletes and returns a session; undefined if another transaction has deleted it. */
 export const deleteSignInSession = (rows: Write, id: string): Promise<StoredSession | undefined> =>
   stored.findOne(rows, `delete from sign_in_sessions where id = $1 returning ${stored.list}`, [id]);
 

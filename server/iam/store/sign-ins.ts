@@ -1,19 +1,17 @@
-// Sign-ins in progress. The callback of the identity provider takes the row, or the answer to the question that a page asks behind it.
+// Table sign_ins: sign-ins in progress, consumed by the callback or the form it shows.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, type Retention, text, type Write } from "#db";
 
 export interface SignInRow {
-  /** SHA-256 of the state that the provider sends back, and of what the browser's cookie holds. */
+  /** SHA-256 of the state and of the browser's cookie. */
   readonly stateHash: string;
   readonly browserHash: string;
   readonly identityProviderUid: string;
-  /** The client address that it was begun from, as ClientLimits.hashOf has it. */
+  /** ClientLimits.hashOf the client address. */
   readonly addressHash: string;
-  /** What the callback needs to know, sealed by the vault. */
   readonly sealed: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
@@ -26,7 +24,7 @@ export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> =
   );
 };
 
-/** Deletes the row that this browser has at this identity provider, unless it has expired. Of concurrent requests one gets it. */
+/** Deletes and returns an unexpired sign-in. Only one of several concurrent requests gets it. */
 export const takeSignIn = (
   rows: Write,
   { stateHash, browserHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "browserHash" | "identityProviderUid">,
@@ -38,7 +36,7 @@ export const takeSignIn = (
     [stateHash, browserHash, identityProviderUid, timestamp(nowMs)],
   );
 
-/** Deletes some of the sign-ins that nobody came back from: the path is open, and each call of it leaves a row. */
+/** Deletes some expired sign-ins. The path is public, and each request inserts a row. */
 export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from sign_ins where state_hash in (

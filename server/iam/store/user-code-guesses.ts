@@ -1,4 +1,4 @@
-// Wrong user codes that people typed, counted for all servers together in windows of time.
+// Table user_code_guesses: wrong user codes of all servers in time windows.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,10 +8,10 @@ const guesses = columns({ wrong: expression("coalesce(max(wrong), 0)", number) }
 
 const windowOf = (nowMs: number): string => timestamp(nowMs - (nowMs % limits.userCodeGuessesWindowMs));
 
-/** A window counts for as long as it makes codes longer. */
+/** As long as it makes codes longer. */
 const countsFrom = (nowMs: number): string => windowOf(nowMs - limits.userCodesLongerMs);
 
-/** How many wrong codes were typed in the worst of the windows that count at `nowMs`. */
+/** Returns the highest number in any window that counts. */
 export const findMostWrongUserCodes = async (rows: Read, nowMs: number): Promise<number> => {
   const found = await guesses.findOne(rows, `select ${guesses.list} from user_code_guesses where window_time between $1 and $2`, [
     countsFrom(nowMs),
@@ -20,7 +20,6 @@ export const findMostWrongUserCodes = async (rows: Read, nowMs: number): Promise
   return found?.wrong ?? 0;
 };
 
-/** Adds to the window of `nowMs`, up to what an integer holds. */
 export const addWrongUserCodes = async (rows: Write, count: number, nowMs: number): Promise<void> => {
   await rows.query(
     `insert into user_code_guesses as held (window_time, wrong) values ($1, $2)

@@ -1,5 +1,5 @@
-// Table library_artifacts: the catalogue of libraries, the same for every organization, by name. Sources add up: what one
-// does not know of an artifact another may. Kept for good: what no source tells is withdrawn.
+// Table library_artifacts: the catalog of libraries, shared by all organizations. Sources complement each other. Rows that no source
+// publishes are soft-deleted.
 
 import { compareBytes } from "#base/versions/sort-key.ts";
 import {
@@ -36,7 +36,6 @@ import {
 import type { PageRequest } from "#base/page.ts";
 import { findLibraryVersions, libraryVersionsOf, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
 
-/** Counts and newest version of artifacts, from their rows. */
 const updateVersionCounts = async (rows: Write, uids: readonly string[]): Promise<void> => {
   await rows.query(
     `update library_artifacts set latest_version = coalesce(newest.version, ''), version_count = counted.versions
@@ -56,7 +55,7 @@ interface ArtifactDraft {
   readonly digest: string;
 }
 
-/** The feed that told it last is part of the digest: another one's record is looked at, and adds to what is there. */
+/** The digest includes the feed, so that records of another feed are merged. */
 const artifactDraftOf = (feed: string, record: LibraryArtifactRecord): ArtifactDraft => {
   const versions = [...record.versions].sort((one, other) => compareBytes(one.version, other.version));
   return { uid: uidSegmentOf(record.ecosystem, record.name), record, digest: recordDigestOf([feed, { ...record, versions }]) };
@@ -65,7 +64,6 @@ const artifactDraftOf = (feed: string, record: LibraryArtifactRecord): ArtifactD
 const storedArtifact = columns({ uid: text, digest: expression("digests ->> $2", text) });
 const artifactUid = columns({ uid: text });
 
-/** Writes what is new or of which more is known than before. */
 export const writeLibraries = async (rows: Write, target: RecordTarget, records: readonly LibraryArtifactRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].map((record) => artifactDraftOf(target.feed, record)).sort((one, other) => (one.uid < other.uid ? -1 : 1));
   const found = await storedArtifact.find(rows, `select ${storedArtifact.list} from library_artifacts where uid = any($1)`, [
@@ -112,7 +110,7 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
   return { ...noCounts, new: made, changed: different.length - made, unchanged: drafts.length - different.length };
 };
 
-/** Withdraws what this feed alone told of and whose keys `findTold` does not find: its versions, and artifacts that have none left. */
+/** Soft-deletes the feed's versions of artifacts that `findTold` does not return, and artifacts without versions. */
 export const withdrawLibraries = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
@@ -143,14 +141,13 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, findT
 
 export interface LibraryFilter {
   readonly ecosystems: readonly string[];
-  /** Part of the name; "" for any. */
+  /** Substring of the name; "" for any. */
   readonly query: string;
   readonly cudaVersion: string;
   readonly remediated: boolean;
 }
 
 export interface ArtifactRow {
-  /** What places it in the order. */
   readonly key: readonly string[];
   readonly uid: string;
   readonly name: string;
@@ -185,7 +182,6 @@ const artifactColumns = columns<Omit<ArtifactRow, "key">>({
   updateTime: time("update_time"),
 });
 
-/** One page of artifacts. */
 export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: PageRequest): Promise<ArtifactRow[]> => {
   const terms = filterTerms(filter);
   const clause = pageClause(terms, [page.order.column, "uid"], page);
@@ -201,7 +197,6 @@ export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: Pag
 
 const ecosystemCount = columns({ ecosystem: text, artifacts: expression("count(*)", number) });
 
-/** How many artifacts there are by ecosystem, of those that are asked for. */
 export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise<Map<string, number>> => {
   const { terms, values } = filterTerms(filter);
   const found = await ecosystemCount.find(
@@ -215,7 +210,7 @@ export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise
 
 const artifactName = columns({ name: text });
 
-/** One page of a library's versions; undefined where there is no such library. */
+/** Returns a page of versions; undefined if there is no such library. */
 export const findArtifactVersions = async (rows: Read, artifact: string, page: PageRequest): Promise<VersionRow[] | undefined> => {
   const found = await artifactName.findOne(rows, `select ${artifactName.list} from library_artifacts where uid = $1 and delete_time is null`, [artifact]);
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);
@@ -223,19 +218,17 @@ export const findArtifactVersions = async (rows: Read, artifact: string, page: P
 
 export const refreshLibraryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "library_artifacts", refreshed);
 
-/** A library and version that somebody asks for; Python's names as PEP 503 compares them. */
+/** Python names are normalized as in PEP 503. */
 export interface WantedVersion {
   readonly name: string;
-  /** As the ecosystem sorts versions (base/versions). */
   readonly sortKey: string;
 }
 
 export interface FoundVersion extends WantedVersion {
-  /** True: the catalogue has this version, however it is written. */
+  /** Possibly spelled differently. */
   readonly isThere: boolean;
-  /** The next later version; "" where there is none. */
+  /** "" if there is none. */
   readonly closestVersion: string;
-  /** The newest of all. */
   readonly latestVersion: string;
 }
 
@@ -249,7 +242,7 @@ const foundVersion = columns<FoundVersion>({
 
 const nameExpressions = { ECOSYSTEM_JAVA: "artifact.name", ECOSYSTEM_PYTHON: "regexp_replace(artifact.search, '[-_.]+', '-', 'g')" } as const;
 
-/** Those of the libraries that the catalogue has, in whichever of their versions. Libraries that are written differently are one. */
+/** Returns those that the catalog has in any version. Libraries with the same normalized name are merged. */
 export const findWantedVersions = (rows: Read, ecosystem: keyof typeof nameExpressions, wanted: readonly WantedVersion[]): Promise<FoundVersion[]> =>
   foundVersion.find(
     rows,

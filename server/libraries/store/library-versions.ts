@@ -1,5 +1,4 @@
-// Table library_versions: the versions of libraries in the order of their ecosystems. Sources add up: a version that one
-// of them tells no longer stays as long as another tells of it. Kept for good: what none tells is withdrawn.
+// Table library_versions: versions in the order of their ecosystems. A version is soft-deleted when no source publishes it.
 
 import { mavenKey } from "#base/versions/maven.ts";
 import { pep440Key } from "#base/versions/pep440.ts";
@@ -30,7 +29,7 @@ export const libraryVersionsOf = (artifact: string, { ecosystem, versions }: Lib
   }));
 };
 
-/** Versions that are new or of which more is known now; and those that this feed alone told of and no longer does. */
+/** Writes new and changed versions, and soft-deletes those that the feed no longer has. */
 export const writeLibraryVersions = async (
   rows: Write,
   { feed, nowMs }: RecordTarget,
@@ -76,7 +75,6 @@ export const writeLibraryVersions = async (
   );
 };
 
-/** Withdraws the versions of these artifacts that this feed told of. */
 export const withdrawLibraryVersions = async (rows: Write, { feed, nowMs }: RecordTarget, artifacts: readonly string[]): Promise<void> => {
   await rows.query("update library_versions set delete_time = $3, update_time = $3 where artifact_uid = any($1) and feed = $2 and delete_time is null", [
     artifacts,
@@ -97,7 +95,7 @@ export interface VersionRow {
   readonly sizeBytes: string;
 }
 
-/** Equal versions ("1.0" and "1.0.0" of Python) by when they were published. */
+/** Equal versions (Python's "1.0" and "1.0.0") are ordered by publication time. */
 const versionOrders: Readonly<Record<string, readonly string[]>> = {
   version: ["sort_key", "create_time", "version"],
   create_time: ["create_time", "version"],
@@ -113,7 +111,6 @@ const versionRow = columns({
   sizeBytes: text,
 });
 
-/** One page of the versions of the artifact of this uid and name. */
 export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: string; readonly name: string }, page: PageRequest): Promise<VersionRow[]> => {
   const order = versionOrders[page.order.column] ?? [];
   const terms: PageTerms = { values: [], terms: ["delete_time is null"] };

@@ -1,5 +1,4 @@
-// Table request_group_items: the items of request groups, below their groups' uids in the order in which they were read. A row goes
-// with its group.
+// Table request_group_items: items below their groups' uids, in reading order.
 
 import { limits } from "#base/limits.ts";
 import type { PageRequest } from "#base/page.ts";
@@ -35,10 +34,9 @@ export interface RequestItem {
   readonly removed: boolean;
 }
 
-/** How a library was found in the catalogue. */
+/** Result of the lookup in the catalog. */
 export type ItemCoverage = Pick<RequestItem, "uid" | "availability" | "availabilityReason" | "closestVersion" | "latestVersion">;
 
-/** Writes the items of a new request group. */
 export const insertRequestItems = async (rows: Write, items: readonly (RequestItem & { readonly sortKey: string })[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into request_group_items (uid, requirement, package_name, version, ecosystem, sort_key, availability, availability_reason,
@@ -61,7 +59,6 @@ export const insertRequestItems = async (rows: Write, items: readonly (RequestIt
   );
 };
 
-/** Everything below a uid. */
 const belowOf = (uid: string): readonly [string, string] => [`${uid}/`, `${uid}0`];
 
 const itemColumns = columns<RequestItem & { readonly createTime: string; readonly updateTime: string }>({
@@ -81,9 +78,8 @@ const itemColumns = columns<RequestItem & { readonly createTime: string; readonl
 
 export interface RequestItemFilter {
   readonly group: string;
-  /** "" for any. */
   readonly availability: string;
-  /** Changed at this time or later; "" for any. */
+  /** "" for any. */
   readonly minUpdateTime: string;
   readonly includeRemoved: boolean;
 }
@@ -98,12 +94,11 @@ const itemTerms = ({ group, availability, minUpdateTime, includeRemoved }: Reque
   return page;
 };
 
-/** A version's place is that of its ecosystem. */
+/** In the order of the ecosystem. */
 const itemOrders: Readonly<Record<string, string>> = { version: "sort_key" };
 
 type RequestItemRow = RequestItem & { readonly createTime: string; readonly updateTime: string; readonly key: readonly string[] };
 
-/** One page of a request group's items. */
 export const findRequestItems = async (rows: Read, filter: RequestItemFilter, page: PageRequest): Promise<RequestItemRow[]> => {
   const terms = itemTerms(filter);
   const column = itemOrders[page.order.column] ?? page.order.column;
@@ -138,14 +133,13 @@ export interface ComparedItem {
   readonly latestVersion: string;
 }
 
-/** What a request group asks for, as it was compared with the catalogue last; not what cannot be asked for. */
+/** Returns the items as last compared, except those with availability `invalid`. */
 export const findItemsToCompare = async (rows: Read, group: string, invalid: string): Promise<ComparedItem[]> =>
   comparedItem.find(rows, `select ${comparedItem.list} from request_group_items where uid > $1 and uid < $2 and availability <> $3 order by uid`, [
     ...belowOf(group),
     invalid,
   ]);
 
-/** Writes what has changed of items. */
 export const updateItemCoverage = async (rows: Write, items: readonly ItemCoverage[], nowMs: number): Promise<void> => {
   await rows.query(
     `update request_group_items as held set availability = given.availability, availability_reason = given.reason,
@@ -165,7 +159,6 @@ export const updateItemCoverage = async (rows: Write, items: readonly ItemCovera
 
 const itemUid = columns({ uid: text });
 
-/** Which of these are items of the request group. */
 export const findItemUids = async (rows: Read, group: string, uids: readonly string[]): Promise<ReadonlySet<string>> => {
   const found = await itemUid.find(rows, `select ${itemUid.list} from request_group_items where uid > $1 and uid < $2 and uid = any($3)`, [
     ...belowOf(group),
@@ -174,7 +167,7 @@ export const findItemUids = async (rows: Read, group: string, uids: readonly str
   return new Set(found.map(({ uid }) => uid));
 };
 
-/** Removes items, or restores them. Returns how many were not so before. */
+/** Returns the number that changed. */
 export const setItemsRemoved = async (rows: Write, uids: readonly string[], removed: boolean, nowMs: number): Promise<number> => {
   const changed = await rows.query(
     `update request_group_items set removed = $2, update_time = greatest($3::timestamptz, update_time + interval '1 ms')
@@ -186,7 +179,6 @@ export const setItemsRemoved = async (rows: Write, uids: readonly string[], remo
 
 const availabilityCount = columns({ availability: text, removed: flag, items: expression("count(*)", number) });
 
-/** How many items there are of each kind. */
 export const countAvailability = (rows: Read, group: string): Promise<{ availability: string; removed: boolean; items: number }[]> =>
   availabilityCount.find(
     rows,
@@ -194,43 +186,37 @@ export const countAvailability = (rows: Read, group: string): Promise<{ availabi
     belowOf(group),
   );
 
-// ---- what all submitted request groups ask for -------------------------------------------------------------------
+// ---- libraries requested by all submitted groups ---------------------------------------------------------------------
 
-/** Where submitted request groups lie. */
 export interface RequestedPlace {
-  /** Below this group, at any depth. */
+  /** At any depth. */
   readonly below: string;
-  /** Directly in this group; "" for any. */
   readonly directlyIn: string;
 }
 
-// Two ways lead to what is asked for at a place ($1 to $3). Its requests one after the other, and of each its own items: what
-// that costs follows from the items there. Or the items of the whole organization by their names, where these are known or a
-// page of them is read, and each item's request beside it. Never both tables for themselves: the planner, who knows neither
-// place nor number, read all items again for each request.
+// Requested items of a range ($1 to $3) are found by request, at a cost proportional to the items, or by name in the whole organization.
+// The tables are never joined freely: without statistics, the planner read all items again for each request.
 
-/** Requests of the place that are submitted. */
 const isSubmitted = "uid > $1 and uid < $2 and submit_time is not null and ($3 = '' or left(uid, -17) = $3)";
 
-/** Items that count; word for word what request_group_items_by_package keeps. */
+/** Must match the predicate of request_group_items_by_package. */
 const isAskedFor = "not removed and version <> '' and availability <> 'AVAILABILITY_INVALID_REQUIREMENT'";
 
 const inOrganization = "left(uid, 40) = left($1, 40) and (uid > $1) is true and (uid < $2) is true";
 
 const itemsOfRequest = "uid > request.uid || '/' and uid < request.uid || '0'";
 
-/** One row for each request and version, by the requests. `narrowed`: what else is asked of an item. */
+/** A row for each request and version. `narrowed`: more conditions on items. */
 const requestedByRequest = (narrowed: string): string =>
   `(select uid, name, source, submit_time, submitted_by from request_groups where ${isSubmitted}) as request
     cross join lateral (select * from request_group_items where ${itemsOfRequest} and ${isAskedFor} ${narrowed} offset 0) as item`;
 
-/** The same by names; `order`: how far and in which order the items are read. */
+/** `order` limits and orders the items. */
 const requestedByName = (narrowed: string, order = "offset 0"): string =>
   `(select * from request_group_items where ${inOrganization} and ${isAskedFor} ${narrowed} ${order}) as item
     cross join lateral (select uid, name, source, submit_time, submitted_by from request_groups
       where uid = left(item.uid, -17) and submit_time is not null and ($3 = '' or left(uid, -17) = $3) offset 0) as request`;
 
-/** What is asked for at a place, of one of these. */
 const requestedRows = (from: string): string => `select item.package_name as name, item.ecosystem, item.version, item.sort_key, item.availability,
     item.availability_reason, item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source,
     request.submit_time, request.submitted_by
@@ -245,27 +231,25 @@ const manyItemsText = `select count(*) from (
       cross join lateral (select 1 from request_group_items where ${itemsOfRequest} and ${isAskedFor} offset 0) as item
     limit ${limits.sortRowsMax + 1}) as counted`;
 
-/** Whether a page in the order of names reads fewer items by these. */
+/** Whether a page of names reads fewer items by name. */
 const hasManyItems = async (rows: Read, place: RequestedPlace): Promise<boolean> => {
   if (isWholeOrganization(place)) return true;
   const [row] = await rows.query(manyItemsText, placeValues(place));
   return Number(row?.[0]) > limits.sortRowsMax;
 };
 
-// Versions first, and then libraries: a count of distinct ones would sort every row.
+// `count(distinct …)` would sort every row.
 const statusExpression = `case when bool_and(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
     when bool_or(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS' else 'REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING' end`;
 
 export interface RequestedLibraryFilter {
   readonly place: RequestedPlace;
-  /** "" for any. */
   readonly ecosystem: string;
-  /** Part of the name; "" for any. */
+  /** Substring; "" for any. */
   readonly query: string;
   readonly buildStatus: string;
 }
 
-/** A filter's terms: of items, and of the libraries that these make. */
 const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly narrowed: string } => {
   const page: PageTerms = { values: placeValues(place), terms: ["true"] };
   const within: string[] = [];
@@ -277,19 +261,18 @@ const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibrary
 
 const isBuilt = "bool_or(availability = 'AVAILABILITY_BUILT') as is_built";
 
-/** Items behind the last library of the page before. */
 const behindName = (page: PageTerms, { order: { descending }, after }: PageRequest): string =>
   after ? `and (package_name, ecosystem) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})` : "";
 
-/** Items in the order of their index. A limit that the planner cannot read, though all are below it, tells it that reading may stop. */
+/** A limit as a parameter, never reached, makes the planner expect an early stop. */
 const itemsInOrder = (page: PageTerms, direction: "asc" | "desc"): string => {
   const order = ["package_name", "ecosystem", "uid"].map((column) => `${column} ${direction}`).join(", ");
   return `order by ${order} limit ${addParameter(page, Number.MAX_SAFE_INTEGER)}`;
 };
 
-/** Libraries with what a list shows of them. `direction`: of their names, in the order of which the items come. */
+/** `direction`: the order of names, if items come in it. */
 const librarySource = (from: string, direction?: "asc" | "desc"): string => {
-  // PostgreSQL groups what comes in descending order without sorting it all where it is told that the groups do, too.
+  // PostgreSQL groups descending rows without a sort only if the groups have the same order.
   const inOrder = (...columns: string[]): string => (direction ? `order by ${columns.map((column) => `${column} ${direction}`).join(", ")}` : "");
   const versions = `select name, ecosystem, version, ${isBuilt}, max(submit_time) as last_time, min(submit_time) as first_time,
       greatest(max(update_time), max(submit_time)) as change_time
@@ -314,7 +297,6 @@ const requestedLibrary = columns({
 
 type RequestedLibraryRow = ReturnType<typeof requestedLibrary.read> & { readonly key: readonly string[] };
 
-/** One page of the libraries that are asked for below a group. */
 export const findRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter, asked: PageRequest): Promise<RequestedLibraryRow[]> => {
   const { page, narrowed } = libraryTerms(filter);
   const { column } = asked.order;
@@ -337,7 +319,7 @@ const foundCount = columns({ found: expression("count(*)", number) });
 export const countRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter): Promise<number> => {
   const { page, narrowed } = libraryTerms(filter);
   const byRequest = requestedByRequest(narrowed);
-  // The index alone says which libraries there are in an organization, where nothing of their versions is asked.
+  // The index alone has the libraries of an organization.
   const named = isWholeOrganization(filter.place)
     ? `request_group_items as item
        where ${inOrganization} and ${isAskedFor} ${narrowed} and (left(uid, -17) in (select uid from request_groups where ${isSubmitted})) is true`
@@ -352,11 +334,10 @@ export interface RequestedVersionFilter {
   readonly place: RequestedPlace;
   readonly ecosystem: string;
   readonly name: string;
-  /** "" for any. */
   readonly availability: string;
 }
 
-// Requests of one version may have been compared with the catalogue at different times: the last one says how it is.
+// The last comparison wins.
 const latestOf = (column: string): string => `(array_agg(${column} order by update_time desc, uid))[1] as ${column}`;
 
 const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersionFilter): { readonly page: PageTerms; readonly source: string } => {
@@ -383,7 +364,6 @@ const requestedVersion = columns({
 
 type RequestedVersionRow = ReturnType<typeof requestedVersion.read> & { readonly key: readonly string[] };
 
-/** One page of the versions of a library that are asked for below a group. */
 export const findRequestedVersions = async (rows: Read, filter: RequestedVersionFilter, asked: PageRequest): Promise<RequestedVersionRow[]> => {
   const { page, source } = versionTerms(filter);
   const order = asked.order.column === "version" ? ["sort_key", "version"] : [asked.order.column, "version"];
@@ -410,7 +390,6 @@ const libraryRequests = columns({
 
 export type LibraryRequests = ReturnType<typeof libraryRequests.read>;
 
-/** How many submitted request groups at a place ask for these libraries, and how they came in. */
 export const findLibraryRequests = (rows: Read, place: RequestedPlace, names: readonly string[]): Promise<LibraryRequests[]> =>
   libraryRequests.find(
     rows,
@@ -424,8 +403,8 @@ const contribution = columns({ name: text, ecosystem: text, version: text, uid: 
 export type Contribution = ReturnType<typeof contribution.read>;
 
 /**
- * The submitted request groups at a place that ask for these libraries, the newest first and no more than `most` for each.
- * @param byVersion for each version of each, instead
+ * Returns the request groups of each library, newest first and at most `most`.
+ * @param byVersion of each version instead
  */
 export const findContributions = (rows: Read, place: RequestedPlace, names: readonly string[], most: number, byVersion: boolean): Promise<Contribution[]> => {
   const each = byVersion ? "name, ecosystem, version" : "name, ecosystem";

@@ -1,5 +1,4 @@
-// What lists over all request groups of an organization cost: held by the pages (buffers) that PostgreSQL reads for them, in
-// organizations in which few requests ask for much, and many for little.
+// The cost of lists over an organization's request groups, measured in buffers: few requests with many items, and many with few.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,10 +24,10 @@ before(async () => {
   database = await freshDatabase();
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
-  // As pool.ts sets them; the second leaves out the triggers, which have nothing to do with lists.
+  // As in pool.ts, and without triggers.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off; set statement_timeout = '60s'");
   await client.query("set session_replication_role = replica");
-  // Or VACUUM would not yet know that the rows are committed, and no index would be read alone.
+  // Otherwise there would be no index-only scans after VACUUM.
   await client.query("set synchronous_commit = on");
 });
 after(async () => {
@@ -41,7 +40,7 @@ const neighbour = "b".repeat(40);
 const branch = `${own}/${"c".repeat(16)}`;
 const items = 15_000;
 
-/** Two thirds of the requests at the organization and one in the branch; one in ten is a draft, one item in fifty removed. */
+/** One request in ten is a draft, one item in fifty removed. */
 const plant = async (organization: string, requests: number): Promise<void> => {
   const segment = (n: string): string => `'/' || lpad(to_hex(${n}), 16, '0')`;
   const place = `case when request % 3 = 0 then $1::text || '/${"c".repeat(16)}' else $1::text end`;
@@ -67,7 +66,6 @@ const plant = async (organization: string, requests: number): Promise<void> => {
   );
 };
 
-/** What a statement's parameter is in a plan of PostgreSQL's. */
 const literal = (value: unknown): string => {
   if (typeof value === "number") return String(value);
   return client.escapeLiteral(Array.isArray(value) ? `{${value.join(",")}}` : String(value));
@@ -91,7 +89,6 @@ const plain: Read = {
   },
 };
 
-/** Answers, and counts the pages that it read. */
 const counting = (): Read & { buffers: number } => {
   const read = {
     buffers: 0,
@@ -119,19 +116,18 @@ const places: readonly (readonly [string, RequestedPlace])[] = [
 
 const everything = (place: RequestedPlace): Parameters<typeof findRequestedLibraries>[1] => ({ place, ecosystem: "", query: "", buildStatus: "" });
 
-/** Pages of the tables and their indexes. */
 const sizeOf = async (): Promise<number> => {
   const { rows } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname ~ '^request_group'");
   return rows[0]?.pages ?? 0;
 };
 
 for (const requests of [15, 750]) {
-  test(`lists of what ${requests} requests ask for read each item once, and a page of names or what is known by its name no more than that`, async () => {
+  test(`lists of the libraries of ${requests} requests read each item once, and pages or lookups by name read less`, async () => {
     await client.query("truncate request_groups, request_group_items");
     for (const organization of [own, neighbour]) await plant(organization, requests);
     await client.query("vacuum analyze request_groups");
     await client.query("vacuum analyze request_group_items");
-    // What lies in the tables, and a few descents for each request.
+    // And a few index descents for each request.
     const all = (await sizeOf()) + 6 * requests;
     for (const [where, place] of places) {
       const within = async (most: number, what: string, ask: (read: Read) => Promise<unknown>): Promise<void> => {
@@ -146,7 +142,7 @@ for (const requests of [15, 750]) {
       );
       for (const column of ["requested_version_count", "last_request_time", "create_time", "update_time"])
         await within(all, `a page by ${column}`, (read) => findRequestedLibraries(read, filter, pageOf(column, true, undefined, 51)));
-      // Some ten items of a name, whoever asks for them: each is read, with its request.
+      // About ten items with the same name, each with its request.
       const page = 51 * 10 * 5 + 2 * requests + 500;
       for (const descending of [false, true])
         for (const from of [undefined, ["library-900", "ECOSYSTEM_PYTHON"]])
@@ -162,7 +158,7 @@ for (const requests of [15, 750]) {
     }
   });
 
-  test(`what ${requests} requests ask for is the same by whatever way it is found, with every filter`, async () => {
+  test(`both ways of finding the libraries of ${requests} requests have the same result with every filter`, async () => {
     for (const [where, place] of places)
       for (const narrowed of [{}, { ecosystem: "ECOSYSTEM_JAVA" }, { query: "y-29" }, { buildStatus: "REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS" }]) {
         const filter = { ...everything(place), ...narrowed };

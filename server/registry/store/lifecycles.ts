@@ -1,5 +1,4 @@
-// Table lifecycles: when versions of products are released and end, written by imports for a group and the groups below it. A row goes
-// with its group, and when its source tells it no longer.
+// Table lifecycles: release and end dates of product versions, imported for a group and its descendants.
 
 import { isObject, type Json, text as member } from "#base/json.ts";
 import { columns, json, number, type Read, text, textList, time, type Write } from "#db";
@@ -17,7 +16,6 @@ import {
   writtenCounts,
 } from "#advisories/store";
 
-/** Writes what is new or other than before. */
 export const writeLifecycles = async (rows: Write, target: RecordTarget, records: readonly LifecycleRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()]
     .map(({ product, names, graceMonths, releases }) => ({ product, names, graceMonths, releases, digest: recordDigestOf([names, graceMonths, releases]) }))
@@ -54,7 +52,7 @@ export const writeLifecycles = async (rows: Write, target: RecordTarget, records
 
 const productOfRow = columns({ product: text });
 
-/** Deletes those of a source whose keys `findTold` does not find. Returns how many. */
+/** Deletes lifecycles that `findTold` does not return. */
 export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTarget, findTold: FindTold): Promise<number> => {
   const found = await productOfRow.find(rows, `select ${productOfRow.list} from lifecycles where feed = $1 and owner = $2`, [feed, group]);
   const told = await findTold(found.map(({ product }) => uidSegmentOf(product)));
@@ -64,11 +62,8 @@ export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTar
   return gone.length;
 };
 
-/** What is known of a product in a group. */
 export interface Lifecycle extends Omit<LifecycleRecord, "kind"> {
-  /** The group that it was imported for. */
   readonly owner: string;
-  /** RFC 3339. */
   readonly updateTime: string;
 }
 
@@ -91,7 +86,7 @@ const lifecycle = columns<Lifecycle>({
   updateTime: time("update_time"),
 });
 
-/** Lifecycles of these groups whose product has one of these names, in small letters; of each group the latest changed first. */
+/** Returns lifecycles by lower-case name; within a group the latest changed is first. */
 export const findLifecycles = (rows: Read, owners: readonly string[], names: readonly string[]): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,
@@ -99,7 +94,7 @@ export const findLifecycles = (rows: Read, owners: readonly string[], names: rea
     [owners, names],
   );
 
-/** The same of all groups at or below these paths ("" for all), with those of `above`. Not more than `count`. */
+/** Like findLifecycles, for all groups at or below `paths` ("" for all) and those in `above`. */
 export const findLifecyclesBelow = (rows: Read, paths: readonly string[], above: readonly string[], name: string, count: number): Promise<Lifecycle[]> =>
   lifecycle.find(
     rows,

@@ -1,16 +1,16 @@
-// Table manifests: what is known of the platform manifests behind an image's digest. A row goes with its repo.
+// Table manifests: platform manifests of image indexes.
 
 import { columns, number, type Read, text, time, type Write } from "#db";
 
 export interface Manifest {
   readonly architecture: string;
-  /** Layers and config together; a 64-bit number as text. */
+  /** Layers and config; 64 bits. */
   readonly sizeBytes: string;
 }
 
 const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
 
-/** The manifests of an image, without a variant first, in a fixed order. */
+/** Returns the manifests of an image, those without a variant first. */
 export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>
   manifestRow.find(
     rows,
@@ -19,7 +19,6 @@ export const findManifests = (rows: Read, repo: string, digest: string): Promise
     [repo, digest],
   );
 
-/** One platform manifest as an import brings it. */
 export interface ManifestFact {
   readonly repo: string;
   readonly indexDigest: string;
@@ -28,7 +27,7 @@ export interface ManifestFact {
   readonly architecture: string;
   readonly variant: string;
   readonly sizeBytes: number;
-  /** RFC 3339, or "" where the source does not say. */
+  /** "" if the source does not state it. */
   readonly createTime: string;
 }
 
@@ -42,7 +41,6 @@ const manifestFact = columns<Omit<ManifestFact, "indexDigest">>({
   createTime: time("create_time"),
 });
 
-/** What is known behind these digests of one repo, each platform manifest once. */
 export const findPlatformManifests = (rows: Read, repo: string, digests: readonly string[]): Promise<Omit<ManifestFact, "indexDigest">[]> =>
   manifestFact.find(
     rows,
@@ -52,12 +50,11 @@ export const findPlatformManifests = (rows: Read, repo: string, digests: readonl
     [repo, digests],
   );
 
-/** Forgets what is behind a digest that its repo has no longer. */
 export const deleteImageFacts = async (rows: Write, repo: string, digest: string): Promise<void> => {
   await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
 };
 
-/** Writes what is not known yet; a digest's content never changes. Returns how many were new. */
+/** Inserts unknown manifests and returns their number. The content of a digest never changes. */
 export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {
   if (facts.length === 0) return 0;
   const column = (of: (fact: ManifestFact) => string): string[] => facts.map(of);

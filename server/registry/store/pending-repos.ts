@@ -1,12 +1,11 @@
-// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers give a new repository what is
-// pending for its path, and remove what belongs to a path that expires or whose group is deleted.
+// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers move the content to a new
+// repository, or delete it.
 
 import { timestamp } from "#base/time.ts";
 import { columns, nullableText, type Read, text, type Write } from "#db";
 
 export interface PendingRepo {
   readonly uid: string;
-  /** The deepest existing group of the path when its first push began. */
   readonly groupUid: string;
   readonly path: string;
 }
@@ -15,9 +14,8 @@ const pendingRepo = columns<PendingRepo>({ uid: text, groupUid: text, path: text
 const lockedRepo = columns<PendingRepo & { readonly repoUid: string | undefined }>({ uid: text, groupUid: text, path: text, repoUid: nullableText });
 
 /**
- * Returns what is pending for a path whose deepest group is `group`, the highest group first. Several groups have one if a group of
- * the path was created between two pushes. A pending path outside of these groups is another organization's, or another group's
- * of the same name, and is not found.
+ * Returns the pending rows of a path, highest group first. There are several if a group was created between two pushes. Rows of other
+ * groups with the same path are not returned.
  */
 export const findPendingRepos = (rows: Read, path: string, group: string): Promise<PendingRepo[]> =>
   pendingRepo.find(
@@ -27,15 +25,14 @@ export const findPendingRepos = (rows: Read, path: string, group: string): Promi
     [path, group],
   );
 
-/** Returns the repository that a pending path has become; undefined if it is still pending or has expired. */
+/** Returns the repository that a path has become; undefined if it is still pending or has expired. */
 export const findAdoptingRepo = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await rows.query("select repo_uid from pending_repos where uid = $1", [uid]))[0]?.[0] ?? undefined;
 
-/** Keeps a pending path from expiring and from becoming a repository until the transaction ends; undefined if it has expired. */
+/** Prevents expiry until the transaction ends; returns undefined if it has expired. */
 export const lockPendingRepo = (rows: Write, uid: string): Promise<(PendingRepo & { readonly repoUid: string | undefined }) | undefined> =>
   lockedRepo.findOne(rows, `select ${lockedRepo.list} from pending_repos where uid = $1 for key share`, [uid]);
 
-/** Returns how many paths of an organization are pending. */
 export const countPendingRepos = async (rows: Read, organization: string): Promise<number> => {
   const [row] = await rows.query(
     "select count(*) from pending_repos where repo_uid is null and (group_uid = $1 or (group_uid > $1 || '/' and group_uid < $1 || '0'))",
@@ -53,7 +50,7 @@ export const insertPendingRepo = async (rows: Write, { uid, groupUid, path }: Pe
   ]);
 };
 
-/** Notes that a pending path is used, unless that was noted after `unlessSinceMs`: parallel uploads of one push do not wait for each other. */
+/** Records use unless recorded after `unlessSinceMs`, so that parallel uploads do not wait for each other. */
 export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, unlessSinceMs: number): Promise<void> => {
   await rows.query("update pending_repos set update_time = $2 where uid = $1 and update_time < $3", [uid, timestamp(nowMs), timestamp(unlessSinceMs)]);
 };
@@ -61,10 +58,7 @@ export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, un
 const isExpired = `update_time < $2 and not exists (
   select from uploads where uploads.repo_uid = pending_repos.uid and holder <> '' and hold_time >= $1)`;
 
-/**
- * Deletes rows that nobody has used since `beforeMs`, with the blobs and uploads of those that are pending; at most `count`. Returns how many of
- * them were pending, and whether there may be more.
- */
+/** Deletes unused rows with their blobs and uploads. Returns the number of pending ones, and whether there may be more. */
 export const deleteStalePendingRepos = async (
   rows: Write,
   nowMs: number,
@@ -79,7 +73,6 @@ export const deleteStalePendingRepos = async (
   return { pending: gone.filter(([isPending]) => isPending === "t").length, more: gone.length === count };
 };
 
-/** Returns how many pending paths `deleteStalePendingRepos` would delete in all. */
 export const countStalePendingRepos = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query(`select count(*) from pending_repos where repo_uid is null and ${isExpired}`, [timestamp(nowMs), timestamp(beforeMs)]);
   return Number(row?.[0] ?? 0);

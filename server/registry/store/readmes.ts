@@ -1,11 +1,10 @@
-// The readmes of repos, which stand in the repos' own rows.
+// Readmes of repos, stored in their rows.
 
 import { columns, expression, type Read, text, time } from "#db";
 
 export interface Readme {
-  /** Of the repo. */
   readonly uid: string;
-  /** "": none. */
+  /** "" if there is none. */
   readonly content: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -18,6 +17,5 @@ const readme = columns<Readme>({
   updateTime: time("coalesce(readme_update_time, create_time)"),
 });
 
-/** The readme of a repo; undefined where there is no such repo. */
 export const findReadme = (rows: Read, repo: string): Promise<Readme | undefined> =>
   readme.findOne(rows, `select ${readme.list} from repos where uid = $1`, [repo]);

@@ -1,17 +1,16 @@
-// Table registry_settings: what holds for the repos of an organization unless they say otherwise. A row goes with its organization.
+// Table registry_settings: an organization's defaults for its repos.
 
 import { columns, flag, type Read, type Write } from "#db";
 
 export interface RegistrySettings {
-  /** Each build gets a tag of its own. */
+  /** Each build gets its own tag. */
   readonly uniqueTags: boolean;
-  /** Tags of what has reached its end are kept for a while. */
+  /** Tags past their end of life are kept for a grace period. */
   readonly eolGracePeriod: boolean;
 }
 
 const settings = columns<RegistrySettings>({ uniqueTags: flag, eolGracePeriod: flag });
 
-/** What the organization has said; neither where it has said nothing. */
 export const findRegistrySettings = async (rows: Read, root: string): Promise<RegistrySettings> =>
   (await settings.findOne(rows, `select ${settings.list} from registry_settings where root_uid = $1`, [root])) ?? { uniqueTags: false, eolGracePeriod: false };
 

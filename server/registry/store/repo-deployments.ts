@@ -1,17 +1,17 @@
-// Table repo_deployments: with which charts the images of a repo are deployed. A row goes with its repo.
+// Table repo_deployments: Helm charts that deploy the images of a repo.
 
 import { type JsonObject, objectList } from "#base/json.ts";
 import { columns, json, type Read, text, type Write } from "#db";
 
 const deployment = columns({ charts: json });
 
-/** The charts of a repo, as they were said; undefined where nobody has said any. */
+/** Returns undefined if there are no charts. */
 export const findDeployment = async (rows: Read, repo: string): Promise<readonly JsonObject[] | undefined> => {
   const found = await deployment.findOne(rows, `select ${deployment.list} from repo_deployments where repo_uid = $1`, [repo]);
   return found && objectList({ charts: found.charts }, "charts");
 };
 
-/** False where something is said of the repo already. */
+/** Returns false if the repo already has charts. */
 export const insertDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<boolean> => {
   const made = await rows.query(
     "insert into repo_deployments (repo_uid, charts, fields_as_published) values ($1, $2, true) on conflict do nothing returning 1",
@@ -20,19 +20,17 @@ export const insertDeployment = async (rows: Write, repo: string, charts: readon
   return made.length > 0;
 };
 
-/** Says something else of a repo of which something is said. */
 export const updateDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<void> => {
   await rows.query("update repo_deployments set charts = $2, fields_as_published = true where repo_uid = $1", [repo, JSON.stringify(charts)]);
 };
 
-/** Says nothing of a repo any more. */
 export const deleteDeployment = async (rows: Write, repo: string): Promise<void> => {
   await rows.query("delete from repo_deployments where repo_uid = $1", [repo]);
 };
 
 const doubtful = columns({ repoUid: text });
 
-/** The first repos, `limit` at most, with a chart whose `source` and `repo` an earlier version may have stored swapped (0043). */
+/** Returns repos for which an earlier version may have stored `source` and `repo` swapped (0043). */
 export const findSwappedCharts = async (rows: Read, limit: number): Promise<readonly string[]> =>
   (
     await doubtful.find(

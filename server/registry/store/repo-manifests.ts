@@ -1,26 +1,22 @@
-// Tables repo_manifests, manifest_blobs and manifest_children: the manifests that repos have, their bytes, and what they
-// refer to. Kept until they are deleted, or with their repo; where the operator says so, until no tag has named them for some days
+// Tables repo_manifests, manifest_blobs and manifest_children. Untagged manifests may be deleted after some days
 // (server/application/untagged-manifests.ts).
 
 import { type JsonObject, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, number, type Read, text, timeMs, wideCount, type Write } from "#db";
 
-/** A manifest as it is given to clients. */
 export interface StoredManifest {
   readonly sha256: string;
   readonly sha512: string;
-  /** "sha256" or "sha512": of the digest by which it was pushed last. */
+  /** Of the digest of the last push. */
   readonly algorithm: string;
   readonly mediaType: string;
-  /** Its bytes, as UTF-8. */
   readonly content: string;
   readonly sizeBytes: number;
 }
 
-/** A manifest that somebody asks for. */
 export interface AskedManifest extends StoredManifest {
-  /** When its use was last written down, in milliseconds since 1970. */
+  /** Last recorded use. */
   readonly usedMs: number;
 }
 
@@ -35,13 +31,12 @@ const storedManifest = columns<AskedManifest>({
 });
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
-/** The manifest of this digest, of either algorithm. */
+/** Returns the manifest with this digest of either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
   digest.startsWith("sha512:")
     ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
     : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
-/** The manifest that a tag points at. */
 export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<AskedManifest | undefined> =>
   storedManifest.findOne(
     rows,
@@ -50,10 +45,10 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
     [repo, tag],
   );
 
-/** The names of a repo's tags behind `last`, in the order of their bytes. */
+/** Returns the names after `last` in byte order. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const [row] = await rows.query(
-    // As one text: ten thousand rows cost the driver more than the statement costs the database.
+    // As one text: ten thousand rows cost the driver more than the database.
     `select json_agg(name) from (
        select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3) as listed`,
     [repo, last, count],
@@ -62,22 +57,20 @@ export const findTagNames = async (rows: Read, repo: string, last: string, count
   return texts({ names: JSON.parse(row?.[0] ?? "[]") }, "names");
 };
 
-/** A manifest to store. */
 export interface NewManifest extends StoredManifest {
   readonly artifactType: string;
-  /** What it says to be about; "" where it is about nothing. */
+  /** "" if it has none. */
   readonly subject: string;
   readonly annotations: JsonObject | undefined;
-  /** The blobs that it needs, by sha256. */
+  /** SHA-256 digests. */
   readonly blobs: readonly string[];
-  /** The manifests that it lists. */
   readonly children: readonly string[];
 }
 
-/** Writes down that manifests of these digests, of either algorithm, are used: collection leaves them. Returns how many there are. */
+/** Prevents collection. Returns how many exist. */
 export const useManifests = async (rows: Write, repo: string, digests: readonly string[], nowMs: number): Promise<number> => {
   if (digests.length === 0) return 0;
-  // In one order, so that two which use the same never wait for each other.
+  // A fixed order prevents deadlocks.
   const used = await rows.query(
     `with held as (
        select sha256 from repo_manifests where repo_uid = $1 and (sha256 = any($2) or sha512 = any($2)) order by sha256 for update
@@ -88,12 +81,12 @@ export const useManifests = async (rows: Write, repo: string, digests: readonly 
   return used.length;
 };
 
-/** Keeps a manifest from deletion until the transaction ends, where there is one. */
+/** Prevents deletion until the transaction ends. */
 export const holdManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
 };
 
-/** Stores a manifest; false where it is there already. `algorithm` undefined: it was pushed by a tag alone. */
+/** Returns false if it exists. `algorithm` is undefined if it was pushed by tag only. */
 export const insertManifest = async (
   rows: Write,
   repo: string,
@@ -127,7 +120,7 @@ export const insertManifest = async (
        where repo_uid = $1 and sha256 = $2 returning 1`,
       [repo, sha256, algorithm ?? "", timestamp(nowMs)],
     );
-    // Deleted between the two statements: then it is made after all.
+    // Deleted between the two statements.
     if (known.length > 0) return false;
   }
   if (manifest.blobs.length > 0)
@@ -145,19 +138,16 @@ export const insertManifest = async (
   return true;
 };
 
-/** A stored manifest, for nobody else until the transaction ends. */
 export const lockManifest = (rows: Write, repo: string, digest: string): Promise<Omit<StoredManifest, "content"> | undefined> =>
   withoutContent.findOne(rows, `select ${withoutContent.list} from repo_manifests where repo_uid = $1 and (sha256 = $2 or sha512 = $2) for update`, [
     repo,
     digest,
   ]);
 
-/** Deletes a manifest, with what it refers to. */
 export const deleteManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("delete from repo_manifests where repo_uid = $1 and sha256 = $2", [repo, sha256]);
 };
 
-/** The uids of the tags that point at a digest. */
 export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string, count: number): Promise<string[]> => {
   const found = await rows.query(
     `select uid from tags where left(uid, 40) = left($1, 40) and digest = $2 and uid > $1 || '/' and uid < $1 || '0' order by uid limit $3`,
@@ -166,19 +156,17 @@ export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string,
   return found.map(([uid]) => uid ?? "");
 };
 
-/** Whether a manifest of the repo needs the blob. */
 export const isBlobNeeded = async (rows: Read, repo: string, sha256: string): Promise<boolean> => {
   const [row] = await rows.query("select exists (select from manifest_blobs where repo_uid = $1 and blob = $2)", [repo, sha256]);
   return row?.[0] === "t";
 };
 
-/** The manifests that list this one, by either of its digests. */
+/** Returns the manifests that list this one by either digest. */
 export const findIndexesOf = async (rows: Read, repo: string, digests: readonly string[]): Promise<string[]> => {
   const found = await rows.query("select distinct sha256 from manifest_children where repo_uid = $1 and child = any($2)", [repo, digests]);
   return found.map(([sha256]) => sha256 ?? "");
 };
 
-/** What a list of referrers says of one. */
 export interface Referrer {
   readonly sha256: string;
   readonly mediaType: string;
@@ -190,8 +178,8 @@ export interface Referrer {
 const referrer = columns<Referrer>({ sha256: text, mediaType: text, sizeBytes: number, artifactType: text, annotations: nullableObject });
 
 /**
- * The manifests that say to be about this digest, or about the same manifest by its other digest, behind `last`.
- * @param artifactType of this type alone; "": of any
+ * Returns the manifests with this digest, or the same manifest's other digest, as `subject`.
+ * @param artifactType "" for any
  */
 export const findReferrers = (rows: Read, repo: string, digest: string, artifactType: string, last: string, count: number): Promise<Referrer[]> =>
   referrer.find(
@@ -203,7 +191,6 @@ export const findReferrers = (rows: Read, repo: string, digest: string, artifact
     { rows: count, wide: false },
   );
 
-/** The manifest of a chart, as it is found for an image. */
 export interface ChartManifest {
   readonly repo: string;
   readonly sha256: string;
@@ -212,7 +199,7 @@ export interface ChartManifest {
 
 const chartManifest = columns<ChartManifest>({ repo: expression("repo_uid", text), sha256: text, content: text });
 
-/** Of each repo of an organization, at or below these places, the chart that was pushed last among those that a tag names. */
+/** Returns each repo's most recently pushed chart with a tag. */
 export const findLatestCharts = (rows: Read, root: string, places: readonly string[], limit: number): Promise<ChartManifest[]> =>
   chartManifest.find(
     rows,
@@ -225,7 +212,6 @@ export const findLatestCharts = (rows: Read, root: string, places: readonly stri
     { rows: limit, wide: false },
   );
 
-/** A manifest as verification reads it. */
 export interface PageManifest {
   readonly repo: string;
   readonly sha256: string;
@@ -235,7 +221,6 @@ export interface PageManifest {
 
 const pageManifest = columns<PageManifest>({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
 
-/** All manifests, some at a time. */
 export const findManifestPage = (rows: Read, last: readonly [repo: string, sha256: string], count: number): Promise<PageManifest[]> =>
   pageManifest.find(
     rows,
@@ -247,7 +232,6 @@ export const findManifestPage = (rows: Read, last: readonly [repo: string, sha25
     },
   );
 
-/** How many manifests, each digest once, the repos at or below a place have. */
 export const countManifestDigests = async (rows: Read, place: string): Promise<number> => {
   const [row] = await rows.query(
     "select count(distinct sha256) from repo_manifests where repo_uid = $1 or (repo_uid > $1 || '/' and repo_uid < $1 || '0')",
@@ -257,15 +241,11 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
   return Number(row?.[0] ?? 0);
 };
 
-// ---- what nobody uses --------------------------------------------------------------------------------------------
+// ---- unused manifests ------------------------------------------------------------------------------------------------
 
-/** A manifest of a repo, by its sha256. */
 export type ManifestName = readonly [repo: string, sha256: string];
 
-/**
- * No tag names it, or has until lately; no index lists it; what it is about is not there (a referrer goes with its subject); and nobody has
- * pushed, pulled or named it since $3, nor anything that is about it.
- */
+/** No tag points to it, or did since $3; no index lists it; its subject does not exist. Neither it nor a referrer was used since $3. */
 const unusedText = `held.use_time < $3
   and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
   and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
@@ -276,7 +256,7 @@ const unusedText = `held.use_time < $3
   and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
     and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
 
-/** Of so many manifests behind `last` those that nobody has used since; `end`: where the next page begins. */
+/** Returns the unused ones of the next `count` manifests; `end` is where the next page starts. */
 export const findUnusedManifests = async (
   rows: Read,
   last: ManifestName,
@@ -294,19 +274,16 @@ export const findUnusedManifests = async (
   return { unused: page.filter(({ unused }) => unused).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
 };
 
-/**
- * Whether still nobody uses this manifest, which nobody else can use or delete from now on until the transaction ends. What somebody holds
- * at the moment is used.
- */
+/** Locks the manifest if it is still unused. A locked manifest counts as used. */
 export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestName, sinceMs: number): Promise<boolean> => {
   const held = await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for update skip locked", [repo, sha256]);
   if (held.length === 0) return false;
-  // A statement of its own, which sees whatever was committed before the lock.
+  // Sees everything committed before the lock.
   const [row] = await rows.query(`select ${unusedText} from repo_manifests as held where repo_uid = $1 and sha256 = $2`, [repo, sha256, timestamp(sinceMs)]);
   return row?.[0] === "t";
 };
 
-/** What a manifest keeps: what it lists, and what is about it; at most so many. */
+/** Returns the manifests that this one lists, and its referrers. */
 export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
   const found = await rows.query(
     `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)

@@ -1,29 +1,22 @@
-// Resolves paths of names to repositories and groups (docs/decisions/0068). A path leads to the same place for every caller, or to
-// none: names that several groups have had since before names were unique lead nowhere, except to a verified organization.
+// Resolves paths of names (docs/decisions/0068), with the same result for every caller. A name that several groups share from before
+// names were unique resolves only to a verified organization.
 
 import { columns, expression, flag, number, type Read, text } from "#db";
 
-/** The repository of a path of names. */
 export interface RepoByName {
   readonly uid: string;
-  /** Everybody may pull from it. */
   readonly anonymousPull: boolean;
   readonly isSuspended: boolean;
 }
 
-/** The deepest group of a path of names. */
 export interface NamedGroup {
   readonly uid: string;
-  /** How many names of the path it takes. */
+  /** Names of the path that it covers. */
   readonly depth: number;
-  /** Several groups have the next name of the path. */
   readonly isAmbiguous: boolean;
 }
 
-/**
- * The groups along a path, by $1, their names from the organization's on. A name that is reserved for another organization does not
- * resolve, even if a group has it since before names were unique.
- */
+/** The groups along $1. A name reserved for another organization does not resolve. */
 const places = `with recursive place(uid, depth, status) as (
     select uid, 1, status from groups as root
     where length(uid) = 40 and name = ($1::text[])[1]
@@ -48,7 +41,7 @@ const namedRepo = columns<RepoByName>({
   isSuspended: { ...flag, sql: "coalesce(place.status = 'ORG_STATUS_SUSPENDED', false)" },
 });
 
-/** Returns the repository at `<organization>/<group…>/<repo>`, whoever asks; undefined if the path leads to none. */
+/** Returns the repository at `<organization>/<group…>/<repo>`; undefined if there is none. */
 export const findRepoByName = async (rows: Read, path: string): Promise<RepoByName | undefined> => {
   const groups = path.split("/");
   const name = groups.pop() ?? "";
@@ -70,7 +63,7 @@ const namedGroup = columns<NamedGroup>({
   ),
 });
 
-/** Returns the deepest group on a path of names, whoever asks; undefined if not even its organization resolves. */
+/** Returns the deepest group on a path; undefined if not even the organization resolves. */
 export const findGroupByNames = (rows: Read, names: readonly string[]): Promise<NamedGroup | undefined> =>
   namedGroup.findOne(rows, `${places} select ${namedGroup.list} from place order by depth desc limit 1`, [names]);
 
@@ -79,10 +72,9 @@ const openRepo = columns({
   isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
 });
 
-/** Whether everybody may pull from the repo; undefined where there is none. */
+/** Returns undefined if there is no such repo. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
   openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
 
-/** The names of repos, by uid. */
 export const findRepoNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> =>
   new Map((await rows.query("select uid, name from repos where uid = any($1)", [uids])).map(([uid, name]) => [uid ?? "", name ?? ""]));

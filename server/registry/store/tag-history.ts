@@ -1,24 +1,21 @@
-// Table tag_history: what tags pointed at, from when until when. A row is written with each change of a tag and goes with its repo, or
-// a time after its end (GANTRY_TAG_HISTORY_DAYS); of a name the last limits.tagHistoryMax are kept.
+// Table tag_history: digests that tags pointed to. At most limits.tagHistoryMax are kept for a name, for GANTRY_TAG_HISTORY_DAYS after their end.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, periodRetention, type Read, type Retention, text, time, type Write } from "#db";
 
-/** A digest that a tag pointed at. */
 export interface TagHistoryEntry {
   readonly digest: string;
-  /** When the tag was pointed at it. */
   readonly updateTime: string;
-  /** When the tag was moved on, or deleted; "": it points there now. */
+  /** "" if it still points there. */
   readonly endTime: string;
 }
 
 const historyEntry = columns<TagHistoryEntry>({ digest: text, updateTime: time("start_time"), endTime: time("end_time") });
 
 /**
- * Ends what the tag of this name pointed at, and begins what it points at from now on.
- * @param digest "": the tag is gone
+ * Ends the current entry of a tag and starts a new one.
+ * @param digest "" if the tag was deleted
  */
 export const appendTagHistory = async (rows: Write, repo: string, name: string, digest: string, timeMs: number): Promise<void> => {
   await rows.query(
@@ -31,7 +28,7 @@ export const appendTagHistory = async (rows: Write, repo: string, name: string, 
   );
 };
 
-/** What the tag of this name was pointed at between these times ("": no bound), the latest first. */
+/** Returns entries that start between these times ("" for no bound), latest first. */
 export const findTagHistory = (rows: Read, repo: string, name: string, start: string, end: string): Promise<TagHistoryEntry[]> =>
   historyEntry.find(
     rows,
@@ -44,9 +41,8 @@ export const findTagHistory = (rows: Read, repo: string, name: string, start: st
 
 const tagName = columns({ name: expression("name", text) });
 
-/** The name of a tag; undefined where there is none. */
 export const findTagName = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await tagName.findOne(rows, `select ${tagName.list} from tags where uid = $1`, [uid]))?.name;
 
-/** What a tag points at now has no end. */
+/** Current entries have no end. */
 export const tagHistoryRetention: Retention = periodRetention("tagHistoryMs", { table: "tag_history", where: "end_time < $1", order: "end_time" });

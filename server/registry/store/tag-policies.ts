@@ -1,15 +1,13 @@
-// Tables tag_policies and ended_tags: which tags are at the end of their lives by the operator's policies or by a lifecycle annotation
-// that was pushed about their digest. A policy stays until the operator takes it back; a row of ended_tags goes with its tag.
+// Tables tag_policies and ended_tags: tags past their end of life, by the operator's policies or a pushed lifecycle annotation.
 
 import { columns, expression, flag, type Read, text, textList, type Write } from "#db";
 
 export interface TagPolicy {
-  /** "" for all organizations. */
   readonly organization: string;
   readonly pattern: string;
   /** "2026-04-30" */
   readonly endDate: string;
-  /** Whether all tags that were there when the day came have been looked at. */
+  /** All existing tags have been checked. */
   readonly applied: boolean;
 }
 
@@ -18,7 +16,7 @@ const tagPolicy = columns<TagPolicy>({ organization: text, pattern: text, endDat
 export const findTagPolicies = (rows: Read): Promise<TagPolicy[]> =>
   tagPolicy.find(rows, `select ${tagPolicy.list} from tag_policies order by organization, end_date, pattern`);
 
-/** Sets a policy, or another day for it: then it is looked at all tags anew. */
+/** Sets a policy, and schedules a check of all tags. */
 export const writeTagPolicy = async (rows: Write, { organization, pattern, endDate }: Omit<TagPolicy, "applied">): Promise<void> => {
   await rows.query(
     `insert into tag_policies (organization, pattern, end_date) values ($1, $2, $3)
@@ -28,7 +26,7 @@ export const writeTagPolicy = async (rows: Write, { organization, pattern, endDa
   await recheckTags(rows, organization);
 };
 
-/** Takes a policy back; false where there was none. */
+/** Returns false if there was none. */
 export const deleteTagPolicy = async (rows: Write, organization: string, pattern: string): Promise<boolean> => {
   const gone = await rows.query("delete from tag_policies where organization = $1 and pattern = $2 returning 1", [organization, pattern]);
   await recheckTags(rows, organization);
@@ -39,14 +37,14 @@ const recheckTags = async (rows: Write, organization: string): Promise<void> => 
   await rows.query("update ended_tags set recheck = true where not recheck and ($1 = '' or left(tag_uid, 40) = $1)", [organization]);
 };
 
-/** What ends by what was pushed may do so no longer: the tags of this repo are looked at again. */
+/** Schedules a check, because a pushed annotation may no longer apply. */
 export const recheckTagsOf = async (rows: Write, repoUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where not recheck and left(tag_uid, -17) = $1", [repoUid]);
 };
 
 const duePolicy = columns({ pattern: expression("policy.pattern", text), repoName: expression("repo.name", text) });
 
-/** The patterns of the policies whose day has come, for tags of this repo, and its name. */
+/** Returns the patterns of due policies and the name of the repo. */
 export const findDuePatterns = async (
   rows: Read,
   repoUid: string,
@@ -61,12 +59,12 @@ export const findDuePatterns = async (
   return { patterns: found.map(({ pattern }) => pattern), repoName: found[0]?.repoName ?? "" };
 };
 
-/** Notes that the tag is deprecated for a reason that may go. */
+/** Records that the reason for the deprecation may no longer apply later. */
 export const insertEndedTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("insert into ended_tags (tag_uid) values ($1) on conflict (tag_uid) do update set recheck = false", [tagUid]);
 };
 
-/** The tag has another digest: whether it still ends has to be looked at. */
+/** Schedules a check of a tag with a new digest. */
 export const recheckTag = async (rows: Write, tagUid: string): Promise<void> => {
   await rows.query("update ended_tags set recheck = true where tag_uid = $1", [tagUid]);
 };
@@ -75,7 +73,6 @@ export const deleteEndedTag = async (rows: Write, tagUid: string): Promise<void>
   await rows.query("delete from ended_tags where tag_uid = $1", [tagUid]);
 };
 
-/** A tag that is held until the transaction ends. */
 export interface HeldTag {
   readonly uid: string;
   readonly name: string;
@@ -96,7 +93,7 @@ const heldTag = columns<HeldTag>({
   repoName: expression("repo.name", text),
 });
 
-/** A policy whose day has come and that was not applied to all tags, for nobody else until the transaction ends. */
+/** Locks and returns a due policy that is not applied to all tags yet. */
 export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPolicy & { readonly seenUid: string }) | undefined> => {
   const due = columns<TagPolicy & { seenUid: string }>({ organization: text, pattern: text, endDate: text, applied: flag, seenUid: text });
   return due.findOne(
@@ -106,7 +103,7 @@ export const lockDuePolicy = async (rows: Write, today: string): Promise<(TagPol
   );
 };
 
-/** The next tags of a policy's organization that are not deprecated. */
+/** Locks and returns the next tags that are not deprecated. */
 export const lockTagsBehind = (rows: Write, organization: string, seenUid: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -115,17 +112,16 @@ export const lockTagsBehind = (rows: Write, organization: string, seenUid: strin
     [organization, seenUid, count],
   );
 
-/** How far a policy has come. */
 export const noteSeenTags = async (rows: Write, { organization, pattern }: TagPolicy, seenUid: string, applied: boolean): Promise<void> => {
   await rows.query("update tag_policies set seen_uid = $3, applied = $4 where organization = $1 and pattern = $2", [organization, pattern, seenUid, applied]);
 };
 
-// A day, or a time that begins with one.
+// A date or time.
 const endedText = `manifest.artifact_type = 'application/vnd.microsoft.artifact.lifecycle'
   and manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date' ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)'
   and left(manifest.annotations ->> 'vnd.microsoft.artifact.lifecycle.end-of-life.date', 10) <= $1`;
 
-/** Tags that are not deprecated though what was pushed about their digest says that it has ended. */
+/** Locks and returns tags with a pushed annotation that has reached its end date. */
 export const lockEndedTags = (rows: Write, today: string, count: number): Promise<HeldTag[]> =>
   heldTag.find(
     rows,
@@ -137,7 +133,7 @@ export const lockEndedTags = (rows: Write, today: string, count: number): Promis
     [today, count],
   );
 
-/** Tags of which it has to be looked at whether they still end, and whether what was pushed about their digest says so. */
+/** Locks and returns the tags to check. `isEnded`: a pushed annotation has reached its end date. */
 export const lockTagsToCheck = (rows: Write, today: string, count: number): Promise<(HeldTag & { readonly isEnded: boolean })[]> => {
   const checked = columns<HeldTag & { isEnded: boolean }>({
     uid: expression("tag.uid", text),

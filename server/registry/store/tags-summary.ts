@@ -1,18 +1,16 @@
-// The tags of a repo in short, and how many repos are kept the same as another one: what version 1 of the registry counts.
+// Summary of a repo's tags, for version 1 of the registry API.
 
 import { columns, expression, number, type Read, text, time } from "#db";
 
 export interface TagsSummary {
   readonly count: number;
-  /** When one of them was last changed; "": there is none. */
   readonly lastUpdated: string;
-  /** The uid of "latest", or of the one that was changed last; "": there is none. */
+  /** "latest", or the last changed tag. */
   readonly latest: string;
-  /** The longest other name of its digest; "": it has none. */
+  /** The longest other name of its digest. */
   readonly latestVersion: string;
 }
 
-/** Which tags do not count. */
 export interface LeftOutTags {
   readonly referrers: boolean;
   readonly dates: boolean;
@@ -45,7 +43,7 @@ export const findTagsSummary = async (rows: Read, repo: string, { referrers, dat
 
 const repoCount = columns({ count: expression("count(*)::integer", number) });
 
-/** How many repos at or below these places are kept the same as the source. */
+/** Counts the repos that are synchronized from the source. */
 export const countReposOfSource = async (rows: Read, source: string, places: readonly string[]): Promise<number> => {
   const found = await repoCount.findOne(
     rows,

@@ -1,5 +1,4 @@
-// Table uploads: what is being uploaded, how far it is, and who appends to it at the moment. A row goes with its repo, or
-// once nobody has written to it for limits.uploadKeptMs (collection).
+// Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, nullableObject, number, type Read, text, type Write } from "#db";
@@ -8,15 +7,14 @@ export interface UploadRow {
   readonly id: string;
   readonly key: string;
   readonly sizeBytes: number;
-  /** The blob place's note of it. */
+  /** Of the blob store. */
   readonly state: JsonObject | undefined;
-  /** "sha512" where it was said before that the digest will be of that; else "". */
+  /** "sha512" if announced; otherwise "". */
   readonly algorithm: string;
 }
 
 const uploadRow = columns<UploadRow>({ id: text, key: text, sizeBytes: number, state: nullableObject, algorithm: text });
 
-/** Begins one. */
 export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   await rows.query(
@@ -28,7 +26,7 @@ export const insertUpload = async (rows: Write, repo: string, upload: UploadRow,
 export const findUpload = (rows: Read, repo: string, id: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `select ${uploadRow.list} from uploads where id = $1 and repo_uid = $2`, [id, repo]);
 
-/** Holds an upload for `holder`: nobody else appends to it meanwhile. Undefined where another holds it, or there is none. */
+/** Leases an upload. Returns undefined if it is leased to another holder or does not exist. */
 export const holdUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number, untilMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -36,7 +34,6 @@ export const holdUpload = (rows: Write, repo: string, id: string, holder: string
     [id, repo, holder, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** Holds it longer. */
 export const extendUploadHold = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
   await rows.query("update uploads set hold_time = $3 where id = $1 and holder = $2", [id, holder, new Date(untilMs).toISOString()]);
 };
@@ -45,7 +42,7 @@ export const releaseUpload = async (rows: Write, id: string, holder: string): Pr
   await rows.query("update uploads set holder = '' where id = $1 and holder = $2", [id, holder]);
 };
 
-/** Writes down how far it is, and lets go of it; false where somebody else has taken it meanwhile. */
+/** Releases the lease; returns false if it was lost. */
 export const updateUpload = async (
   rows: Write,
   id: string,
@@ -63,7 +60,7 @@ export const updateUpload = async (
   return updated.length > 0;
 };
 
-/** Ends it; undefined where somebody else holds it, or there is none. `holder` "": nobody may. */
+/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any valid lease prevents deletion. */
 export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
   uploadRow.findOne(
     rows,
@@ -71,11 +68,11 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
-/** Ends one that `holder` holds; undefined if another holds it, or there is none. */
+/** Deletes an upload unless it is leased to another holder, even if that lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
   uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
 
-/** Ends uploads to which nobody has written since `beforeMs`, and which nobody holds; at most so many. */
+/** Deletes uploads without a write since `beforeMs` and without a valid lease. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
     rows,
@@ -85,7 +82,6 @@ export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number,
     [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
   );
 
-/** Returns how many uploads `deleteStaleUploads` would end. */
 export const countStaleUploads = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
   const [row] = await rows.query("select count(*) from uploads where update_time < $2 and (holder = '' or hold_time < $1)", [
     new Date(nowMs).toISOString(),
