@@ -1,4 +1,5 @@
-// GANTRY_BLOBS: a folder, or a bucket of S3. Below the blobs and the settings: a command that needs no server loads nothing of the blobs.
+// GANTRY_BLOBS: a folder or an S3 bucket. Kept apart from the blob store, so that a command that needs no server does not load
+// it.
 
 import { Fault } from "./fault.ts";
 import { withoutTrailing } from "./trailing.ts";
@@ -51,7 +52,7 @@ const readBucket = (value: string): BlobsSetting => {
   };
 };
 
-/** Reads the setting; without one it is a folder of the data directory. Throws a Fault of one line. */
+/** Reads the setting; the default is a folder of the data directory. Throws a Fault. */
 export const readBlobsSetting = (value: string | undefined, dataDirectory: string): BlobsSetting => {
   if (value === undefined) return { kind: "file", folder: `${withoutTrailing(dataDirectory, "/")}/blobs` };
   if (value.startsWith("s3:")) return readBucket(value);

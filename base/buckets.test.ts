@@ -5,7 +5,7 @@ import { type Siblings, shareOf } from "./siblings.ts";
 
 const startMs = Date.UTC(2030, 0, 1);
 
-/** Takes at these milliseconds after the start; what each was told. */
+/** Takes at these milliseconds after the start and returns each result. */
 const takeAt = (rate: { burst: number; perSecond: number }, times: readonly number[]): (number | undefined)[] => {
   const buckets = openBuckets(rate, 10);
   return times.map((ms) => buckets.take("a", startMs + ms));
@@ -38,7 +38,7 @@ const cases: readonly (readonly [
 ];
 for (const [title, rate, times, told] of cases) test(`buckets: ${title}`, () => assert.deepEqual(takeAt(rate, times), told));
 
-test("buckets: each key has its own", () => {
+test("each key has its own bucket", () => {
   const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
   assert.deepEqual(
     ["a", "b", "a", "b"].map((key) => buckets.take(key, startMs)),
@@ -46,7 +46,7 @@ test("buckets: each key has its own", () => {
   );
 });
 
-test("buckets: a key's own rate counts for it, also one that changes", () => {
+test("a key's own rate applies to it, and may change", () => {
   const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
   const own = { burst: 2, perSecond: 1 };
   assert.deepEqual(
@@ -62,13 +62,13 @@ test("buckets: a key's own rate counts for it, also one that changes", () => {
   );
 });
 
-test("buckets: to look takes nothing, and says what take will", () => {
+test("look takes nothing and returns what take would return", () => {
   const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
   assert.deepEqual([buckets.look("a", startMs), buckets.size, buckets.take("a", startMs)], [undefined, 0, undefined]);
   assert.deepEqual([buckets.look("a", startMs), buckets.look("a", startMs + 250), buckets.look("a", startMs + 1000)], [1000, 750, undefined]);
 });
 
-test("buckets: memory is bounded, and who goes on asking is not forgotten for whoever asks once", () => {
+test("memory is bounded, and a busy key is not evicted by keys that are used once", () => {
   const buckets = openBuckets({ burst: 1, perSecond: 1 }, 100);
   buckets.take("greedy", startMs);
   for (let index = 0; index < 10_000; index++) {
@@ -80,7 +80,7 @@ test("buckets: memory is bounded, and who goes on asking is not forgotten for wh
   assert.equal(buckets.take("stranger 0", startMs), undefined);
 });
 
-test("buckets: over any time, no more than burst and rate are given", () => {
+test("over any period, a bucket allows at most the burst plus the rate", () => {
   const buckets = openBuckets({ burst: 50, perSecond: 7 }, 10);
   let given = 0;
   // Every 13 ms for 100 s.
@@ -89,14 +89,14 @@ test("buckets: over any time, no more than burst and rate are given", () => {
   assert.ok(given >= 50 + 7 * 100 - 1, `${given}`);
 });
 
-test("buckets: to take from a known key allocates nothing", () => {
+test("taking from a known key allocates nothing", () => {
   const buckets = openBuckets({ burst: 1e9, perSecond: 1e6 }, 100);
   const keys = Array.from({ length: 64 }, (_, index) => `key ${index}`);
   const takeAll = (times: number): void => {
     for (let time = 0; time < times; time++) for (const key of keys) buckets.take(key, startMs + time);
   };
   takeAll(10_000);
-  // In small rounds, of which a collection in between hides few: 128,000 takes, 16 bytes for each would be 2 MB.
+  // Small rounds, so that few include a garbage collection: 128,000 takes at 16 bytes each would be 2 MB.
   const grownBytes = Array.from({ length: 5 }, () => {
     const before = process.memoryUsage().heapUsed;
     takeAll(2_000);
@@ -105,7 +105,7 @@ test("buckets: to take from a known key allocates nothing", () => {
   assert.ok((grownBytes[2] ?? 0) < 500_000, `${grownBytes.join(", ")} bytes`);
 });
 
-/** The same buckets in so many processes. What one takes the others hear when `tell` is called. */
+/** Returns the buckets of `count` processes. They learn what the others took when `tell` is called. */
 const openShared = (rate: { burst: number; perSecond: number }, count: number): { readonly each: readonly Buckets[]; tell(): void } => {
   const hearers: ((key: string, amount: number) => void)[] = [];
   let added: (readonly [from: number, key: string, amount: number])[] = [];
@@ -127,7 +127,7 @@ const openShared = (rate: { burst: number; perSecond: number }, count: number): 
   };
 };
 
-test("buckets: what one process takes is taken for all", () => {
+test("what one process takes counts in all processes", () => {
   const { each, tell } = openShared({ burst: 6, perSecond: 1 }, 3);
   const taken = Array.from({ length: 9 }, (_, index) => {
     const refusal = each[index % 3]?.take("a", startMs);
@@ -137,10 +137,10 @@ test("buckets: what one process takes is taken for all", () => {
   assert.deepEqual(taken, [undefined, undefined, undefined, undefined, undefined, undefined, 1000, 1000, 1000]);
 });
 
-test("buckets: what processes take before they are told comes back before anything else, so that the rate holds over time", () => {
+test("what processes overspend before they synchronize is paid back first, so that the rate holds over time", () => {
   const { each, tell } = openShared({ burst: 2, perSecond: 1 }, 3);
   const takeAll = (ms: number): number => each.flatMap((buckets) => [1, 2].filter(() => buckets.take("a", startMs + ms) === undefined)).length;
-  // Each has all of it, before it hears of the others.
+  // Before they synchronize, each process has the full burst.
   assert.equal(takeAll(0), 6);
   tell();
   const later = [1000, 2000, 3000, 4000, 4999].map(takeAll);
@@ -148,7 +148,7 @@ test("buckets: what processes take before they are told comes back before anythi
   assert.equal(takeAll(5000), 3);
 });
 
-test("buckets: the parts of all processes add up to the whole, and none is empty", () => {
+test("the shares of all processes add up to the total, and none is empty", () => {
   const parts = (total: number, count: number): number[] => Array.from({ length: count }, (_, index) => shareOf(total, count, index));
   assert.deepEqual(parts(12, 3), [4, 4, 4]);
   assert.deepEqual(parts(3, 2), [2, 1]);

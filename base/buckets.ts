@@ -1,31 +1,29 @@
-// Token buckets: each key may do so much at once, and then as much as comes back with the time. Pure, in memory, and
-// bounded: of the keys beyond the bound the one that was not used for longest is forgotten, which fills its bucket.
+// Token buckets by key, in memory. Their number is bounded: beyond it the least recently used key is evicted, which refills its
+// bucket.
 //
-// A bucket is one number, the time at which it is full again: what is missing is what comes back until then (the virtual
-// scheduling of ITU-T I.371, GCRA). So a bucket that is full is the same as none.
+// A bucket is one number, the time at which it is full again (virtual scheduling, ITU-T I.371, GCRA). A full bucket needs no
+// entry.
 //
-// Where several processes serve together, each tells the others what it has taken. A bucket may then be emptier than empty, by what
-// others took before they were told: that comes back first, so that the rate holds for all of them together.
+// If several processes serve together, each announces what it took. What they took before an announcement arrives is paid back
+// first, so that the rate holds for all of them together.
 
 import { alone, type Siblings } from "./siblings.ts";
 
 export interface BucketRate {
-  /** What a full bucket holds. */
   readonly burst: number;
-  /** What comes back. */
   readonly perSecond: number;
 }
 
 export interface Buckets {
-  /** Takes one; undefined. Where there is none left it takes nothing, and returns in how many milliseconds there will be one. */
+  /** Takes one and returns undefined. If the bucket is empty, takes nothing and returns the milliseconds until one is available. */
   take(key: string, nowMs: number, rate?: BucketRate): number | undefined;
-  /** The answer that `take` would give, and nothing is taken: for what counts only once it has failed. */
+  /** Returns what `take` would return, without taking. For operations that count only if they fail. */
   look(key: string, nowMs: number, rate?: BucketRate): number | undefined;
   /** Keys in memory. */
   readonly size: number;
 }
 
-/** Buckets that processes share. */
+/** Connects the buckets of several processes. */
 export interface SharedBuckets {
   readonly siblings: Siblings;
   /** The same in each process. */
@@ -53,12 +51,14 @@ const unlink = (bucket: Bucket): void => {
 };
 
 /**
- * @param rate of every key; one that is given with a key is that key's own, and may change
+ * Opens buckets.
+ *
+ * @param rate of every key, unless `take` passes another one
  * @param keysMax keys in memory
  */
 export const openBuckets = (rate: BucketRate, keysMax: number, { siblings, name, nowMs: now }: SharedBuckets = unshared): Buckets => {
   const buckets = new Map<string, Bucket>();
-  // A ring in the order of use: taking an entry out of a Map and putting it back in would allocate, this does not.
+  // A ring in the order of use. Deleting a Map entry and setting it again would allocate.
   const ring = new Bucket("", 0);
 
   const makeYoungest = (bucket: Bucket): void => {
@@ -69,19 +69,19 @@ export const openBuckets = (rate: BucketRate, keysMax: number, { siblings, name,
   };
 
   /**
-   * When the bucket is full. One that is emptier than it can be is of a clock that was ahead, or of another rate, and begins anew. Each
-   * process may have taken all of it before it was told that others have.
+   * Returns when the bucket is full. A value later than possible comes from a clock that ran ahead or from another rate, and is
+   * ignored.
+   * Each process may empty the bucket once before it hears of the others.
    */
   const fullMsOf = (bucket: Bucket | undefined, nowMs: number, emptyMs: number): number =>
     bucket === undefined || bucket.fullMs <= nowMs || bucket.fullMs > nowMs + emptyMs * siblings.count + 1 ? nowMs : bucket.fullMs;
 
-  /** In how many milliseconds one can be taken; 0 or less: now. */
   const waitMsOf = (bucket: Bucket | undefined, nowMs: number, { burst, perSecond }: BucketRate): number => {
     const eachMs = 1000 / perSecond;
     return fullMsOf(bucket, nowMs, burst * eachMs) + eachMs - burst * eachMs - nowMs;
   };
 
-  // Times have 13 digits before the point: what is left of a millisecond after it is the arithmetic's.
+  // Times have 13 digits before the decimal point; fractions below 0.01 ms are rounding errors.
   const wait = (waitMs: number): number | undefined => (waitMs < 0.01 ? undefined : Math.ceil(waitMs));
 
   const put = (key: string, known: Bucket | undefined, fullMs: number): void => {

@@ -1,8 +1,8 @@
-// Memory of bytes that are not needed any more.
+// Releases memory of large buffers.
 
 /**
- * Gives the memory back at once, where it is these bytes' alone; whoever still looks sees nothing. V8 counts buffers outside of its heap, and
- * would let tens of megabytes of them gather before it looks.
+ * Frees the memory at once if the buffer holds only these bytes; other views of it become empty.
+ * V8 counts external buffers late and would otherwise let tens of megabytes accumulate.
  */
 export const releaseBytes = ({ buffer, byteLength }: Uint8Array): void => {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);

@@ -1,9 +1,9 @@
-// The bounds of a client of the API, each with its reason. Apart from those of the server, which no client loads.
+// Limits of API clients with their reasons, apart from the server's limits, which clients do not load.
 
 export const clientLimits = {
   /**
-   * A call with all its tries, the tries, the pause before the second one and the longest (each next one is twice as long), the largest
-   * response (lists of version 1 that have no pages), and how long before it expires a token is renewed.
+   * Timeout of a call with all attempts; attempts; first pause, doubled up to the maximum; largest response (unpaged lists of
+   * version 1); token lifetime left at renewal.
    */
   clientTimeoutMs: 60_000,
   clientTriesMax: 4,
@@ -11,13 +11,13 @@ export const clientLimits = {
   clientPauseMaxMs: 10_000,
   clientAnswerBytesMax: 100 * 1024 * 1024,
   clientTokenLeftMs: 5 * 60 * 1000,
-  /** How often a program that waits for events asks for new ones: a second more or less is not noticed. */
+  /** Polling interval for events: a second is not noticed. */
   clientWatchPollMs: 1_000,
   /** requirement: Limits; the largest page. */
   clientWatchPageSize: 200,
-  /** Standard Webhooks: a delivery whose time is further off than this is refused as a replay. */
+  /** Standard Webhooks: deliveries with a larger time difference are refused as replays. */
   webhookToleranceMs: 5 * 60 * 1000,
-  /** RFC 8628, 3.2 and 3.5: how often a device asks for its token, and how much more slowly once the server says so. */
+  /** RFC 8628 §3.2, §3.5: polling interval of a device, and how much it grows if the server asks for it. */
   devicePollIntervalMs: 5_000,
   devicePollSlowerMs: 5_000,
 } as const;

@@ -1,5 +1,5 @@
-// The codes of google.rpc.Code, and a field that cannot be accepted: what the server and its clients say of a failure. Apart from the
-// error itself, so that a client loads nothing else.
+// The codes of google.rpc.Code and field violations, shared by server and clients. Separate from Fault, so that a client loads
+// only this.
 
 /** Canonical codes of google.rpc.Code by name. */
 export const codes = {
@@ -22,7 +22,7 @@ export const codes = {
 } as const;
 export type Code = keyof typeof codes;
 
-/** One field that cannot be accepted, and why. `field` is the path in the body's own JSON names. */
+/** An invalid field and the reason. `field` is the path in JSON names. */
 export interface Violation {
   readonly field: string;
   readonly description: string;

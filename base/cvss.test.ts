@@ -1,4 +1,4 @@
-// Base scores as the NVD publishes them beside their vectors.
+// Base scores as published by the NVD.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,11 +19,11 @@ const published: readonly (readonly [vector: string, score: number, version: str
   ["AV:L/AC:L/Au:N/C:P/I:P/A:P", 4.6, "2.0"],
 ];
 
-test("a vector's base score is the published one", () => {
+test("the base score of a vector equals the published one", () => {
   for (const [vector, score, version] of published) assert.deepEqual(cvssBaseScore(vector), { score, version }, vector);
 });
 
-test("what is no vector of these versions has no score", () => {
+test("a text that is not a supported CVSS vector has no score", () => {
   for (const vector of ["", "high", "CVSS:4.0/AV:N/AC:L", "CVSS:3.1/AV:N", "CVSS:3.1/AV:constructor/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "AV:N/AC:L"])
     assert.equal(cvssBaseScore(vector), undefined, vector);
 });

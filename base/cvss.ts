@@ -1,5 +1,5 @@
-// The base score of a CVSS vector of version 2, 3.0 or 3.1, by the equations of the specifications (first.org/cvss). Version 4 has a
-// table of 270 entries instead, and no score here. Pure.
+// Base scores of CVSS 2, 3.0 and 3.1 vectors, by the equations of the specifications (first.org/cvss). Version 4 is not
+// supported: it needs a table of 270 entries.
 
 const metricsOf = (vector: string): ReadonlyMap<string, string> =>
   new Map(
@@ -14,7 +14,7 @@ const weight = (metrics: ReadonlyMap<string, string>, name: string, weights: Rea
   return Object.hasOwn(weights, value) ? (weights[value] ?? Number.NaN) : Number.NaN;
 };
 
-/** CVSS 3.1, appendix A: the smallest number with one decimal that is not less, without the errors of binary fractions. */
+/** CVSS 3.1, appendix A: rounds up to one decimal without errors of binary fractions. */
 const roundUp = (value: number): number => {
   const whole = Math.round(value * 100_000);
   return whole % 10_000 === 0 ? whole / 100_000 : (Math.floor(whole / 10_000) + 1) / 10;
@@ -47,7 +47,7 @@ const score2 = (metrics: ReadonlyMap<string, string>): number => {
   return Math.round((0.6 * impact + 0.4 * exploitability - 1.5) * (impact === 0 ? 0 : 1.176) * 10) / 10;
 };
 
-/** The score from 0 to 10 and the version; undefined for what is no vector of these versions. */
+/** Returns the score (0 to 10) and the version; undefined if `vector` is not of a supported version. */
 export const cvssBaseScore = (vector: string): { readonly score: number; readonly version: string } | undefined => {
   const version = /^CVSS:(3\.[01])\//.exec(vector)?.[1] ?? (/^AV:/.test(vector) ? "2.0" : undefined);
   if (version === undefined) return undefined;

@@ -1,18 +1,17 @@
-// A path beside the contract, free of its protocol: what it is asked and what it answers. Sign-in and the feeds offer
-// such paths; the transport serves them.
+// HTTP paths outside the contract, independent of the transport. Sign-in and feeds define them; the transport serves them.
 
 import type { Fault } from "./fault.ts";
 import type { RequestSource } from "./origin.ts";
 
 export interface EndpointRequest extends RequestSource {
   readonly query: URLSearchParams;
-  /** Asked for by HEAD: of what is answered the body is not sent. */
+  /** A HEAD request: the body of the response is not sent. */
   readonly isHead?: boolean;
-  /** The body's form; empty for GET. */
+  /** The form in the body; empty for GET. */
   readonly form: URLSearchParams;
-  /** Reads the body of an endpoint that takes JSON, as text; of any other it is empty. */
+  /** Reads the body as text if the endpoint takes JSON; otherwise returns "". */
   readonly readText: () => Promise<string>;
-  /** Any header by its name in lower case; "host": whom the request names as its host, wherever it does. */
+  /** Returns any header by its lower-case name; "host" also covers HTTP/2's :authority. */
   readonly headerOf: (name: string) => string | undefined;
   readonly headers: {
     readonly cookie: string | undefined;
@@ -25,24 +24,24 @@ export interface EndpointRequest extends RequestSource {
   };
 }
 
-/** A page, an address to go to, a document. */
+/** A page, a redirect or a document. */
 export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Pieces of what is too long for one text: they are sent as they come, and a fault among them cuts the answer off. */
+  /** A long body comes in pieces, which are sent as they arrive. An error between them aborts the response. */
   readonly body: string | AsyncIterable<string | Uint8Array>;
-  /** Of a page that says what went wrong: what a program is told instead, which asks for JSON and reads no pages. */
+  /** For an error page: the error that clients get which accept JSON instead of HTML. */
   readonly fault?: Fault;
 }
 
-/** A path's answers by verb. What they throw is answered with the error body that every path has. */
+/** Handlers of a path by method. The transport renders their exceptions as the standard error body. */
 export interface Endpoint {
   readonly GET?: (request: EndpointRequest) => Promise<EndpointAnswer>;
   readonly POST?: (request: EndpointRequest) => Promise<EndpointAnswer>;
-  /** Its POST takes no form but a text of at most so many bytes, whatever its headers call that. */
+  /** POST takes a text of at most this many bytes instead of a form, whatever its content type. */
   readonly textBytesMax?: number;
-  /** Open to whoever shows no token: with an Authorization header the operation of the contract at this path answers. */
+  /** Serves only requests without an Authorization header; with one, the contract's operation at this path responds. */
   readonly yieldsToToken?: boolean;
-  /** What the log and the metrics call it: one name for all paths of its kind, of which strangers may ask for many. */
+  /** The name in logs and metrics: one for all paths of a kind, because anonymous callers can request any number of them. */
   readonly name?: string;
 }

@@ -1,6 +1,6 @@
-// Whether a caller has what would be sent: lists of entity tags, as resources, documents and pages are asked with them.
+// Compares entity tags with If-Match and If-None-Match, for resources, documents and pages.
 
-/** True where the list of a header (If-Match, If-None-Match) has this tag, weak or not (RFC 9110, 8.8.3.2); absent: false. */
+/** Returns whether the header lists this tag, weak or strong (RFC 9110 §8.8.3.2); false if the header is absent. */
 export const matchesEtag = (header: string | undefined, etag: string): boolean => {
   if (header === undefined) return false;
   const strong = etag.replace(/^W\//, "");

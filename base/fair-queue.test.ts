@@ -16,7 +16,7 @@ const bounds: FairQueueLimits = {
 
 const party = (organization: string, identity = "i"): Party => ({ organization, identity });
 
-/** Enters, now or later, and notes when it did. */
+/** Enters now or later, and records the order. */
 const enter = (queue: FairQueue, who: Party, entered: string[], name: string, work?: Work): Promise<void> => {
   const noted = (): void => void entered.push(name);
   if (queue.tryEnter(who, work)) {
@@ -26,7 +26,6 @@ const enter = (queue: FairQueue, who: Party, entered: string[], name: string, wo
   return queue.wait(who, work).then(noted);
 };
 
-/** Until everything that can go on has gone on. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {
@@ -38,7 +37,7 @@ const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {
   return thrown;
 };
 
-test("an organization holds its share and no more, though places are free; another one finds its own", async () => {
+test("an organization gets its share and no more, though slots are free; another organization gets its own", async () => {
   const queue = openFairQueue(bounds);
   const entered: string[] = [];
   for (const name of ["a1", "a2", "a3"]) void enter(queue, party("a"), entered, name);
@@ -50,7 +49,7 @@ test("an organization holds its share and no more, though places are free; anoth
   assert.deepEqual(entered, ["a1", "a2", "b1", "a3"]);
 });
 
-test("while no other organization is there one has more places, never all; when another one comes it finds a place at once, and soon its share", async () => {
+test("a lone organization gets more slots but never all; a second one gets a slot at once and soon its share", async () => {
   const queue = openFairQueue({ ...bounds, places: 4, placesEach: 2, placesAlone: 3 });
   const entered: string[] = [];
   void enter(queue, { ...party("server"), own: true }, entered, "server");
@@ -62,7 +61,7 @@ test("while no other organization is there one has more places, never all; when 
   queue.leave(party("a"));
   await settled();
   assert.deepEqual(entered.slice(5), ["b2"]);
-  // "a" has its share, and no more while "b" is there.
+  // "a" keeps only its share while "b" is active.
   queue.leave(party("b"));
   await settled();
   assert.deepEqual(entered.slice(6), []);
@@ -71,7 +70,7 @@ test("while no other organization is there one has more places, never all; when 
   assert.deepEqual(entered.slice(6), ["a4"]);
 });
 
-test("organizations take turns, and in each its identities", async () => {
+test("organizations take turns, and within each its identities do", async () => {
   const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("z")));
@@ -96,7 +95,7 @@ test("organizations take turns, and in each its identities", async () => {
   assert.deepEqual(order, ["ax1", "bx1", "ay1", "bx2", "ax2", "ax3"]);
 });
 
-test("who waits for a row holds no place: others of the same organization pass by", async () => {
+test("work that waits for a row holds no slot, and other work of the organization overtakes it", async () => {
   const queue = openFairQueue(bounds);
   const entered: string[] = [];
   const row = (name: string): Work => ({ places: 1, row: name });
@@ -111,7 +110,7 @@ test("who waits for a row holds no place: others of the same organization pass b
   assert.deepEqual(entered, ["first", "other", "second", "third"]);
 });
 
-test("work takes as many places as it needs; what needs more than there are has them all to itself", async () => {
+test("work takes as many slots as it needs; work that needs more than the total runs alone", async () => {
   const queue = openFairQueue({ ...bounds, places: 20, placesEach: 10, placesAlone: 10 });
   const entered: string[] = [];
   const of = (places: number): Work => ({ places });
@@ -127,7 +126,7 @@ test("work takes as many places as it needs; what needs more than there are has 
   void enter(queue, party("b"), entered, "b", of(9));
   queue.leave(party("a"), of(6));
   await settled();
-  // "one" fits beside "four"; "huge" does not.
+  // "one" fits next to "four"; "huge" does not.
   assert.deepEqual(entered, ["six", "four", "b", "one"]);
   queue.leave(party("a"), of(4));
   queue.leave(party("a"), of(1));
@@ -136,14 +135,14 @@ test("work takes as many places as it needs; what needs more than there are has 
   assert.deepEqual(entered.at(-1), "huge");
 });
 
-test("a line that is too long is refused at its end, of the identity that has most in it, with the time to come again", async () => {
+test("a full queue refuses the last request of its busiest identity, with a retry delay", async () => {
   const queue = openFairQueue({ ...bounds, placesEach: 1, placesAlone: 1, waitingEach: 3 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("a")));
   void enter(queue, party("a", "many"), entered, "m1");
   void enter(queue, party("a", "many"), entered, "m2");
   const last = faultOf(enter(queue, party("a", "many"), entered, "m3"));
-  // Who has nothing in line yet takes the place of whom has most.
+  // An identity with nothing queued displaces the one that has queued most.
   void enter(queue, party("a", "one"), entered, "o1");
   const fault = await last;
   assert.equal(fault.code, "RESOURCE_EXHAUSTED");
@@ -157,7 +156,7 @@ test("a line that is too long is refused at its end, of the identity that has mo
   }
 });
 
-test("where all lines together are too long, the longest one is cut: who comes new has a place in line", async () => {
+test("if all queues together are full, the longest one is cut and a new organization gets in", async () => {
   const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1, waiting: 4 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("z")));
@@ -176,7 +175,7 @@ test("where all lines together are too long, the longest one is cut: who comes n
   await Promise.all(waits.slice(0, 3));
 });
 
-test("an organization whose last one in line was refused is forgotten: when it comes again its turn is after those that have waited", async () => {
+test("an organization whose only waiting request was refused queues again behind those that have waited", async () => {
   const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1, waiting: 2 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("z")));
@@ -193,7 +192,7 @@ test("an organization whose last one in line was refused is forgotten: when it c
   assert.deepEqual(entered, ["b", "c", "a"]);
 });
 
-test("nobody waits for longer than the limit, and what gave up holds nothing", async (t) => {
+test("waiting ends at the time limit, and a request that gave up holds no slot", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const queue = openFairQueue({ ...bounds, placesEach: 1, placesAlone: 1, waitMs: 500 });
   assert.ok(queue.tryEnter(party("a")));
@@ -204,7 +203,7 @@ test("nobody waits for longer than the limit, and what gave up holds nothing", a
   assert.ok(queue.tryEnter(party("a")));
 });
 
-test("property: places are never exceeded, and everybody who waits comes to his turn", async () => {
+test("property: the slots are never exceeded, and every waiter gets its turn", async () => {
   let seed = 1;
   const random = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647;

@@ -1,51 +1,51 @@
-// Places that many share, given out in turns: by organization, then by identity, so that nobody's many keep out anybody's
-// one. An organization holds no more than its share of the places. While no other one has been there for a moment its share
-// is larger, and never all of them: who comes next finds a place at once, and those beyond the share are given back soon.
-// Who finds neither a place nor one in the line is refused at once, and told when to come again.
+// A concurrency limit with fair queues: slots go round robin to organizations, then to their identities, so that many requests of
+// one never starve another.
+//
+// An organization gets at most its share of the slots. While no other one has been active for a moment, its share is larger but
+// never everything: the next organization finds a slot at once. If neither a slot nor a queue position is free, the request is
+// refused at once with a retry delay.
 
 import { type Fault, throttled } from "./fault.ts";
 
-/** For whom work is done. */
+/** The identity that work is queued and counted for. */
 export interface Party {
-  /** The organization's uid; another text for who belongs to none. */
+  /** Uid of the organization; another text for callers without one. */
   readonly organization: string;
   readonly identity: string;
-  /** The server's own work: it has turns like everybody, and makes nobody's share smaller. */
+  /** The server's own work: it takes turns, but does not reduce the shares of others. */
   readonly own?: boolean;
 }
 
 export interface FairQueueLimits {
-  /** What a refusal calls this, in letters and "-". */
+  /** Name of the limit in refusals, in letters and "-". */
   readonly name: string;
   /** The same in words: "too many … at once". */
   readonly what: string;
   readonly places: number;
-  /** Of these, for one organization. */
+  /** Slots of one organization. */
   readonly placesEach: number;
-  /** The same while no other one is there; what is left is for the one that comes next. */
+  /** Slots of one organization while no other is active; the rest is reserved for the next one. */
   readonly placesAlone: number;
   readonly waiting: number;
   readonly waitingEach: number;
-  /** How long one waits at most. */
   readonly waitMs: number;
 }
 
 export interface FairQueue {
-  /** Takes its places at once, or returns false. */
+  /** Takes the slots at once, or returns false. */
   tryEnter(party: Party, work?: Work): boolean;
-  /** Waits for its places. Throws RESOURCE_EXHAUSTED with RetryInfo. */
+  /** Waits for the slots. Throws RESOURCE_EXHAUSTED with RetryInfo. */
   wait(party: Party, work?: Work): Promise<void>;
-  /** Gives the places back. */
   leave(party: Party, work?: Work): void;
-  /** How full it is now. */
+  /** Returns the current load. */
   state(): { readonly name: string; readonly places: number; readonly held: number; readonly waiting: number };
 }
 
-/** What is to be done in a place. */
+/** What the work needs. */
 export interface Work {
-  /** How many places it takes; what takes more than there are takes them all. */
+  /** Slots that it takes; more than the total means all of them. */
   readonly places: number;
-  /** What only one may work on at a time; others wait without a place. */
+  /** A row that only one may work on at a time. Others wait for it without a slot. */
   readonly row?: string | undefined;
 }
 
@@ -59,25 +59,24 @@ interface Waiter {
   readonly refuse: (fault: Fault) => void;
 }
 
-/** What one organization holds and wants. Identities are in the order of their turns. */
+/** What one organization holds and waits for. Identities are in the order of their turns. */
 interface Share {
   held: number;
   waiting: number;
   readonly identities: Map<string, Waiter[]>;
 }
 
-/** How soon another try is worth it: what waits is done within a second or so, unless somebody comes again and again. */
+/** Retry delay: under normal load the queue drains within about a second. */
 const retryMs = 1000;
-/** Whoever has not been there for so long leaves the others their larger share. */
+/** An organization that was inactive for this long no longer reduces the shares of others. */
 const aloneAfterMs = 1000;
 
 export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
-  /** In the order of their turns. */
   const shares = new Map<string, Share>();
   const busyRows = new Set<string>();
   let held = 0;
   let waiting = 0;
-  /** Who was there last, and when it was somebody else than before. */
+  /** The organization that was active last, and when another one became active. */
   let last = "";
   let changedMs = Number.NEGATIVE_INFINITY;
 
@@ -101,7 +100,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
 
   const isFree = ({ row }: Work): boolean => row === undefined || !busyRows.has(row);
 
-  /** Where nothing is held whatever it is may begin. */
+  /** If no slot is taken, any work may start. */
   const fits = (share: Share | undefined, { places }: Work): boolean =>
     (held === 0 || held + places <= bounds.places) && (share === undefined || share.held === 0 || share.held + places <= placesEach());
 
@@ -127,7 +126,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
     if (share.held === 0 && share.waiting === 0) shares.delete(organization);
   };
 
-  /** The next of an organization that can go on: its identities take turns. */
+  /** Returns the organization's next waiter that can start; identities take turns. */
   const nextOf = (share: Share): Waiter | undefined => {
     for (const [identity, waiters] of share.identities) {
       const next = waiters.find(({ work }) => isFree(work) && fits(share, work));
@@ -145,7 +144,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
       if (share.waiting === 0) continue;
       const next = nextOf(share);
       if (!next) continue;
-      // To the end of the line, where a loop over a Map meets it once more: there it has its next turn.
+      // Moves it to the end, where this loop over the Map meets it again for its next turn.
       shares.delete(organization);
       shares.set(organization, share);
       remove(share, next);
@@ -154,7 +153,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
     }
   };
 
-  /** Refuses the last who came of the identity that has most waiting: who has few in line keeps them. */
+  /** Refuses the newest waiter of the identity with the longest queue, so that identities with few waiters keep them. */
   const refuseLast = (organization: string, share: Share): void => {
     let most: Waiter[] | undefined;
     for (const waiters of share.identities.values()) if (most === undefined || waiters.length > most.length) most = waiters;

@@ -1,15 +1,14 @@
-// What a person's browser is shown, by the server and by the command line's own little server: one layout without script,
-// image or address of anybody else's, for wide and narrow windows, light and dark. Who serves a page says in its
-// content security policy that this style is its only one.
+// HTML pages of the server and of the command line's local server: one responsive layout for light and dark, without scripts,
+// images or external resources. The server's content security policy allows only this style.
 
 import { withUnseenAs } from "./unseen.ts";
 
 const htmlEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-/** Text that stays text inside HTML, in quoted attributes too. */
+/** Escapes text for HTML content and quoted attributes. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => htmlEscapes[character] ?? "");
 
-/** A text of somebody else's on one line: without marks that are not seen or that turn what stands around them, and bounded. */
+/** Returns external text on one line, without invisible or direction-changing characters, cut to `lengthMax`. */
 export const visibleText = (text: string, lengthMax: number): string => {
   const visible = withUnseenAs(text.toWellFormed(), () => " ")
     .replaceAll(/[\n\r\t\p{Z}]+/gu, " ")
@@ -17,9 +16,9 @@ export const visibleText = (text: string, lengthMax: number): string => {
   return visible.length > lengthMax ? `${visible.slice(0, lengthMax).toWellFormed()}…` : visible;
 };
 
-// The colours have a contrast of 4.5 to 1 and more with what they stand on (WCAG 2.2, 1.4.3), lines of controls 3 to 1 (1.4.11);
-// what is pressed is 44 pixels high (2.5.5).
-/** The colours of every page, as properties that follow light and dark. */
+// Contrast is at least 4.5:1 for text (WCAG 2.2, 1.4.3) and 3:1 for borders of controls (1.4.11). Buttons are 44 pixels high
+// (2.5.5).
+/** The colours of every page as CSS properties, for light and dark. */
 export const palette =
   ":root{color-scheme:light dark;--text:#1b1f24;--quiet:#57606a;--ground:#f3f5f8;--card:#fff;--edge:#d8dee4;--line:#767f89;--accent:#0b57d0;" +
   "--on-accent:#fff;--alert:#a40e26}" +
@@ -49,16 +48,15 @@ export const pageStyle =
   ".person>p{margin:0}.person>.actions{margin:.7em 0 .2em}" +
   ".code{font:600 clamp(1.4em,8vw,2em)/1.2 ui-monospace,monospace;letter-spacing:.08em;margin:.7em 0}";
 
-/** A gantry: a beam on two legs, and what hangs from it. */
+/** The logo: a beam on two legs with its load. */
 export const mark =
   '<svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">' +
   '<path d="M2 5h20M5 5v16M19 5v16M3 21h4M17 21h4M12 5v4"/><path d="M9 9h6v6H9z" fill="currentColor"/></svg>';
 
-/** A whole page. `main` is markup of ours. */
+/** Returns a whole page. `main` is trusted markup. */
 export const layoutPage = (title: string, main: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
   `<title>${escapeHtml(title)} – Gantry</title><style>${pageStyle}</style></head>` +
   `<body><header>${mark}<span>Gantry</span></header><main><h1>${escapeHtml(title)}</h1>${main}</main></body></html>\n`;
 
-/** Paragraphs of plain text. */
 export const paragraphsHtml = (paragraphs: readonly string[]): string => paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`).join("");

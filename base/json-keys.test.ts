@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc, runs } from "../test/property.ts";
 import { findRepeatedKey } from "./json-keys.ts";
 
-test("a key that stands twice in one object is found, however it is written, and no other", () => {
+test("a key that occurs twice in an object is found, however it is escaped, and no other is reported", () => {
   for (const [text, found] of [
     ['{"a":1,"a":2}', "a"],
     ['{"a":1,"b":{"a":1,"c":[{"d":1},{"d":1}]},"c":"a"}', undefined],
@@ -22,7 +22,7 @@ test("a key that stands twice in one object is found, however it is written, and
     assert.equal(findRepeatedKey(text), found, text);
 });
 
-test("whatever JSON.stringify writes has none, and with one key of it written once more it has that", () => {
+test("output of JSON.stringify has no repeated key, and repeating one is detected", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 5 }), fc.integer({ min: 0, max: 3 }), (value, indent) => {
       assert.equal(findRepeatedKey(JSON.stringify(value, null, indent)), undefined);

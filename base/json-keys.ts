@@ -1,5 +1,5 @@
-// Keys that a JSON text gives twice in one object. JSON.parse takes the last without a word, other readers the first, and
-// what lies between two of them checks one and lets through the other; proto JSON refuses them (protobuf.dev, ProtoJSON).
+// Finds repeated keys in JSON objects. JSON.parse silently takes the last one and other parsers the first, so that a check and
+// its consumer could disagree. ProtoJSON refuses them (protobuf.dev).
 
 const quote = 0x22;
 const colon = 0x3a;
@@ -9,7 +9,6 @@ const openBracket = 0x5b;
 const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 
-/** The index behind the string that begins at `start`. */
 const stringEnd = (text: string, start: number): number => {
   let end = text.indexOf('"', start + 1);
   for (;;) {
@@ -20,10 +19,7 @@ const stringEnd = (text: string, start: number): number => {
   }
 };
 
-/**
- * The first key that stands twice in one object of a text that JSON.parse has read; undefined where none does. Linear: the
- * keys of an object are remembered while it is open. Of nothing but strings and keys it looks at the quotes alone.
- */
+/** Returns the first repeated key of a text that JSON.parse accepts, or undefined. Linear: it keeps only the keys of open objects. */
 export const findRepeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -40,7 +36,7 @@ export const findRepeatedKey = (text: string): string | undefined => {
         const end = stringEnd(text, at);
         let next = end;
         while (text.charCodeAt(next) <= 0x20) next++;
-        // Of all strings a key alone stands before a colon.
+        // Only a key is followed by a colon.
         if (text.charCodeAt(next) === colon) {
           const written = text.slice(at + 1, end - 1);
           const key = written.includes("\\") ? String(JSON.parse(text.slice(at, end))) : written;

@@ -1,16 +1,16 @@
-// Every event that a server tells in its log: how bad it is, and which facts make two of them the same, told once. The table
-// in docs/operate/logs.md says what each means; a test holds it to this list in both directions.
+// Every log event of the server, its level, and the facts by which repeated events are grouped. docs/operate/logs.md explains
+// each; a test compares both.
 
-/** From the least to the worst. */
+/** In ascending severity. */
 export const logLevels = ["info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 interface LogEvent {
-  /** error: an operator has to do something; warn: something failed and is tried again, or is worth a look; info: it happened. */
+  /** error: an operator has to act; warn: a failure that is retried or deserves a look; info: for the record. */
   readonly level: LogLevel;
-  /** Events with the same of these facts are the same: of many within limits.logRepeatMs the first is told, and then how many more there were. */
+  /** Events that agree in these facts are grouped: within limits.logRepeatMs the first is written, then the count of the rest. */
   readonly like?: readonly string[];
-  /** So many of them are told by themselves; 1 where nothing is said. */
+  /** How many of a group are written individually; 1 by default. */
   readonly each?: number;
 }
 
@@ -107,5 +107,4 @@ export const logEvents = {
 
 export type LogEventName = keyof typeof logEvents;
 
-/** What the list says of an event. */
 export const logEventOf = (event: LogEventName): LogEvent => logEvents[event];

@@ -1,10 +1,9 @@
-// One structured line per event on standard error. Secrets are never handed to it.
+// Writes one structured line per event to standard error. Callers never pass secrets.
 
 import { type LogEventName, logEventOf } from "./log-events.ts";
 
 export type Log = (event: LogEventName, facts?: Readonly<Record<string, unknown>>) => void;
 
-/** An error as facts; its stack where `withStack`. */
 const serializableFact = (value: unknown, withStack: boolean): unknown =>
   value instanceof Error
     ? {
@@ -14,7 +13,7 @@ const serializableFact = (value: unknown, withStack: boolean): unknown =>
       }
     : value;
 
-/** A log that writes one JSON line per event through `write`. Only events of level error have stack traces. */
+/** Returns a log that writes one JSON line per event through `write`. Only events of level error have stack traces. */
 export const jsonLog =
   (write: (line: string) => void): Log =>
   (event, facts = {}) => {
@@ -24,5 +23,5 @@ export const jsonLog =
     write(`${JSON.stringify(line)}\n`);
   };
 
-/** A log that writes nothing. */
+/** Discards all events. */
 export const silent: Log = () => {};

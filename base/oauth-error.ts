@@ -1,8 +1,8 @@
-// Failures in the words of OAuth, which its answers in bodies and in addresses share.
+// Error codes of OAuth, shared by response bodies and redirects.
 
 import type { Code } from "./fault.ts";
 
-/** What a failure of the server itself is called (RFC 6749, 4.1.2.1); undefined for one that follows from the request. */
+/** Returns the OAuth code of a server error (RFC 6749 §4.1.2.1); undefined for errors of the request. */
 export const oauthServerErrorOf = (code: Code): "temporarily_unavailable" | "server_error" | undefined => {
   switch (code) {
     case "UNAVAILABLE":

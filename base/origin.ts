@@ -1,23 +1,20 @@
-// Where a request comes from, as far as the audit log keeps it.
+// The origin of a request, as the audit log records it.
 
 export interface Origin {
-  /** The peer's IP address, or what a trusted proxy says it is; "" for the server itself and its commands. */
+  /** IP address of the peer, or the client address that a trusted proxy forwards; "" for the server itself and its commands. */
   readonly address: string;
-  /** The User-Agent header, cut and cleaned; for a command its name. */
+  /** The User-Agent header, sanitized and cut; the name of a command. */
   readonly userAgent: string;
 }
 
-/** A request by its id, and where it came from. */
+/** The ID of a request and its origin. */
 export interface RequestSource {
   readonly origin: Origin;
-  /** The x-request-id of its answer; "" for a command. */
+  /** The x-request-id of its response; "" for a command. */
   readonly requestId: string;
 }
 
-/**
- * Whom an address, written as Origin has it, stands for: itself in IPv4, its network of 64 bits in IPv6, of which a single
- * host has all addresses.
- */
+/** Returns the network that an Origin address represents: the address itself for IPv4, its /64 for IPv6, all of which one host can use. */
 export const networkOf = (address: string): string => {
   if (!address.includes(":")) return address;
   const [head = [], tail] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));

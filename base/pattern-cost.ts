@@ -1,24 +1,24 @@
-// What a pattern will cost to compile, told from its text in one walk, before an engine sees it. Pure.
+// Estimates the cost of compiling a pattern from its text in one pass, before an engine sees it.
 //
-// The unit is one instruction of the program, or what takes as long: about 2 µs (2 cores, 2026-11). The figure is an
-// upper bound: a test holds it against the real size of programs. Where the text is no pattern it says anything.
+// The unit is one instruction of the program, about 2 µs (2 cores, 2026-11). The estimate is an upper bound; a test compares it
+// with the real size of programs. For invalid patterns the result is meaningless.
 
 import { limits } from "./limits.ts";
 
-/** A Unicode class (\pL) is copied range by range: 0.1 ms, and with (?i) letter by letter. */
+/** A Unicode class (\pL) is copied range by range: 0.1 ms; with (?i) letter by letter. */
 const unicodeClassCost = 60;
-/** With (?i) a range in a class is walked code point by code point: 24 ns each. */
+/** With (?i), a range in a class is walked by code point: 24 ns each. */
 const foldedPerUnit = 80;
 
 interface Group {
   cost: number;
-  /** Of the atom that a repetition behind it would repeat. */
+  /** Cost of the atom that a following repetition repeats. */
   atom: number;
 }
 
 const isDigit = (character: string): boolean => character >= "0" && character <= "9" && character !== "";
 
-/** "{2,5}" at this place: how often what stands before it is written, how many of these may be left out, where it ends. */
+/** Reads "{2,5}": how often the preceding atom is written, how many of these are optional, and where it ends. */
 const readRepetition = (text: string, from: number): { readonly times: number; readonly optional: number; readonly end: number } | undefined => {
   let at = from + 1;
   const readNumber = (): number | undefined => {
@@ -37,7 +37,6 @@ const readRepetition = (text: string, from: number): { readonly times: number; r
   return text.charAt(at) === "}" ? { times, optional: Math.max(2, times - least), end: at + 1 } : undefined;
 };
 
-/** Where an escape that begins with a backslash ends, and whether it is a Unicode class. */
 const readEscape = (text: string, from: number): { readonly end: number; readonly isUnicodeClass: boolean } => {
   const kind = text.charAt(from + 1);
   const isUnicodeClass = kind === "p" || kind === "P";
@@ -54,7 +53,6 @@ const codePointOf = (text: string, from: number, end: number): number => {
   return text.charAt(from + 1) === "x" ? Number.parseInt(digits, 16) || 0 : (text.codePointAt(from + 1) ?? 0);
 };
 
-/** A class "[…]" at this place: what reading it costs, and where it ends. */
 const readClass = (text: string, from: number, folds: boolean): { readonly cost: number; readonly end: number } => {
   let at = from + 1;
   let cost = 0;
@@ -83,13 +81,13 @@ const readClass = (text: string, from: number, folds: boolean): { readonly cost:
   return { cost, end: at + 1 };
 };
 
-/** An upper bound of the instructions, or of the time that they stand for; Infinity: longer or deeper than any may be. */
+/** Returns an upper bound of the instructions; Infinity if the pattern is too long or nested too deeply. */
 export const patternCost = (text: string): number => {
   if (text.length > limits.patternLengthMax) return Number.POSITIVE_INFINITY;
   const folds = /\(\?[A-Za-z-]*i/.test(text);
-  // What is read once, however often it is repeated.
+  // Cost of classes, which are read once however often they are repeated.
   let reading = 0;
-  // Two for the whole: the match, and the start that stands in front of it.
+  // Two for the whole: the match, and the start before it.
   const groups: Group[] = [{ cost: 4, atom: 0 }];
   const top = (): Group => groups.at(-1) ?? { cost: 0, atom: 0 };
   const add = (cost: number): void => {

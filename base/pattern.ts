@@ -1,22 +1,23 @@
-// Patterns that users write: RE2 syntax in a linear-time engine, always matched against the whole text
-// (decisions: Tokens). A user's pattern never becomes a RegExp, so no text can make it run away. Linear means text
-// times program: both are bounded here, before anything is compiled, and so is what one request may match in all.
+// Patterns written by users: RE2 syntax in a linear-time engine, matched against the whole text (decisions: Tokens). They never
+// become a RegExp.
+//
+// Matching takes text times program, so both are bounded before compilation, and so is all matching of one request.
 
 import { RE2JS } from "re2js";
 import { limits } from "./limits.ts";
 import { patternCost } from "./pattern-cost.ts";
 
-/** What one request may still spend on matching. */
+/** The remaining steps that a request may spend on matching. */
 export interface MatchingBudget {
   steps: number;
 }
 
 export const matchingBudget = (steps: number = limits.matchingStepsMax): MatchingBudget => ({ steps });
 
-/** A compiled pattern: true where it matches the whole text. Beyond the budget it matches nothing: the safe side for a grant. */
+/** A compiled pattern: returns true if it matches the whole text. Beyond the budget it matches nothing, the safe side for a grant. */
 export type Pattern = (text: string, budget: MatchingBudget) => boolean;
 
-// Compiling costs 0.1-10 ms, matching microseconds; a server sees few patterns again and again.
+// Compiling takes 0.1 to 10 ms, matching microseconds; a server sees few patterns repeatedly.
 const cacheEntriesMax = 1_000;
 const compiled = new Map<string, Pattern | undefined>();
 
@@ -26,7 +27,7 @@ const compile = (text: string): Pattern | undefined => {
     const size = program.programSize();
     return (value, budget) => {
       if (value.length > limits.matchedLengthMax) return false;
-      // Once it is spent nothing more matches, or what stands last would be let in after all.
+      // Once the budget is spent, nothing may match, or a short text at the end still would.
       budget.steps -= size * value.length;
       if (budget.steps < 0) return false;
       return program.matches(value);
@@ -36,16 +37,16 @@ const compile = (text: string): Pattern | undefined => {
   }
 };
 
-/** The pattern, or undefined where the text is no RE2 pattern, or too large a one. */
+/** Returns the compiled pattern; undefined if it is not RE2 syntax or costs too much. */
 export const compilePattern = (text: string): Pattern | undefined => {
   const known = compiled.get(text);
   if (known !== undefined || compiled.has(text)) {
-    // Put back last: the first entry is then the one that was not used for longest.
+    // Moves it to the end, so that the first entry is the least recently used.
     compiled.delete(text);
     compiled.set(text, known);
     return known;
   }
-  // A text beyond the limit is refused at once and would only take the others' entries.
+  // Not cached: the refusal is cheap and would evict other entries.
   if (patternCost(text) > limits.patternCostMax) return undefined;
   const pattern = compile(text);
   if (compiled.size >= cacheEntriesMax) {

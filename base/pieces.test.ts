@@ -6,7 +6,7 @@ import { openPauses, setAsideMs, workInPieces } from "./pieces.ts";
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-test("work that fails together is halved until each piece can be done, and only what fails alone is set aside", async () => {
+test("a failing batch is halved until each part succeeds, and only items that fail alone are set aside", async () => {
   const done: number[][] = [];
   const aside: number[] = [];
   await workInPieces(
@@ -26,7 +26,7 @@ test("work that fails together is halved until each piece can be done, and only 
 });
 
 for (const code of ["UNAVAILABLE", "ABORTED"] as const) {
-  test(`work that fails with ${code} is not to blame: nothing is halved or set aside`, async () => {
+  test(`work that fails with ${code} is not halved, and nothing is set aside`, async () => {
     let tries = 0;
     const work = workInPieces(
       numbers(8),
@@ -41,14 +41,14 @@ for (const code of ["UNAVAILABLE", "ABORTED"] as const) {
   });
 }
 
-test("no work is no piece", () =>
+test("an empty batch is a no-op", () =>
   workInPieces(
     [],
     () => assert.fail("worked"),
     () => assert.fail("set aside"),
   ));
 
-test("a pause doubles with each failure in a row up to the longest, ends with it, and is no longer for a clock that was ahead", () => {
+test("a pause doubles with each failure up to the maximum, ends on success, and ignores a clock that ran ahead", () => {
   assert.deepEqual(
     [1, 2, 3, 4, 100].map((failures) => setAsideMs(failures)),
     [1_000, 2_000, 4_000, 8_000, limits.setAsideMaxMs],

@@ -1,18 +1,17 @@
-// Shared work in pieces: what fails together is halved, down to the one that is to blame, which is set aside while the
-// others go on. Pure.
+// Batches of shared work: a failing batch is halved down to the item at fault, which is set aside while the rest proceeds.
 
 import { Fault } from "./fault.ts";
 import { limits } from "./limits.ts";
 
-/** True where the database is away or full: nobody's work is to blame, and none can be done. */
+/** Returns true if the database is unavailable or full, which is not the fault of any item. */
 export const isAway = (thrown: unknown): boolean => thrown instanceof Fault && thrown.code === "UNAVAILABLE";
 
-/** False where the work is not to blame: the database is away or full, or somebody else was quicker. */
+/** Returns false if the items are not at fault: the database is unavailable or full, or a concurrent change won. */
 export const isPieceFault = (thrown: unknown): boolean => !isAway(thrown) && !(thrown instanceof Fault && thrown.code === "ABORTED");
 
 /**
- * Does all of it at once; if that fails, each half, and so on. `setAside` receives what failed alone.
- * Throws where the work is not to blame.
+ * Works on all items at once; on failure on each half, recursively. `setAside` receives items that fail alone. Throws if the
+ * items are not at fault.
  */
 export const workInPieces = async <Item>(
   items: readonly Item[],
@@ -35,25 +34,27 @@ export const workInPieces = async <Item>(
   }
 };
 
-/** How long what has failed so often in a row is left aside. */
+/** Returns how long to set an item aside after this many failures in a row. */
 export const setAsideMs = (failures: number, longestMs: number = limits.setAsideMaxMs): number =>
   Math.min(longestMs, limits.setAsideMs * 2 ** Math.min(failures - 1, 40));
 
-/** What one process has set aside, by its key, each for longer with each failure in a row. */
+/** Items that one process has set aside, by key; each pause is longer than the one before. */
 export interface Pauses {
   isPaused(key: string, nowMs: number): boolean;
-  /** The keys that are paused. */
   paused(nowMs: number): string[];
-  /** It has failed; how often in a row. */
+  /** Records a failure and returns how many there were in a row. */
   fail(key: string, nowMs: number): number;
-  /** It has been done. */
   end(key: string): void;
 }
 
-/** @param firstMs the first pause; each one after it is twice as long, up to `longestMs` */
+/**
+ * Opens pauses.
+ *
+ * @param firstMs the first pause; each next one is twice as long, up to `longestMs`
+ */
 export const openPauses = (firstMs: number = limits.setAsideMs, longestMs: number = limits.setAsideMaxMs): Pauses => {
   const entries = new Map<string, { readonly failures: number; readonly fromMs: number; readonly untilMs: number }>();
-  // A clock that was ahead when it failed does not leave it aside for longer.
+  // A failure recorded by a clock that ran ahead does not extend the pause.
   const isPaused = (key: string, nowMs: number): boolean => {
     const entry = entries.get(key);
     return entry !== undefined && nowMs < entry.untilMs && nowMs >= entry.fromMs - limits.clockToleranceMs;

@@ -1,8 +1,8 @@
-// What a message says of an address that is refused, or does not answer. One with a user, a query or a fragment may hold a password or a token, and
-// messages go to logs (attack 204).
+// How messages show addresses that are invalid or unreachable. User info, query or fragment may hold a secret, and messages are
+// logged (attack 204).
 
-/** Behind what an address must be: ", not …", or nothing. */
+/** Returns the suffix ", not …" of a message, or "" if the address may hold a secret. */
 export const refusedAddress = (address: unknown): string => (typeof address === "string" && /[@?#]/.test(address) ? "" : `, not ${JSON.stringify(address)}`);
 
-/** Of one that does not answer: without its query, in which a key may stand (attack 240). */
+/** Returns the message for an unreachable address, without its query, which may hold a key (attack 240). */
 export const unreachableText = (address: string): string => `${address.replace(/[?#].*$/s, "")} cannot be reached`;

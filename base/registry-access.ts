@@ -1,6 +1,6 @@
-// What a registry token permits: actions on repositories (docs/decisions/0069-registry-tokens-with-least-privilege.md).
+// The access of a registry token: actions on repositories (docs/decisions/0069-registry-tokens-with-least-privilege.md).
 
-/** The actions of a registry's scopes, in the order in which tokens and challenges list them. */
+/** Actions of registry scopes, in the order of tokens and challenges. */
 export const registryActions = ["pull", "push", "delete"] as const;
 export type RegistryAction = (typeof registryActions)[number];
 
@@ -10,7 +10,7 @@ export interface RepoAccess {
   readonly actions: readonly RegistryAction[];
 }
 
-/** Actions on a repository that did not exist yet: its exact path, at or below the group that its creation was permitted in. */
+/** Actions on a repository to be created: its exact path, at or below the group in which the caller may create it. */
 export interface NewRepoAccess {
   readonly path: string;
   readonly group: string;
@@ -22,5 +22,5 @@ export interface RegistryAccess {
   readonly newRepos: readonly NewRepoAccess[];
 }
 
-/** The access of a token that was requested without a scope: it proves who the caller is, and permits nothing. */
+/** The access of a token requested without a scope: it identifies the caller and permits nothing. */
 export const noRegistryAccess: RegistryAccess = { repos: [], newRepos: [] };

@@ -1,16 +1,16 @@
-// How long what the operator decides about is kept, and the defaults.
+// Retention periods that the operator can set, and their defaults.
 
 import { limits } from "./limits.ts";
 
 /** In milliseconds. */
 export interface RetentionPeriods {
   readonly eventMs: number;
-  /** Of deliveries that have ended well; dead ones are kept as long as their events. */
+  /** Successful deliveries; dead ones are kept as long as their events. */
   readonly deliveryMs: number;
   readonly tagHistoryMs: number;
-  /** Of reports that were replaced, and of what no longer affects an image. */
+  /** Superseded reports, and matches that no longer affect an image. */
   readonly reportMs: number;
-  /** Of documents that their source has no longer; undefined: for good. */
+  /** Documents that their source no longer publishes; undefined keeps them forever. */
   readonly documentMs: number | undefined;
 }
 

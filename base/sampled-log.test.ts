@@ -1,4 +1,4 @@
-// What a server's log leaves out, and how it tells of that.
+// Suppression of repeated log events.
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
@@ -31,7 +31,7 @@ beforeEach(() => {
   told = [];
 });
 
-test("22,000 slow calls of two operations are a line of each at once, and one a minute with the number left out", (t) => {
+test("22,000 slow calls of two operations give one line each at once, then one a minute with the suppressed count", (t) => {
   const { log } = open(t);
   for (let second = 0; second < 11_000; second++) {
     log("slow", { operation: "a", requestId: String(second) });
@@ -46,7 +46,7 @@ test("22,000 slow calls of two operations are a line of each at once, and one a 
   assert.ok(leftOut + last.reduce((sum, count) => sum + count, 0) + 2 >= 22_000);
 });
 
-test("what comes again after a quiet minute is told at once", (t) => {
+test("an event that recurs after a quiet minute is written at once", (t) => {
   const { log } = open(t);
   log("slow", { operation: "a" });
   passMs(2 * limits.logRepeatMs);
@@ -54,7 +54,7 @@ test("what comes again after a quiet minute is told at once", (t) => {
   assert.deepEqual(told, ["slow a", "slow a"]);
 });
 
-test("errors of different causes are told each, also where they differ in what caused the cause", (t) => {
+test("errors with different causes are all written, including those that differ only in a nested cause", (t) => {
   const { log } = open(t);
   const because = (why: string): Error => new Error("it failed", { cause: new Error(why) });
   log("delivery.failed", { delivery: "1", cause: because("no route") });
@@ -67,14 +67,14 @@ test("errors of different causes are told each, also where they differ in what c
   assert.equal(told.length, 33);
 });
 
-test("what makes no kind is always told, and what is below the level never", (t) => {
+test("events without grouping are always written, and events below the level never", (t) => {
   const { log } = open(t, "warn");
   for (let count = 0; count < 5; count++) log("feed.failed", { cause: new Error("the same") });
   log("feed.imported");
   assert.equal(told.length, 5);
 });
 
-test("what was left out is told when the log closes, and when its kind has to make room for another", (t) => {
+test("suppressed counts are written when the log closes and when a group is evicted", (t) => {
   const { log, close } = open(t);
   log("slow", { operation: "first" });
   log("slow", { operation: "first" });

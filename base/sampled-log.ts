@@ -1,6 +1,6 @@
-// The log of a server, which runs for long: nothing below a level, and what repeats told once. The first of a kind is told
-// at once, so that nobody waits to hear of it; then each limits.logRepeatMs how many more there were, with the last of them.
-// What makes a kind stands with the event (log-events.ts). Causes that differ are never one kind.
+// The log of a long-running server: drops events below a level and suppresses repetitions. The first event of a group is written
+// at once, then every limits.logRepeatMs the last one with the suppressed count. log-events.ts defines the groups; errors with
+// different causes are never grouped.
 
 import { limits } from "./limits.ts";
 import type { Log } from "./log.ts";
@@ -8,7 +8,7 @@ import { type LogEventName, type LogLevel, logEventOf, logLevels } from "./log-e
 
 export interface SampledLog {
   readonly log: Log;
-  /** Tells what was left out since, and ends the timer. */
+  /** Writes the suppressed counts and stops the timer. */
   close(): void;
 }
 
@@ -20,7 +20,7 @@ interface Kind {
   last: Readonly<Record<string, unknown>>;
 }
 
-/** What tells an error from another: its message, and those of what caused it. */
+/** Returns what distinguishes an error: its message and those of its causes. */
 const textOfFact = (fact: unknown): string => {
   if (!(fact instanceof Error)) return typeof fact === "string" ? fact : (JSON.stringify(fact) ?? "");
   const code = "code" in fact ? String(fact.code) : "";
@@ -28,12 +28,13 @@ const textOfFact = (fact: unknown): string => {
 };
 
 /**
- * @param write takes what is told
- * @param level the least that is told
- * @param nowMs a clock that only goes forward, in milliseconds
+ * Returns a log that suppresses repetitions.
+ *
+ * @param write receives the events
+ * @param level the lowest level to write
+ * @param nowMs a monotonic clock in milliseconds
  */
 export const sampleLog = (write: Log, level: LogLevel, nowMs: () => number = () => performance.now()): SampledLog => {
-  /** In the order of their beginnings. */
   const kinds = new Map<string, Kind>();
 
   const tellLeftOut = ({ event, last, leftOut }: Kind): void => write(event, { ...last, leftOut });

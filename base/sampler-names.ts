@@ -1,4 +1,4 @@
-// How OpenTelemetry chooses what is traced: the names that OTEL_TRACES_SAMPLER may have, for the settings and for the sampling.
+// Values of OTEL_TRACES_SAMPLER, for the settings and for sampling.
 
 export const samplerNames = ["always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"] as const;
 export type SamplerName = (typeof samplerNames)[number];

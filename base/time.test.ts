@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../test/property.ts";
 import { readTimestamp, timestamp } from "./time.ts";
 
-test("a time is read in every form that RFC 3339 has, to the millisecond", () => {
+test("every form of an RFC 3339 time is parsed to the millisecond", () => {
   for (const [text, read] of [
     ["2026-01-31T08:00:00Z", "2026-01-31T08:00:00.000Z"],
     ["2026-01-31t08:00:00z", "2026-01-31T08:00:00.000Z"],
@@ -24,7 +24,7 @@ test("a time is read in every form that RFC 3339 has, to the millisecond", () =>
   }
 });
 
-test("what is no time, no day of the calendar, or beyond protobuf's years is no time", () => {
+test("invalid times, impossible dates and years outside protobuf's range are refused", () => {
   for (const text of [
     "",
     "2026-01-31",
@@ -54,7 +54,7 @@ test("what is no time, no day of the calendar, or beyond protobuf's years is no 
     assert.equal(readTimestamp(text), undefined, text);
 });
 
-test("a time that was written is read as the same millisecond, whatever its offset", () => {
+test("a formatted time parses to the same millisecond at any offset", () => {
   const range = { min: Date.parse("0001-01-02T00:00:00Z"), max: Date.parse("9999-12-30T00:00:00Z") };
   fc.assert(
     fc.property(fc.integer(range), fc.integer({ min: -1439, max: 1439 }), (milliseconds, offsetMinutes) => {
@@ -66,7 +66,7 @@ test("a time that was written is read as the same millisecond, whatever its offs
   );
 });
 
-test("what is no RFC 3339 time is none: days and hours that do not exist, dates alone, years beyond four digits", () => {
+test("impossible days and hours, bare dates and years beyond four digits are refused", () => {
   for (const text of [
     "2025-02-30T00:00:00Z",
     "2025-02-29T00:00:00Z",

@@ -1,6 +1,5 @@
-// The end of a text, cut off in one walk: /x+$/ begins anew at every x of the text and is quadratic.
+// Trims trailing characters in linear time; /x+$/ is quadratic.
 
-/** The text without what of these characters stands at its end. */
 export const withoutTrailing = (text: string, characters: string): string => {
   let end = text.length;
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--;

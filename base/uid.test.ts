@@ -6,7 +6,7 @@ import { fc } from "../test/property.ts";
 const hex = (length: number): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(..."0123456789abcdef"), { minLength: length, maxLength: length }).map((digits) => digits.join(""));
 
-/** Few letters, so that paths meet: equal, nested and beside each other. */
+/** Few letters, so that paths are often equal, nested or siblings. */
 const near = fc
   .tuple(fc.constantFrom("a", "b"), fc.array(fc.constantFrom("0", "1"), { maxLength: 4 }))
   .map(([root, path]) => [root.repeat(40), ...path.map((digit) => digit.repeat(16))].join("/"));
@@ -15,7 +15,7 @@ const uid = fc.oneof(
   fc.tuple(hex(40), fc.array(hex(16), { maxLength: 5 })).map(([root, path]) => [root, ...path].join("/")),
 );
 
-test("a place covers exactly what the ancestry of a uid names", () => {
+test("a uid covers exactly the uids below it and itself", () => {
   fc.assert(
     fc.property(near, near, (place, other) => {
       assert.equal(covers(place, other), ancestry(other).includes(place));
@@ -24,19 +24,19 @@ test("a place covers exactly what the ancestry of a uid names", () => {
   );
 });
 
-test("covering is an order: of itself, one way only, and from step to step", () => {
+test("covering is a partial order: reflexive, antisymmetric and transitive", () => {
   fc.assert(
     fc.property(near, near, near, (one, two, three) => {
       assert.ok(covers(one, one));
       if (covers(one, two) && covers(two, one)) assert.equal(one, two);
       if (covers(one, two) && covers(two, three)) assert.ok(covers(one, three));
-      // Two places that cover the same uid lie on one line.
+      // Two uids that cover the same uid are on one path.
       if (covers(one, three) && covers(two, three)) assert.ok(covers(one, two) || covers(two, one));
     }),
   );
 });
 
-test("a uid with the same beginning but another segment is not covered", () => {
+test("a uid with the same prefix but a different segment is not covered", () => {
   fc.assert(
     fc.property(uid, hex(1), (place, digit) => {
       assert.equal(covers(place, `${place}${digit}`), false);
@@ -45,7 +45,7 @@ test("a uid with the same beginning but another segment is not covered", () => {
   );
 });
 
-test("the parent is one level up, and walking up from anywhere ends at the root and then at EVERYWHERE", () => {
+test("the parent is one level up, and walking up ends at the root and then at EVERYWHERE", () => {
   fc.assert(
     fc.property(uid, (at) => {
       const line = ancestry(at);
@@ -59,7 +59,7 @@ test("the parent is one level up, and walking up from anywhere ends at the root 
   );
 });
 
-test("a new child lies directly below its parent, and no two new uids are the same", () => {
+test("a new child is directly below its parent, and new uids are unique", () => {
   fc.assert(
     fc.property(uid, (parent) => {
       const child = newChild(parent);
@@ -73,7 +73,7 @@ test("a new child lies directly below its parent, and no two new uids are the sa
   assert.equal(new Set(Array.from({ length: 1_000 }, newRoot)).size, 1_000);
 });
 
-test("a uid is 40 hex digits and any number of slashes with 16 more, and nothing else is", () => {
+test("a uid is 40 hex digits and any number of slashes with 16 more, and no other text is one", () => {
   fc.assert(fc.property(uid, (text) => assert.ok(isUid(text))));
   fc.assert(
     fc.property(uid, fc.nat(), fc.constantFrom("", "g", "A", "/", " ", "\n", "é", "\0", "."), (text, at, instead) => {

@@ -1,4 +1,4 @@
-// The variants of the figures about lists of a million advisories, filtered and counted.
+// Variants for filtered and counted lists of a million advisories.
 
 import { join } from "node:path";
 import type { JsonObject } from "#base/json.ts";
@@ -10,10 +10,9 @@ import { clients, fetchJson, pgbenchRuns, requests } from "./load.ts";
 import { arrayText, callOf, type Statement, statementsOf, writeScript } from "./replay.ts";
 import { withClient } from "./seed.ts";
 
-/** A count that takes long is requested by few at once: 16 of them would wait longer than a round takes. */
+/** Long counts run with few clients: 16 would wait longer than a round. */
 const countingClients = (total: number): number => (total > 20_000 ? 2 : clients);
 
-/** Runs by number, of as many as fit the time. */
 const countedRuns = async (run: (count: number) => Promise<number>, least: number): Promise<Measure> => {
   let rate = await run(least);
   return async (seconds) => (rate = await run(Math.max(least, Math.round((rate * seconds) / least) * least)));
@@ -29,9 +28,9 @@ interface PreparedQuery {
   readonly organization: Organization;
   readonly values: readonly string[];
   readonly total: number;
-  /** Of the second page. */
+  /** For the second page. */
   readonly request: JsonObject;
-  /** The first page, and the second with its total carried in the token. */
+  /** The first page, and the second one with its total in the token. */
   readonly first: string;
   readonly second: string;
 }
@@ -77,7 +76,6 @@ const firstPage = (query: FilterQuery): Variant => ({
   },
 });
 
-/** The rows of a query counted as anybody would, and a page of them as the server reads it when it counts no more. */
 const countByHand = (query: FilterQuery): Variant => ({
   label: `pgbench, count and page: ${query.label}`,
   unit: "1/s",
@@ -104,7 +102,6 @@ const countByHand = (query: FilterQuery): Variant => ({
 
 const everyQuery: readonly FilterQuery[] = [unfiltered, ...filters.flatMap(({ queries }) => queries)];
 
-/** Names of the variants that a query has. */
 export const variantNamesOf = ({ label }: FilterQuery): { readonly second: string; readonly first: string; readonly byHand: string } => ({
   second: `second: ${label}`,
   first: `first: ${label}`,

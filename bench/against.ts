@@ -1,13 +1,12 @@
-// npm run bench -- --against FOLDER: this checkout beside another one, in one run.
+// npm run bench -- --against FOLDER: compares this checkout with another one in one run.
 //
-//   - Each serves a data directory of its own, with its own embedded PostgreSQL, started by its own bin/gantry.js. A folder
-//     without node_modules is served from a copy that uses those of this checkout.
-//   - The other one may be any earlier state: nothing is used of it but the command line (serve, token), the settings and
-//     the API. So all rows are made through the API, on both sides by the same calls.
-//   - A figure is how many times as fast this checkout is as the other: the ratio of the medians of interleaved rounds,
-//     with the least and most of the rounds' own ratios.
-//   - A write that has more to record than before (a deletion and the events of what goes along) has no bound; its cost
-//     is shown.
+// - Each serves its own data directory and embedded PostgreSQL through its own bin/gantry.js. A folder without node_modules is
+//   copied and uses those of this checkout.
+// - The other checkout may be any earlier state, so only its command line (serve, token), settings and API are used. All rows are
+//   created through the API, with the same calls on both sides.
+// - A figure is the speed ratio of this checkout to the other: the ratio of the medians of interleaved rounds, with the range of
+//   the rounds' ratios.
+// - A write that records more than before (a deletion with the events of its dependents) has no bound; its cost is shown.
 
 import { access, cp, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -24,35 +23,32 @@ import { busyLine, commitOf, valueLine, variantLine } from "./report.ts";
 const leastRatio = 0.9;
 const root = join(import.meta.dirname, "..");
 
-/** One of the two checkouts, served. */
+/** One of the two checkouts, running. */
 export interface Server {
   readonly name: "before" | "now";
   readonly site: Site;
   readonly process: Process;
-  /** What it was started with, beside its site. */
+  /** Additional settings of its start. */
   readonly settings: Readonly<Record<string, string>>;
   readonly folder: Folder;
-  /** The organization made at start. */
+  /** The organization created at the start. */
   readonly organization: string;
   readonly repos: readonly string[];
-  /** Authorization of who may view the organization, and of its owner. */
+  /** Authorization headers of a viewer and an owner of the organization. */
   readonly viewer: string;
   readonly owner: string;
-  /** Remembers a process to be stopped in the end. */
   readonly stopLater: (process: Process) => Process;
 }
 
 interface Comparison {
   readonly name: string;
   readonly unit: "1/s" | "ratio";
-  /** More is recorded than by earlier states: its ratio is shown, and bounds nothing. */
+  /** Records more than earlier states, so its ratio is shown without a bound. */
   readonly recordsMore?: true;
   prepare(server: Server): Promise<Measure>;
 }
 
-// ---- rows, through the API --------------------------------------------------------------------------------------
-
-/** Does this for each number below `count`, by so many clients as everything else; the results in order. */
+/** Runs `work` for each number below `count` with the usual number of clients; returns the results in order. */
 export const inParallel = async <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> => {
   const results: T[] = [];
   let next = 0;
@@ -91,9 +87,7 @@ const roleNamed = async ({ process, owner }: Api, name: string): Promise<string>
 
 const subscribe = (api: Api, group: string, sink: string): Promise<string> => post(api, `/events/v2/subscriptions/${group}`, { sink });
 
-// ---- the two servers --------------------------------------------------------------------------------------------
-
-/** The checkout, or where it has no node_modules a copy that uses this one's. */
+/** Returns the checkout, or a copy with this one's node_modules if it has none. */
 const withPackages = async (checkout: string, folder: Folder, name: string): Promise<string> => {
   if (
     await access(join(checkout, "node_modules")).then(
@@ -114,7 +108,7 @@ const reposMade = 100;
 export const startServer = async (folder: Folder, name: Server["name"], checkout: string, stopLater: Server["stopLater"]): Promise<Server> => {
   const site = await folder.site(name);
   const source = await withPackages(checkout, folder, name);
-  // Before the server, which reads it at its start. A state that knows no rates has no such command.
+  // Before the server, which reads the rates at its start. Earlier states lack the command.
   await liftRates(site, source).catch(() => {});
   const settings = { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" };
   const process = stopLater(await serve(site, { checkout: source, settings }));
@@ -132,9 +126,7 @@ export const startServer = async (folder: Folder, name: Server["name"], checkout
   return { name, site, process, settings, folder, organization, repos, viewer, owner, stopLater };
 };
 
-// ---- the figures ------------------------------------------------------------------------------------------------
-
-/** How many a second, of as many as fit the time: `prepare` makes what `work` takes, and `clear` removes what it leaves, both untimed. */
+/** Measures writes per second, as many as fit the time. `prepare` creates input and `clear` cleans up, both untimed. */
 const writesOf = <T>(
   most: number,
   steps: {
@@ -160,13 +152,13 @@ const halfOf = (seconds: number): number => Math.max(1, Math.round(seconds / 2))
 
 const nothing = async (): Promise<undefined> => undefined;
 const subscriptionCount = 100;
-/** Until what a sink has is written down: a few times what that takes. */
+/** A few times as long as storing a sink's state takes. */
 const restMs = 150;
-/** The median of fewer would be one that met something. */
+/** A median of fewer would be distorted by outliers. */
 const subscribedWritesMin = 9;
 const bindingsOfIdentity = 10;
 const tagsOfRepo = 20;
-/** Rows that go along with a deletion are made before it: so many deletions are enough. */
+/** Dependents are created before each deletion, so this many suffice. */
 const cascadesMax = 64;
 
 const comparisons: readonly Comparison[] = [
@@ -178,7 +170,7 @@ const comparisons: readonly Comparison[] = [
     },
   },
   {
-    // As a share of what node:http gives with the same bytes, measured beside it.
+    // As a ratio to node:http with the same bytes, measured in the same rounds.
     name: "rest-get-http",
     unit: "ratio",
     async prepare({ process, repos, viewer, site, stopLater }) {
@@ -255,9 +247,8 @@ const comparisons: readonly Comparison[] = [
     },
   },
   {
-    // A change of a repo with a hundred subscriptions at it and above, each on a server at rest: the next one when the sink has
-    // all of them, and they are written down. Beside those of the one before a write takes up to seven times as long, whichever
-    // the server, and what was measured was how many of them there were just then.
+    // An update of a repository with a hundred subscriptions, on an idle server: the next write starts after all deliveries are
+    // stored. During deliveries a write takes up to seven times as long on any server, so the figure would measure their number.
     name: "write-subscribed",
     unit: "1/s",
     async prepare(server) {
@@ -266,10 +257,10 @@ const comparisons: readonly Comparison[] = [
       const group = await createGroup(server, server.organization);
       const repo = await createRepo(server, group);
       await inParallel(subscriptionCount, (index) => subscribe(server, group, `${sink.url}/${index}`));
-      // Each of them is told of those that were made after it: thousands, which count for nothing here.
+      // Each sink receives events of later subscriptions: thousands, which are not measured.
       await sink.calm();
       const timedWrite = async (): Promise<number> => {
-        // Uneven, so that it meets the server's own rounds at any moment.
+        // A random pause, so that writes meet the server's periodic work at any phase.
         await sleep(restMs * (1 + Math.random()));
         const beganMs = performance.now();
         await sendJson("PATCH", `${process.url}/registry/v2/repos/${repo}?update_mask=description`, owner, { description: freshName("change") });
@@ -323,8 +314,6 @@ const comparisons: readonly Comparison[] = [
 
 export const againstNames: readonly string[] = comparisons.map(({ name }) => name);
 
-// ---- the run ----------------------------------------------------------------------------------------------------
-
 interface Compared {
   readonly comparison: Comparison;
   readonly before: readonly number[];
@@ -356,7 +345,7 @@ interface AgainstOptions {
 const measureBoth = async (servers: readonly [Server, Server], comparison: Comparison, { rounds, seconds }: AgainstOptions): Promise<Compared> => {
   const measures = [await comparison.prepare(servers[0]), await comparison.prepare(servers[1])] as const;
   const values: [number[], number[]] = [[], []];
-  // The first round warms both up, and counts for neither.
+  // The first round is warm-up and not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const side of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
       const value = await measures[side](seconds);
@@ -368,7 +357,7 @@ const measureBoth = async (servers: readonly [Server, Server], comparison: Compa
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Compares this checkout with the one in `checkout` and prints the figures. The exit status. */
+/** Compares this checkout with the one in `checkout` and prints the figures. Returns the exit status. */
 export const compareWith = (checkout: string, options: AgainstOptions): Promise<number> =>
   withFolder(async (folder) => {
     const before = resolve(checkout);

@@ -1,14 +1,14 @@
-// The bounds of npm run bench -- --anchor, in this one file. They are cumulative: each change is held to the same commit, not
-// to the change before. Loosening a bound, or raising a `today`, needs a decision in docs/decisions (decision 0077).
+// The bounds of npm run bench -- --anchor. They are cumulative: each change is compared with the same commit, not with the
+// previous change. Loosening a bound, or raising a `today`, needs a decision in docs/decisions (decision 0077).
 
 export const anchorCommit = "7634b13";
 
 export interface Bound {
-  /** What the figure is a multiple of: the same of the anchor or of the peer, the CPU time of `node -e 0`, or a percent of one core. */
+  /** The denominator: the same figure of the anchor or the peer, the CPU time of `node -e 0`, or a percent of one core. */
   readonly of: "anchor" | "peer" | "node" | "core";
-  /** Never more than this: where the figure has to get to, or to stay. */
+  /** The target, never exceeded once reached. */
   readonly most: number;
-  /** What the code reaches while it misses `most`: the gate holds the figure to this, and it may only fall. */
+  /** The current value while `most` is missed. The gate enforces it, and it may only fall. */
   readonly today?: number;
 }
 
@@ -26,7 +26,7 @@ export const bounds = {
   help: { of: "node", most: 3, today: 3.4 },
   command: { of: "node", most: 6.25, today: 8.2 },
   token: { of: "node", most: 6.25, today: 18 },
-  // As many requests a second as the peer, and 1.3 times as many: of a machine that has nothing else to do, in CPU time.
+  // As many requests per second as the peer, and 1.3 times as many, in CPU time.
   "get-peer": { of: "peer", most: 1, today: 1.25 },
   "list-50-peer": { of: "peer", most: 1, today: 1.35 },
   "create-peer": { of: "peer", most: 1, today: 6.1 },

@@ -1,4 +1,4 @@
-// The anchor: a clone of this repository at one old commit, made once in the user's cache folder with its own packages.
+// The anchor: a clone of this repository at one old commit with its own packages, created once in the user's cache folder.
 
 import { execFile } from "node:child_process";
 import { access, mkdir, rename, rm, symlink } from "node:fs/promises";
@@ -9,10 +9,10 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "..");
 
-/** The anchor cannot be had: not a figure that was missed. */
+/** The anchor is unavailable; no figure was missed. */
 export class NoAnchor extends Error {}
 
-/** Root's database runs as another user, which must be able to read the clone: no folder below /root will do. */
+/** Root's database runs as another user, which cannot read folders below /root. */
 export const cacheFolder = (): string => {
   if (process.getuid?.() === 0) return "/var/cache/gantry-bench";
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "gantry-bench");
@@ -23,7 +23,6 @@ const stderrOf = (thrown: unknown): string => {
   return typeof stderr === "string" ? (stderr.trim().split("\n").at(-1) ?? "") : String(thrown);
 };
 
-/** Installs the clone's own packages, or where that fails links those of this checkout. */
 const installPackages = async (clone: string, progress: (line: string) => void): Promise<void> => {
   try {
     await run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: clone });
@@ -34,7 +33,7 @@ const installPackages = async (clone: string, progress: (line: string) => void):
   }
 };
 
-/** Returns the path of the clone, which is made where there is none. Throws NoAnchor if this clone lacks the commit. */
+/** Returns the path of the clone, creating it if needed. Throws NoAnchor if this repository lacks the commit. */
 export const anchorCheckout = async (commit: string, progress: (line: string) => void): Promise<string> => {
   const folder = cacheFolder();
   const clone = join(folder, commit);
@@ -59,7 +58,7 @@ export const anchorCheckout = async (commit: string, progress: (line: string) =>
     await rename(unfinished, clone);
   } catch (thrown) {
     await rm(unfinished, { recursive: true, force: true });
-    // Another run has made it meanwhile.
+    // Another run has created it meanwhile.
     if (
       await access(clone).then(
         () => true,

@@ -1,13 +1,13 @@
-// npm run bench -- --anchor: this checkout beside one old commit, the anchor, by CPU time.
+// npm run bench -- --anchor: compares the CPU time of this checkout with that of an old commit, the anchor.
 //
-//   - Other than --against, which compares with whatever state is given to it, the anchor never moves. So costs that come
-//     a few percent at a time add up here. The bounds are in anchor-bounds.ts, all of them and nowhere else.
-//   - A figure is the CPU time of a request, of the server and its database with all their processes (cpu.ts), as a multiple
-//     of the anchor's: the median of interleaved rounds. CPU time means the same on a machine that others use.
-//   - The load is this process: 16 connections, each with one request at a time. What it costs itself counts for neither.
-//   - Operations younger than the anchor, and the command line, are multiples of `node -e 0`; an idle server is a percent of a core.
-//   - A round beside which others used much of the machine is repeated. A figure whose rounds stayed disturbed after three tries
-//     is a warning in the last lines and not a failure.
+// - The anchor never moves, so costs of a few percent at a time add up. All bounds are in anchor-bounds.ts.
+// - A figure is the CPU time per request of the server and its database with all processes (cpu.ts), as a multiple of the
+//   anchor's: the median of interleaved rounds. CPU time is comparable on a shared machine.
+// - This process creates the load: 16 connections, each with one request at a time. Its own cost is not counted.
+// - Operations younger than the anchor, and the command line, are multiples of `node -e 0`; an idle server is a percent of a
+//   core.
+// - A round during which other processes used much of the machine is repeated. If a figure stays disturbed after three tries, it
+//   is a warning, not a failure.
 
 import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -37,27 +37,23 @@ export interface AnchorOptions {
   readonly json: boolean;
   readonly only: ReadonlySet<string>;
   readonly rounds: number | undefined;
-  /** For continuous integration: fewer requests and rounds, and tolerance above each bound. */
+  /** For CI: fewer requests and rounds, and tolerance above each bound. */
   readonly short: boolean;
 }
 
-/** How far above its limit a figure of the short form may be: its few rounds are less certain. */
+/** The short form's few rounds are less certain, so its limits are this much higher. */
 const shortTolerance = 1.25;
-/** The short form repeats no more rounds after this, and begins no further figure after the other. */
+/** The short form repeats no rounds after the first, and starts no figure after the second. */
 const shortBudgetMs = 120_000;
 const shortEndMs = 150_000;
 const triesMax = 3;
-/** The share of the machine's processors that others may use in a round: beyond it caches and clocks are no longer ours. */
+/** The share of the CPUs that other processes may use in a round; beyond it, caches and clock rates are affected. */
 const othersMax = 0.25;
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-// ---- the load ---------------------------------------------------------------------------------------------------
-
-/** Sends so many requests and resolves when all have succeeded. */
 type Load = (count: number) => Promise<void>;
 
-/** One and the same request over HTTP/1.1 on kept connections. */
 const httpLoad = (url: string, authorization: string): Load => {
   const connections = Array.from({ length: clients }, () => openHttpConnection(url));
   const bytes = requestBytes(url, "GET", authorization);
@@ -86,7 +82,6 @@ const callOnce = (session: ClientHttp2Session, path: string, headers: Readonly<R
       .end(frame);
   });
 
-/** One and the same gRPC call over HTTP/2 in clear text. */
 const grpcLoad = async (url: string, method: string, authorization: string, message: Uint8Array, stopLater: (close: () => void) => void): Promise<Load> => {
   const sessions = await Promise.all(
     Array.from({ length: clients }, async () => {
@@ -107,14 +102,12 @@ const grpcLoad = async (url: string, method: string, authorization: string, mess
   };
 };
 
-// ---- the figures ------------------------------------------------------------------------------------------------
-
 interface Side {
   readonly server: Server;
   readonly stopLater: (close: () => void) => void;
 }
 
-/** Measures one round of one side and returns CPU milliseconds of a request. */
+/** Measures one round of one side and returns CPU milliseconds per request. */
 type CpuRound = () => Promise<number>;
 
 const roundOf = async (server: Server, count: number, work: () => Promise<unknown>): Promise<number> => {
@@ -142,7 +135,7 @@ const patchRepo = (server: Server, uid: string): Buffer =>
     JSON.stringify({ description: freshName("change") }),
   );
 
-/** The same of the peer: its own processes and the database, which it shares with a server that has nothing to do. */
+/** The same for the peer: its processes, and the database it shares with an idle server. */
 const roundOfPeer = async ({ peer, server }: PeerSide, count: number, work: () => Promise<unknown>): Promise<number> => {
   const used = async (): Promise<number> => (await readTreeCpuMs(peer.process.pid)) + (await readTreeCpuMs(server.process.pid));
   const before = await used();
@@ -150,7 +143,6 @@ const roundOfPeer = async ({ peer, server }: PeerSide, count: number, work: () =
   return ((await used()) - before) / count;
 };
 
-/** Sends different requests over kept connections. */
 const sendEach = async (side: Side, url: string, count: number, requestOf: (index: number) => Buffer): Promise<void> => {
   const connections = Array.from({ length: clients }, () => openHttpConnection(url));
   for (const connection of connections) side.stopLater(() => connection.close());
@@ -169,7 +161,7 @@ interface PeerSide extends Side {
 }
 
 interface Comparison {
-  /** Requests in a round of the long form, and of the short one. */
+  /** Requests per round, in the long and the short form. */
   readonly counts: readonly [long: number, short: number];
   prepare(side: Side, count: number): Promise<CpuRound>;
 }
@@ -216,7 +208,7 @@ export const comparisons: Readonly<Partial<Record<FigureName, Comparison>>> = {
 };
 
 interface PeerComparison {
-  /** The figure whose requests of Gantry's it is held against. */
+  /** The figure to compare with. */
   readonly of: FigureName;
   prepare(side: PeerSide, count: number): Promise<CpuRound>;
 }
@@ -229,7 +221,6 @@ const ofPeerLoad = (of: FigureName, load: (side: PeerSide) => Promise<Load> | Lo
   },
 });
 
-/** Each request as bytes on the same kind of connection, on both sides. */
 const ofPeerRequests = (of: FigureName, requestOf: (side: PeerSide, index: number) => Buffer): PeerComparison => ({
   of,
   prepare: async (side, count) => () => roundOfPeer(side, count, () => sendEach(side, side.peer.process.url, count, (index) => requestOf(side, index))),
@@ -237,7 +228,7 @@ const ofPeerRequests = (of: FigureName, requestOf: (side: PeerSide, index: numbe
 
 const peerService = "gantry.bench.peer.v1.Repos";
 
-/** A message with one text, its first field: GetRepoRequest of the peer. */
+/** Encodes a message with one text field, the peer's GetRepoRequest. */
 const textMessage = (text: string): Uint8Array => Buffer.concat([Buffer.from([0x0a, Buffer.byteLength(text)]), Buffer.from(text)]);
 
 const peerComparisons: Readonly<Partial<Record<FigureName, PeerComparison>>> = {
@@ -257,19 +248,17 @@ const peerComparisons: Readonly<Partial<Record<FigureName, PeerComparison>>> = {
   ),
 };
 
-// ---- rounds -----------------------------------------------------------------------------------------------------
-
 interface Measured {
   readonly name: FigureName;
   readonly value: number;
   readonly spread: readonly [number, number];
-  /** What was measured, for the report. */
+  /** Measured values for the report. */
   readonly lines: readonly string[];
-  /** Others used too much of the machine, also when the round was repeated. */
+  /** Other processes used too much of the machine, even in repeated rounds. */
   readonly disturbed: boolean;
 }
 
-/** What others used of the machine between two moments, as a share of its processors. */
+/** Returns the CPU share of other processes between two moments. */
 const othersShare = (from: MachineTime, to: MachineTime, ownMs: number): number =>
   Math.max(0, (to.busyMs - from.busyMs - ownMs) / Math.max(1, to.allMs - from.allMs));
 
@@ -278,10 +267,9 @@ interface Quiet<T> {
   readonly disturbed: boolean;
 }
 
-/** What this process and the processes of the servers have used. */
 type OwnTime = () => Promise<number>;
 
-/** Does a round, again if others used much of the machine meanwhile, three times at most and only while there is time. */
+/** Runs a round, and repeats it if the machine was busy, at most three times and while time remains. */
 const inQuiet = async <T>(ownTime: OwnTime, untilMs: number, round: () => Promise<T>): Promise<Quiet<T>> => {
   for (let attempt = 1; ; attempt++) {
     const [machine, own] = [await readMachineTime(), await ownTime()];
@@ -297,7 +285,7 @@ const ownCpuMs = (): number => {
   return (user + system) / 1000;
 };
 
-/** The ratio of both sides, round by round; more than half of the rounds disturbed is a disturbed figure. */
+/** Returns the ratio per round; the figure is disturbed if more than half of the rounds are. */
 const ratioFigure = (name: FigureName, before: readonly number[], now: readonly number[], disturbedRounds: number, other = "anchor"): Measured => {
   const ratios = now.map((value, round) => value / (before[round] ?? Number.NaN));
   return {
@@ -309,7 +297,7 @@ const ratioFigure = (name: FigureName, before: readonly number[], now: readonly 
   };
 };
 
-/** Both sides in turn. The first round warms both up and counts for neither. */
+/** Measures both sides in turn. The first round is warm-up and not counted. */
 const inTurn = async (
   rounds: number,
   measures: readonly [CpuRound, CpuRound],
@@ -331,14 +319,11 @@ const inTurn = async (
   return { values, disturbed: disturbedRounds };
 };
 
-/** The commands of the command line whose cost is bounded, by the figure's name. */
 const commands: Readonly<Partial<Record<FigureName, readonly string[]>>> = {
   help: ["--help"],
   command: ["iam", "groups", "list"],
   token: ["token"],
 };
-
-// ---- the verdict ------------------------------------------------------------------------------------------------
 
 const anchorBoundOf = (name: FigureName): Bound => bounds[name];
 
@@ -354,7 +339,7 @@ const boundText = (name: FigureName): string => {
 
 const isMissed = ({ name, value }: Measured, tolerance: number): boolean => !(value <= limitOf(name) * tolerance);
 
-/** A `today` this far above what is measured is out of date: the file says less than the code does. */
+/** A `today` this far above the measured value is out of date. */
 const staleToday = 0.85;
 
 const verdictLine = (measured: Measured, tolerance: number): string => {
@@ -363,19 +348,19 @@ const verdictLine = (measured: Measured, tolerance: number): string => {
   return valueLine(mark, name, value.toFixed(2), boundText(name), spread);
 };
 
-/** Measures this checkout beside the anchor and prints the figures. Returns the exit status. */
+/** Compares this checkout with the anchor and prints the figures. Returns the exit status. */
 export const compareWithAnchor = async (options: AnchorOptions): Promise<number> => {
   const { short } = options;
   const beganMs = performance.now();
   const untilMs = short ? beganMs + shortBudgetMs : Number.POSITIVE_INFINITY;
   const rounds = options.rounds ?? (short ? 3 : 7);
   const tolerance = short ? shortTolerance : 1;
-  // The peer is built for minutes where it never was: not in the short form.
+  // Building the peer takes minutes, so the short form omits it.
   const wanted = (name: FigureName): boolean => options.only.has(name) && !(short && anchorBoundOf(name).of === "peer");
   const warnings: string[] = [];
   const leftOut: FigureName[] = [];
   const all: Measured[] = [];
-  /** Whether a figure is measured: one for which a busy machine leaves no time is named in the end. */
+  /** Returns whether to measure a figure; the report names figures omitted for lack of time. */
   const begins = (name: FigureName): boolean => {
     if (!wanted(name)) return false;
     if (!short || performance.now() < beganMs + shortEndMs) return true;
@@ -387,7 +372,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
     anchor = await anchorCheckout(anchorCommit, progress);
   } catch (thrown) {
     if (!(thrown instanceof NoAnchor) || !short) throw thrown;
-    // A clone without its history cannot be held to the anchor; what is no multiple of it is measured all the same.
+    // Without history the anchor is missing; figures that do not need it are still measured.
     warnings.push(`Not compared with the anchor: ${thrown.message}`);
   }
   await withFolder(async (folder) => {
@@ -409,7 +394,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
       servers.push(await startServer(folder, "now", root, startedProcess));
       const checkouts = anchor === undefined ? [root] : [anchor, root];
 
-      // Each time on the data directory that is there; the last start is what the other figures load.
+      // Always on the existing data directory; the other figures use the last start.
       const startOf = async (side: number): Promise<Quiet<number>> => {
         const server = servers[side];
         if (!server) throw new Error("no server");
@@ -437,7 +422,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
       if (begins("idle")) {
         const seconds = short ? 12 : 30;
         progress(`idle: ${seconds} s`);
-        // What a start leaves to do is done by then.
+        // Work after the start is done by then.
         await sleep(short ? 4000 : 10_000);
         const [machine, own] = [await readMachineTime(), await ownTime()];
         const shares = await Promise.all(

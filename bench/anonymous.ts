@@ -1,6 +1,6 @@
-// The variants of the figure anonymous-body: what a request whose caller nobody knows costs the server's processor, with a
-// body as large as a known caller's may be and without one. Over REST each request has a connection of its own, since
-// nothing is read of such a body and its answer ends the connection; over gRPC all are streams of one.
+// Variants for anonymous-body: the server's CPU time for an unauthenticated request, with the largest allowed body and without
+// one. Over REST each request has its own connection, because the response closes it without reading the body; over gRPC all are
+// streams of one.
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -11,18 +11,16 @@ import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { openHttpConnection, requestBytes } from "./http-connection.ts";
 
-/** Below the pace at which refusals are held back (server/kernel/refusal-pace.ts). */
+/** Below the rate at which error responses are delayed (server/kernel/refusal-pace.ts). */
 const perSecond = 200;
-/** As `man 5 proc` has it: times are in hundredths of a second. */
+/** Ticks of 10 ms (`man 5 proc`). */
 const tickMs = 10;
 
-/** What a process has had of the processors, in milliseconds. Linux. */
 const processorMs = async (pid: number): Promise<number> => {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/^.*\) /, "").split(" ");
   return (Number(fields[11]) + Number(fields[12])) * tickMs;
 };
 
-/** Processor time of the server for one request, in milliseconds. */
 const perRequest = async ({ process: { pid } }: Fixture, send: () => Promise<void>, seconds: number): Promise<number> => {
   const count = Math.max(perSecond, Math.round(seconds * perSecond));
   const before = await processorMs(pid);
@@ -37,7 +35,7 @@ const perRequest = async ({ process: { pid } }: Fixture, send: () => Promise<voi
 
 const unknownKeys = JSON.stringify(Object.fromEntries(Array.from({ length: 80_000 }, (_, index) => [`key${index}`, 1])));
 
-/** A message of two million empty fields, packed to 4 KB, as gRPC frames it. */
+/** A message of two million empty fields, compressed to 4 KB and framed for gRPC. */
 const packedFrame = (): Buffer => {
   const message = gzipSync(Buffer.alloc(4_000_000, Buffer.from([0x0a, 0x00])));
   const head = Buffer.alloc(5);

@@ -1,26 +1,24 @@
-// The variants of the figures about a large archive of OSV records: what its import holds in memory, and what a scanner's
-// batch of a thousand packages costs behind it.
+// Variants for a large archive of OSV records: memory of its import, and cost of a scanner's batch of a thousand packages.
 
 import { createWriteStream } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { deflateRawSync } from "node:zlib";
-import { zipPieces, type ZipEntry } from "../server/feeds/osv/zip.ts";
+import { zipPieces, type ZipEntry } from "../server/advisories/feeds/osv/zip.ts";
 import type { Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { emptyImported, importInto } from "./imports.ts";
 import { withClient } from "./seed.ts";
 
 const recordCount = 200_000;
-/** Four records of each. */
 const packageCount = 50_000;
 const batchSize = 1_000;
 const batches = 20;
-/** As `man 5 proc` has it: times are in hundredths of a second. */
+/** Ticks of 10 ms (`man 5 proc`). */
 const tickMs = 10;
 
-/** As large as records usually are, of text that packs as theirs does. */
+/** Records of a typical size that compress like real ones. */
 const recordOf = (index: number): ZipEntry => {
   const id = `MADE-2024-${String(index).padStart(7, "0")}`;
   const content = Buffer.from(
@@ -56,7 +54,7 @@ const importArchive = async (fixture: Fixture, folder: string): Promise<{ readon
   return importInto(fixture, join(folder, "archive.zip"), ["--public", "--licence", "CC0-1.0"]);
 };
 
-/** What a process and all below it have had of the processors, in milliseconds: the server's, and its database's. Linux. */
+/** Returns the CPU time of a process and its descendants, including the database, in milliseconds (Linux). */
 const processorMs = async (pid: number): Promise<number> => {
   const spentMs = new Map<number, number>();
   const below = new Map<number, number[]>();
@@ -64,7 +62,7 @@ const processorMs = async (pid: number): Promise<number> => {
     const text = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
     const fields = text.replace(/^.*\) /s, "").split(" ");
     const [parent, each] = [Number(fields[1]), Number(name)];
-    // With those that have ended and were waited for.
+    // Includes exited children.
     spentMs.set(each, [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field]), 0) * tickMs);
     below.set(parent, [...(below.get(parent) ?? []), each]);
   }
@@ -96,7 +94,6 @@ const drain = async ({ body }: Response): Promise<void> => {
   for await (const _ of body ?? []);
 };
 
-/** Requests of an archive wait until it is prepared, but not for ever. */
 const untilPrepared = async (fixture: Fixture): Promise<void> => {
   for (let tries = 0; tries < preparingTriesMax; tries++) {
     const answer = await getArchive(fixture);
@@ -125,7 +122,7 @@ export const archiveVariants: Readonly<Record<string, Variant>> = {
       const fixture = await blank();
       return async () => {
         await writeArchive(folder.path);
-        // With this process, which waits, and the client, which is gone.
+        // Includes this process, which waits, and the exited client.
         const before = await processorMs(process.pid);
         await importArchive(fixture, folder.path);
         return ((await processorMs(process.pid)) - before) / (recordCount / 1_000);

@@ -1,4 +1,4 @@
-// The variants of the figure about the audit log: a page of a year's entries, of many and of few.
+// Variants for the audit log: a page of a year's entries, with many and with few entries.
 
 import type { JsonObject } from "#base/json.ts";
 import type { Variant } from "./environment.ts";
@@ -6,7 +6,7 @@ import { fetchJson, wrk } from "./load.ts";
 
 const fewEntries = 10_000;
 
-/** Page 2, newest first: its total is in the token, and counts for neither. */
+/** Page 2, newest first: its total comes from the token and is not measured. */
 const auditPage = (label: string, size: "few" | "many"): Variant => ({
   label,
   unit: "1/s",

@@ -1,19 +1,18 @@
-// CPU time of process trees, from /proc: what a server and its database use, whatever else the machine does meanwhile.
+// CPU time of process trees, from /proc, independent of other load.
 
 import { readdir, readFile } from "node:fs/promises";
 
-/** Linux counts the time of processes that have exited in hundredths of a second. */
+/** Linux counts exited processes in hundredths of a second. */
 const tickMs = 10;
 
 interface Entry {
   readonly parent: number;
-  /** Of the process, threads that have exited included. */
+  /** Includes exited threads. */
   readonly ownMs: number;
   /** Of its exited children. */
   readonly childrenMs: number;
 }
 
-/** The fields of a process behind its name, which may contain spaces; undefined if the process has exited. */
 const readProcessEntry = async (pid: string): Promise<Entry | undefined> => {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -22,14 +21,14 @@ const readProcessEntry = async (pid: string): Promise<Entry | undefined> => {
   return { parent: ticks(1), ownMs: (ticks(11) + ticks(12)) * tickMs, childrenMs: (ticks(13) + ticks(14)) * tickMs };
 };
 
-/** The time of the threads that run, in nanoseconds' precision; 0 where the kernel does not count it. */
+/** Returns the time of running threads in nanosecond precision; 0 if the kernel does not count it. */
 const readThreadsMs = async (pid: string): Promise<number> => {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const times = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, "latin1").catch(() => "0")));
   return times.reduce((sum, line) => sum + Number(line.split(" ")[0]) / 1e6, 0);
 };
 
-/** Reads the CPU time, user and system, of a process and all its descendants, those that have exited included. */
+/** Returns user and system CPU time of a process and all descendants, including exited ones. */
 export const readTreeCpuMs = async (root: number): Promise<number> => {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const entries = new Map<number, Entry>();
@@ -53,7 +52,7 @@ export const readTreeCpuMs = async (root: number): Promise<number> => {
   return total;
 };
 
-/** The processes that this one has started and that still run. */
+/** Returns the running children of a process. */
 export const findChildren = async (pid: number): Promise<number[]> =>
   (await readFile(`/proc/${pid}/task/${pid}/children`, "latin1")).split(" ").filter(Boolean).map(Number);
 
@@ -62,10 +61,10 @@ export interface MachineTime {
   readonly allMs: number;
 }
 
-/** What all processors of the machine have done since it started. */
+/** Returns the time of all CPUs since boot. */
 export const readMachineTime = async (): Promise<MachineTime> => {
   const [line = ""] = (await readFile("/proc/stat", "latin1")).split("\n");
-  // user nice system idle iowait irq softirq steal; guest time is part of user time. Waiting for the disk is idle.
+  // user nice system idle iowait irq softirq steal; guest time is part of user time. Waiting for disk counts as idle.
   const times = line
     .trim()
     .split(/\s+/)

@@ -1,10 +1,9 @@
-// The variants of the figures about events: what they cost those who write, how soon they are sent and how many a second.
-// Changes are made by calls to the real server, at moments given beforehand: where it cannot keep up, what was really
-// made a second says so.
+// Variants for events: their cost for writes, delay and throughput. Changes are API calls to a real server at predefined times;
+// the real rate is reported if it falls behind.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { text } from "#base/json.ts";
-import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
+import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#events/store";
 import { addOrganization, makeGroup, type Organization } from "./callers.ts";
 import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
@@ -12,32 +11,30 @@ import { clients, sendJson } from "./load.ts";
 import { startBaseline } from "./processes.ts";
 import { clearSubscriptions, fillRepos, fillSubscriptions, vacuumTables, withClient } from "./seed.ts";
 
-/** What a sink (baselines/sink.ts) says of what came. */
 interface Arrived {
   readonly events: number;
-  /** When the first and the last came. */
   readonly firstMs: number;
   readonly lastMs: number;
-  /** From the time that an event bears, which is before its commit, to its first arrival: 95 of 100 took no longer. */
+  /** p95 from the event's time, which precedes its commit, to its first arrival. */
   readonly delayMs: number;
 }
 
 export interface Sink {
   readonly url: string;
-  /** What came since it was last asked, once there are so many. */
+  /** Returns the arrivals since the last call, once there are this many. */
   after(events: number): Promise<Arrived>;
-  /** The same, once nothing has come for a while. */
+  /** The same, once nothing has arrived for a while. */
   calm(): Promise<Arrived>;
 }
 
-/** Without a single new event for so long there will be none; or hardly one. */
+/** Without a new event for this long, no more are expected. */
 const patienceMs = 30_000;
 const calmMs = 1_000;
 
 export const openSink = async ({ folder, stopLater }: Pick<Environment, "folder" | "stopLater">): Promise<Sink> => {
   const { url } = stopLater(await startBaseline("sink", await folder.site("sink")));
   const readArrived = (path: string): Promise<Arrived> => sendJson("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
-  /** How many came: at least so many, or all that did until none came for so long. */
+  /** Waits for this many events, or until none has arrived for `quietMs`. Returns their number. */
   const count = async (enough: number, quietMs: number): Promise<number> => {
     let [seen, sinceMs] = [0, performance.now()];
     while (seen < enough && performance.now() - sinceMs < quietMs) {
@@ -61,7 +58,7 @@ export const openSink = async ({ folder, stopLater }: Pick<Environment, "folder"
   };
 };
 
-/** What a database does by itself within a minute, once there are rows: it looks at what its tables hold. */
+/** Runs the vacuum that a database would run within a minute. */
 const vacuumEvents = ({ database }: Fixture): Promise<void> => withClient(database, (client) => vacuumTables(client, "outbox", "subscriptions", "deliveries"));
 
 const subscribe = async ({ process }: Fixture, group: string, authorization: string, sink: string): Promise<string> =>
@@ -69,7 +66,7 @@ const subscribe = async ({ process }: Fixture, group: string, authorization: str
 
 let described = 0;
 
-/** Writes a new description: no two of a run are the same, so each is a change. */
+/** Writes a new description. All differ, so that each is a change. */
 const change = async ({ process }: Fixture, { authorization }: Organization, repos: readonly string[]): Promise<void> => {
   const number = ++described;
   await sendJson("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, {
@@ -77,7 +74,6 @@ const change = async ({ process }: Fixture, { authorization }: Organization, rep
   });
 };
 
-/** Makes repos; their uids. */
 const addRepos = (fixture: Fixture, group: string, count: number): Promise<string[]> =>
   withClient(fixture.database, async (client) => {
     await fillRepos(client, group, count);
@@ -86,7 +82,7 @@ const addRepos = (fixture: Fixture, group: string, count: number): Promise<strin
     return rows.map(({ uid }) => uid);
   });
 
-/** Does this at each of these moments (milliseconds from now), at most `clients` at a time; what is late follows at once. */
+/** Runs `work` at these times (milliseconds from now), at most `clients` at once; late ones follow immediately. */
 const atMoments = async (moments: readonly number[], work: () => Promise<void>): Promise<void> => {
   const beganMs = performance.now();
   let next = 0;
@@ -100,7 +96,7 @@ const atMoments = async (moments: readonly number[], work: () => Promise<void>):
   await Promise.all(Array.from({ length: clients }, client));
 };
 
-/** One run gives several numbers: the variant that takes its own a second time begins the next run. */
+/** One run yields several numbers; asking for the same one again starts the next run. */
 const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof Seen) => (seconds: number) => Promise<Seen[keyof Seen]>) => {
   let last: Promise<Seen> | undefined;
   const taken = new Set<keyof Seen>();
@@ -113,8 +109,6 @@ const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof S
     return (await last)[by];
   };
 };
-
-// ---- how soon, and how many -------------------------------------------------------------------------------------
 
 const wantedPerSecond = 500;
 
@@ -147,7 +141,7 @@ const pacedVariant = (label: string, unit: Variant["unit"], by: "delay" | "chang
   },
 });
 
-/** Below what one replay sends again at most. */
+/** Below the maximum of one replay. */
 const replayed = 5_000;
 
 const replayVariant: Variant = {
@@ -168,7 +162,7 @@ const replayVariant: Variant = {
     const replay = async (): Promise<number> => {
       await sendJson("POST", `${fixture.process.url}/gantry/v1/subscriptions/${subscription}:replay`, authorization, { since });
       const { events, firstMs, lastMs } = await sink.after(replayed);
-      // What has come is written down a little later, and would pass for what is sent again.
+      // Deliveries are stored a little later and would otherwise count as replayed.
       await sink.calm();
       return (events * 1000) / (lastMs - firstMs);
     };
@@ -178,11 +172,9 @@ const replayVariant: Variant = {
   },
 };
 
-// ---- beside a crowd ---------------------------------------------------------------------------------------------
-
 const crowd = 2_500;
 const crowdChanges = 600;
-/** Changes of the quiet organization, one after the other came. */
+/** Changes of the quiet organization, one after another. */
 const quietChangesMin = 10;
 const pauseMs = 100;
 
@@ -200,7 +192,7 @@ const besideCrowdVariant: Variant = {
     return async (seconds) => {
       const sealFor = (uid: string): string => fixture.application.services.seal.seal(subscriptionSecretPurpose, "secret", subscriptionSecretBinding(uid));
       await withClient(fixture.database, (client) => fillSubscriptions(client, subscription, crowd - 1, sealFor));
-      // More deliveries than can be made in the time, so that the quiet one's come beside them to the end.
+      // More deliveries than fit the time, so that the neighbour stays busy to the end.
       await atMoments(
         noisyRepos.map(() => 0),
         () => change(fixture, noisy, noisyRepos),
@@ -223,23 +215,21 @@ const besideCrowdVariant: Variant = {
   },
 };
 
-// ---- what a write pays ------------------------------------------------------------------------------------------
-
 const subscriptions = 100;
-// What is measured is the write's own cost. At five a second the 500 deliveries that they set going take two thirds of two
-// cores, and the write takes 1.7 to 2.2 times as long beside them (measured).
+// Measures only the write. At five per second, their 500 deliveries take two thirds of two cores, and the write takes 1.7 to 2.2
+// times as long (measured).
 const writesPerSecond = 1;
 const writesMin = 8;
 
-/** Moments that have nothing to do with each other, nor with what the ones before have set going. */
+/** Returns random times, independent of each other and of earlier work. */
 const unevenMoments = (count: number, perSecond: number): number[] => {
   let at = 0;
   return Array.from({ length: count }, () => (at += (-Math.log(1 - Math.random()) * 1000) / perSecond));
 };
 
 /**
- * How long a write takes in a folder, with so many subscriptions at it and above: what half of the callers wait at most, since
- * now and then a disk is slow, whoever writes.
+ * Measures the median time of a write in a folder with this many subscriptions at or above it. The median, because a disk is
+ * sometimes slow.
  */
 const writeVariant = (label: string, subscriptionCount: number): Variant => ({
   label,

@@ -1,35 +1,33 @@
-// What a figure's variants are measured on, and what a variant is. Types alone, below everything that has variants.
+// The environment of measurements, and the interface of a variant. Types only, below all variants.
 
 import type { Fixture, PreparedFixture } from "./fixture.ts";
 import type { Folder, Process } from "./processes.ts";
 
-/** The servers and their rows. Those that are functions are made when they are first needed. */
+/** Servers with their rows. Functions create them on first use. */
 export interface Environment {
   readonly folder: Folder;
-  /** The data directory that everything is measured on; its server runs, except for the figures of a start. */
+  /** The shared data directory; its server runs except for start figures. */
   readonly prepared: PreparedFixture;
-  /** Its running server. */
   readonly fixture: () => Fixture;
   /** The server with a neighbour of a million rows. */
   readonly crowded: () => Promise<Fixture>;
-  /** A server with an organization of nothing, to import into. */
+  /** A server with an empty organization, for imports. */
   readonly blank: () => Promise<Fixture>;
   /** The server with a million advisories in one organization. */
   readonly advisories: () => Promise<Fixture>;
-  /** A server of its own that may send events to sinks on this machine. */
+  /** A separate server that may deliver to local sinks. */
   readonly delivering: () => Promise<Fixture>;
-  /** The server with an audit log of so many entries. */
+  /** The server with this many audit log entries. */
   readonly audited: (entries: number) => Promise<Fixture>;
-  /** How many entries a large audit log has. */
+  /** Entries of a large audit log. */
   readonly manyEntries: number;
-  /** Stops the baseline when the figures that are being measured are done. */
+  /** Stops the baseline after the current figures. */
   readonly stopLater: (baseline: Process) => Process;
 }
 
-/** One run of so many seconds, to one number. */
 export type Measure = (seconds: number) => Promise<number>;
 
-/** One side of a comparison. It is prepared once and then measured in turn with the others. */
+/** One side of a comparison, prepared once and then measured in turn with the others. */
 export interface Variant {
   readonly label: string;
   readonly unit: "1/s" | "s" | "ms" | "MB" | "KiB" | "ratio";

@@ -1,4 +1,4 @@
-// The figures by their names, and their bounds.
+// The figures and their bounds.
 
 import { type FilterQuery, type Filter, filters, unfiltered } from "./filters.ts";
 import { loadNames } from "./neighbours.ts";
@@ -8,14 +8,13 @@ export interface Figure {
   readonly name: string;
   readonly unit: "ratio" | "s" | "ms" | "MB" | "KiB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
-  /** Of one round, from what its variants gave. */
+  /** Computes the value of one round from its variants. */
   readonly value: (of: (variant: string) => number) => number;
   readonly variants: readonly string[];
-  /** Measured and shown in the same round, without a bound. */
+  /** Measured in the same rounds and shown without a bound. */
   readonly beside?: readonly string[];
 }
 
-/** How many times as fast `one` is as `other`. */
 const speedRatio = (name: string, one: string, other: string, least: number): Figure => ({
   name,
   unit: "ratio",
@@ -24,7 +23,6 @@ const speedRatio = (name: string, one: string, other: string, least: number): Fi
   value: (of) => of(one) / of(other),
 });
 
-/** The worst of several speed ratios. */
 const leastRatio = (name: string, pairs: readonly (readonly [one: string, other: string])[], least: number): Figure => ({
   name,
   unit: "ratio",
@@ -33,7 +31,6 @@ const leastRatio = (name: string, pairs: readonly (readonly [one: string, other:
   value: (of) => Math.min(...pairs.map(([one, other]) => of(one) / of(other))),
 });
 
-/** How many times as long `one` takes as `other`. */
 const timeRatio = (name: string, one: string, other: string, most: number): Figure => ({
   name,
   unit: "ratio",
@@ -42,7 +39,6 @@ const timeRatio = (name: string, one: string, other: string, most: number): Figu
   value: (of) => of(other) / of(one),
 });
 
-/** What one variant gives. */
 const valueFigure = (name: string, variant: string, unit: Figure["unit"], bound: Figure["bound"]): Figure => ({
   name,
   unit,
@@ -54,7 +50,7 @@ const valueFigure = (name: string, variant: string, unit: Figure["unit"], bound:
 const valueBelow = (name: string, variant: string, unit: "s" | "MB" | "KiB", value: number): Figure =>
   valueFigure(name, variant, unit, { words: "below", value });
 
-/** How many times as long the second page with this filter takes as the one without; the worst of its queries. */
+/** The time ratio of the second page with this filter to the one without; the worst of its queries. */
 const filterFigure = ({ name, queries }: Filter): Figure => {
   const withoutFilter = variantNamesOf(unfiltered).second;
   const variants = queries.map((query) => variantNamesOf(query).second);
@@ -67,7 +63,7 @@ const filterFigure = ({ name, queries }: Filter): Figure => {
   };
 };
 
-/** How many times as long a quiet organization's calls take beside the worst of a neighbour's loads. */
+/** The time ratio of a quiet organization's calls with and without a neighbour; the worst of its loads. */
 const neighbourFigure = (name: string, kinds: readonly ("read" | "write")[], beside: "Beside" | "Greedy", most: number): Figure => ({
   name,
   unit: "ratio",
@@ -76,23 +72,23 @@ const neighbourFigure = (name: string, kinds: readonly ("read" | "write")[], bes
   value: (of) => Math.max(...kinds.flatMap((kind) => loadNames.map((load) => of(`${kind}${beside}-${load}`) / of(`${kind}Alone`)))),
 });
 
-/** How many times as long a first page with its total takes as a count and a page by hand; where there is something to count. */
+/** The time ratio of a first page with its total to a count and a page in plain SQL. */
 const firstPageFigure = (name: string, query: FilterQuery): Figure => {
   const { first, byHand } = variantNamesOf(query);
   return timeRatio(`first-${name}`, first, byHand, 1.5);
 };
 
-/** Figures whose variants are measured in turn. `running`: on a server that runs; else the variant starts it itself. */
+/** Figures measured in turn. `running`: on a running server; otherwise the variant starts it. */
 export interface Group {
   readonly running: boolean;
-  /** At most so many rounds of so many seconds: there are many of these, and each is the same every time. */
+  /** Fewer, shorter rounds for many figures of the same kind. */
   readonly most?: { readonly rounds: number; readonly seconds: number };
   readonly figures: readonly Figure[];
 }
 
 const shortRounds = { rounds: 5, seconds: 0.3 };
 
-/** Beside one measurement of the list without a filter are so many of lists with one. */
+/** Filtered lists per measurement of the unfiltered list. */
 const besideOne = 6;
 const filterGroups = Array.from(
   { length: Math.ceil(filters.length / besideOne) },
@@ -114,12 +110,12 @@ export const groups: readonly Group[] = [
   { running: true, figures: [speedRatio("workers", "getTwoWorkers", "getOneWorker", 1.6)] },
   { running: true, figures: [speedRatio("grpc-get", "grpc", "grpcJs", 1)] },
   { running: true, figures: [speedRatio("version-1-list", "wholeList", "allPages", 1)] },
-  // Each person comes with a role binding besides.
+  // Each user includes a role binding.
   { running: true, figures: [speedRatio("scim-users", "scimUsers", "restIdentities", 0.5)] },
   { running: true, figures: [timeRatio("page-depth", "page1000", "page2", 1.5)] },
   { running: true, figures: [timeRatio("neighbour-size", "beside", "alone", 1.5)] },
   { running: true, figures: [timeRatio("first-page", "page1", "page2", 5)] },
-  // A count walks as many rows of an index as the skip passes over.
+  // A count walks as many index rows as the skip passes.
   { running: true, figures: [timeRatio("count", "counted", "countPgbench", 1.3), timeRatio("skip", "skipped", "countPgbench", 4)] },
   {
     running: false,

@@ -1,24 +1,22 @@
-// The queries of a million advisories: each filter of their list with values as people give them, a frequent and a rare
-// one where the plans might differ; and the same condition as plain SQL.
+// Queries of a million advisories: each filter with realistic values, frequent and rare if plans may differ, and the same
+// condition in plain SQL.
 
 import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 
 export const listAdvisories = "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories";
 
-/** One request. */
 export interface FilterQuery {
   /** "event-types, rare" */
   readonly label: string;
-  /** "event_types"; "" for the list without a filter. */
+  /** "event_types"; "" for the unfiltered list. */
   readonly field: string;
   /** Values, or SQL that finds them. */
   readonly values: readonly string[] | { readonly found: string };
-  /** What the rows have, in SQL; $3 is the value, or the list of them. */
+  /** The SQL condition; $3 is the value or the list of values. */
   readonly condition: string;
 }
 
-/** The list without a filter. */
 export const unfiltered: FilterQuery = { label: "no filter", field: "", values: [], condition: "delete_time is null and $3::text[] is not null" };
 
 type Values = FilterQuery["values"];
@@ -26,7 +24,7 @@ type Values = FilterQuery["values"];
 const notDeleted = (condition: string): string => `delete_time is null and ${condition}`;
 const ofFacets = (condition: string): string => notDeleted(`facet = any(array(select id::text from advisory_facets where ${condition}))`);
 
-/** As many as have a second page. */
+/** Enough for a second page. */
 const valuesFound = (expression: string, where = "true"): Values => ({
   found: `select ${expression} as value from advisories where delete_time is null and ${where} order by uid offset 5000 limit 101`,
 });
@@ -65,11 +63,11 @@ const knownFilters: Readonly<Record<string, { readonly condition: string; readon
 export interface Filter {
   /** "event-types" */
   readonly name: string;
-  /** The one that matches most rows first. */
+  /** The most frequent one first. */
   readonly queries: readonly FilterQuery[];
 }
 
-/** Every filter that the contract knows. */
+/** Every filter of the contract. */
 export const filters: readonly Filter[] = (methodByName(listAdvisories)?.input.fields ?? []).flatMap((field) => {
   if (!field.filter) return [];
   const name = field.name.replaceAll("_", "-");
@@ -85,7 +83,7 @@ export const filters: readonly Filter[] = (methodByName(listAdvisories)?.input.f
   ];
 });
 
-/** Whether the query is for any of several values. */
+/** Returns whether the filter takes several values. */
 export const isList = ({ field }: FilterQuery): boolean => methodByName(listAdvisories)?.input.byName.get(field)?.shape === "list";
 
 export const requestOf = (query: FilterQuery, values: readonly string[]): JsonObject => {

@@ -1,4 +1,4 @@
-// A server with organizations of known sizes in its database, each with a caller who may view it.
+// A server with organizations of known sizes, each with a viewer.
 
 import type { Application } from "#application";
 import { addOrganization, databaseOf, openBeside, type Organization } from "./callers.ts";
@@ -6,14 +6,13 @@ import type { DatabaseAddress } from "./load.ts";
 import { type Folder, type Process, type Serving, liftRates, serve, type Site } from "./processes.ts";
 import { fillRepos, vacuumTables, withClient, withoutIndexes } from "./seed.ts";
 
-/** A data directory with its rows; no server runs. */
+/** A data directory with its rows, without a server. */
 export interface PreparedFixture {
   readonly site: Site;
-  /** The organization with so many repos. */
   of(repos: number): Organization;
 }
 
-/** The server on it, and the application behind it, opened beside the server. */
+/** The running server and its application. */
 export interface Fixture extends PreparedFixture {
   readonly process: Process;
   readonly application: Application;
@@ -26,7 +25,7 @@ const fillOrganization = async (application: Application, database: DatabaseAddr
   return organization;
 };
 
-/** Makes a data directory with an organization of each size. */
+/** Creates a data directory with an organization of each size. */
 export const prepareFixture = async (folder: Folder, name: string, sizes: readonly number[]): Promise<PreparedFixture> => {
   const site = await folder.site(name);
   const process = await serve(site);

@@ -1,4 +1,4 @@
-// The call of GetRepo over gRPC, as h2load sends it.
+// GetRepo over gRPC, as h2load sends it.
 
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { methodByName } from "#contract/catalog.ts";
@@ -15,7 +15,7 @@ export const getRepoMessage = (uid: string): Uint8Array => {
   return toBinary(descriptor, fromJson(descriptor, { uid }));
 };
 
-/** A message with gRPC's prefix: not compressed, and its length. */
+/** Adds gRPC's prefix: not compressed, length. */
 export const grpcFrame = (message: Uint8Array): Buffer => {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);

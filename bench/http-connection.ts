@@ -1,22 +1,22 @@
-// One kept HTTP/1.1 connection with one request at a time, read with as little work as can be: two hundred of them share
-// the machine with the server that they are to load.
+// A minimal HTTP/1.1 keep-alive connection with one request at a time: two hundred of them share the machine with the server
+// under load.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 export interface Answer {
   readonly status: number;
-  /** What Retry-After says; 0 where it says nothing. */
+  /** Retry-After in milliseconds; 0 if absent. */
   readonly retryAfterMs: number;
 }
 
 export interface HttpConnection {
-  /** Sends the bytes of a request and waits for its whole answer, on a new connection where the last one has ended. */
+  /** Sends a request and waits for the whole response, reconnecting if needed. */
   send(request: Buffer): Promise<Answer>;
   close(): void;
 }
 
-/** The bytes of a request. No token: no Authorization. */
+/** Returns the bytes of a request; without a token, it has no Authorization header. */
 export const requestBytes = (url: string, method: string, authorization: string | undefined, body = ""): Buffer => {
   const { host, pathname, search } = new URL(url);
   const lines = [
@@ -41,7 +41,7 @@ export const openHttpConnection = (url: string): HttpConnection => {
 
   const opened = async (): Promise<Socket> => {
     if (socket && !socket.destroyed && socket.writable) return socket;
-    // One connection at a time, also where its end takes a while.
+    // Never two connections at once, even if closing takes a while.
     if (socket && !socket.closed) await once(socket, "close");
     socket = connect(Number(port), hostname);
     socket.setNoDelay(true).on("error", () => {});

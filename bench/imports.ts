@@ -1,4 +1,4 @@
-// The variants of the figures about imports: a folder of advisories by `gantry import`, and its rows by COPY.
+// Variants for imports: a folder of advisories by `gantry import`, and the same rows by COPY.
 
 import { access, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,6 @@ import { withClient } from "./seed.ts";
 
 const wolfiDocuments = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
 
-/** What an import of advisories writes. */
 const importedTables = [
   "advisories",
   "advisory_facets",
@@ -44,7 +43,7 @@ const countImported = (fixture: Fixture): Promise<number> =>
     return Number(rows[0]?.count);
   });
 
-/** Throws where the documents are not here: they are no part of the project. */
+/** Throws if the documents, which are not part of the project, are missing. */
 export const wolfiFolder = async (): Promise<string> => {
   await access(wolfiDocuments).catch(() => {
     throw new Error(`missing: the Wolfi advisories at ${wolfiDocuments}; name other figures with --only`);
@@ -67,7 +66,7 @@ const importWolfi = async (fixture: Fixture, folder: string): Promise<Imported> 
 
 let lastImport: { readonly takenBy: keyof Imported; readonly run: Imported } | undefined;
 
-/** One run gives both numbers: the variant that is second in a round takes its own from the run of the first. */
+/** One run yields both numbers; the second variant of a round uses the first one's run. */
 const importVariant = (label: string, unit: Variant["unit"], by: keyof Imported): Variant => ({
   label,
   unit,
@@ -82,7 +81,7 @@ const importVariant = (label: string, unit: Variant["unit"], by: keyof Imported)
   },
 });
 
-/** The rows of the last import by COPY from files beside the database: no client, no network. */
+/** Copies the last import's rows from files next to the database, without client or network. */
 const copyVariant: Variant = {
   label: "PostgreSQL, COPY of the same rows",
   unit: "1/s",
@@ -104,7 +103,6 @@ const copyVariant: Variant = {
   },
 };
 
-/** What the last import has left in the database of the documents themselves, and of which records they tell. */
 const storedDocuments: Variant = {
   label: "source documents in the database, for each advisory",
   unit: "KiB",
@@ -124,16 +122,16 @@ const storedDocuments: Variant = {
   },
 };
 
-/** Images with two architectures and as many packages as images have; of these so many with advisories that no version fixes. */
+/** Images with two architectures and a typical number of packages, some with unfixed advisories. */
 const [imageCount, packagesEach, openEach] = [1000, 80, 5];
-/** Of a package with more, whatever its version, some are mostly not fixed yet: hundreds for each image are not what images have. */
+/** Packages with more advisories have many unfixed ones: hundreds per image are not typical. */
 const advisoriesMax = 5;
 
 interface FixedPackage {
   readonly name: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly fixes: readonly string[];
-  /** An advisory on it has no end. */
+  /** Has an unfixed advisory. */
   readonly isOpen: boolean;
 }
 
@@ -153,7 +151,7 @@ const fixedPackages = async (folder: string): Promise<FixedPackage[]> => {
   return found;
 };
 
-/** Every package as it was last fixed, a few of them with open advisories, and in each image one as it was before. */
+/** Generates images of packages in their last fixed version, a few with unfixed advisories, and one older package per image. */
 const imageLines = (packages: readonly FixedPackage[]): string => {
   const [open, closed] = [packages.filter(({ isOpen }) => isOpen), packages.filter(({ isOpen }) => !isOpen)];
   const lines = Array.from({ length: imageCount }, (_, image) => {
@@ -172,8 +170,8 @@ const imageLines = (packages: readonly FixedPackage[]): string => {
 const lookMs = 10;
 
 /**
- * The first import of all advisories, into an organization that has images: from the last look that does not find all of them
- * written to the end, when the images are matched. Of the import itself another figure tells.
+ * Measures the first import into an organization with images, from the last check with missing advisories to the end, when images
+ * are matched. Another figure covers the import itself.
  */
 const matchedImport: Variant = {
   label: "gantry import advisories beside 1,000 images, from the last advisory to the answer",

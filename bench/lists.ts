@@ -1,12 +1,12 @@
-// What lists of a million repos cost: node bin/node.js bench/lists.ts [--rows N] [--organizations N] [--runs N]
+// The cost of lists of a million repositories: node bin/node.js bench/lists.ts [--rows N] [--organizations N] [--runs N]
 //
 // One organization has the rows: a third in a large group, 10,000 in 2,000 groups of five, the rest directly in the organization.
-// --organizations adds so many others of a thousand repos each. Callers are the organization's owner and a viewer with grants in
-// a thousand of the groups. Of each scope and order it measures
-//   - the first page, with its total, and the second page: CPU time of the server and the database;
-//   - a page that skips a quarter, and one that skips nine tenths: CPU time of the database for each row that is skipped.
-// Lists are called in this process, without a network. Each value is the least of several runs, taken in turn. Bounds: a first page
-// takes at most five times its second page, and a skipped row at most 300 ns. Exit status: 0 all bounds held, 1 one was missed.
+// --organizations adds others with a thousand repositories each. Callers are the owner and a viewer with grants on a thousand
+// groups. For each scope and order it measures
+// - the first page with its total, and the second page: CPU time of server and database;
+// - pages that skip a quarter and nine tenths: the database's CPU time per skipped row.
+// Lists are called in this process, without a network. Each value is the minimum of several interleaved runs. Bounds: a first
+// page takes at most five times its second page, a skipped row at most 300 ns. Exit status: 0 if all bounds hold, otherwise 1.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -79,7 +79,7 @@ interface Cost {
 const measurePages = async (application: Application, postmaster: number, scopes: readonly Scope[], runs: number): Promise<number> => {
   const measure = async (authorization: string, request: JsonObject): Promise<Cost> => {
     const call = callOf(listRepos, request, authorization);
-    // Reading the database's time takes time of this process.
+    // Reading the database's time uses time of this process.
     const database = await readTreeCpuMs(postmaster);
     const before = process.cpuUsage();
     const { message } = await application.serve(call);
@@ -104,7 +104,7 @@ const measurePages = async (application: Application, postmaster: number, scopes
       for (let run = 0; run < runs; run++) {
         least.first = Math.min(least.first, sum(await measure(authorization, asked)));
         least.second = Math.min(least.second, sum(await measure(authorization, { ...asked, pageToken })));
-        // Of a few thousand rows the page itself would count.
+        // In small lists, the page itself would dominate.
         if (total < 100_000) continue;
         least.near = Math.min(least.near, await skipNs(Math.floor(total / 4)));
         least.far = Math.min(least.far, await skipNs(Math.floor(total * 0.9)));

@@ -1,5 +1,5 @@
-// The load: somebody else's programs, so that both variants of a figure are driven by the same hand. Each run gives a
-// rate per second; a refused or failed request spoils the run, because refusing is quick.
+// The load: external programs, the same for both variants of a figure. Each run returns a rate per second; one failed request
+// invalidates it, because errors are fast.
 
 import { execFile } from "node:child_process";
 import { Agent, request as httpRequest } from "node:http";
@@ -9,10 +9,10 @@ import type { JsonObject } from "#base/json.ts";
 
 const runProgram = promisify(execFile);
 
-/** Connections at a time, as published measurements have them. */
+/** Concurrent connections, as in published measurements. */
 export const clients = 16;
 
-/** Where a PostgreSQL is: its socket's folder, and what it takes to enter. */
+/** The address of a PostgreSQL: socket folder and credentials. */
 export interface DatabaseAddress {
   readonly host: string;
   readonly port: number;
@@ -28,7 +28,7 @@ const versions: Readonly<Record<string, readonly string[]>> = {
 
 const installs = "apt-get install wrk nghttp2-client postgresql-contrib (or: brew install wrk nghttp2 postgresql)";
 
-/** The tools' versions. Throws one line that names every one that is missing. */
+/** Returns the tools' versions. Throws one line that names all missing ones. */
 export const findTools = async (names: readonly string[]): Promise<string[]> => {
   const missing: string[] = [];
   const found: string[] = [];
@@ -66,32 +66,32 @@ const rateIn = (text: string, pattern: RegExp, tool: string): number => {
 
 const headerArgs = (headers: Readonly<Record<string, string>>): string[] => Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
 
-/** Requests a second over HTTP/1.1 and kept connections. */
+/** Requests per second over HTTP/1.1 keep-alive. */
 export const wrk = async (url: string, headers: Readonly<Record<string, string>>, seconds: number, clientCount = clients): Promise<number> => {
   const { stdout } = await runProgram("wrk", ["-t1", `-c${clientCount}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`wrk ${url} was refused:\n${stdout}`);
   return rateIn(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
 };
 
-/** gRPC calls a second over HTTP/2 in clear text, one at a time on each connection. */
+/** gRPC calls per second over cleartext HTTP/2, one at a time per connection. */
 export const h2load = async (url: string, headers: Readonly<Record<string, string>>, bodyFile: string, seconds: number): Promise<number> => {
   const { stdout } = await runProgram("h2load", ["-t1", `-c${clients}`, "-m1", "-D", String(seconds), "-d", bodyFile, ...headerArgs(headers), url]);
   const [failed, errored, timeouts] = /(\d+) failed, (\d+) errored, (\d+) timeout/.exec(stdout)?.slice(1) ?? ["?"];
-  // What is in flight when the time is over counts as neither.
+  // Requests in flight at the end are not counted.
   if (failed !== "0" || errored !== "0" || timeouts !== "0" || !/status codes: [1-9]\d* 2xx, 0 3xx, 0 4xx, 0 5xx/.test(stdout)) {
     throw new Error(`h2load ${url} was refused:\n${stdout}`);
   }
   return rateIn(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
-/** So many requests over HTTP/1.1 and kept connections: where one takes long, a second holds too few to be a rate. */
+/** A fixed number of requests over HTTP/1.1 keep-alive, for requests too slow for a rate per second. */
 export const requests = async (url: string, headers: Readonly<Record<string, string>>, count: number, clientCount: number): Promise<number> => {
   const { stdout } = await runProgram("h2load", ["--h1", "-t1", `-c${clientCount}`, "-n", String(count), ...headerArgs(headers), url]);
   if (!new RegExp(`status codes: ${count} 2xx, 0 3xx, 0 4xx, 0 5xx`).test(stdout)) throw new Error(`h2load ${url} was refused:\n${stdout}`);
   return rateIn(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
-/** A script for pgbench: `variables` fixture in it as ":name"; `settings` of its sessions are added to PostgreSQL's own. */
+/** A pgbench script: `variables` appear as ":name"; `settings` apply to its sessions. */
 export interface Script {
   readonly file: string;
   readonly variables: Readonly<Record<string, string>>;
@@ -130,15 +130,14 @@ const pgbenchFor = async (database: DatabaseAddress, { file, variables, settings
   return rateIn(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");
 };
 
-/** Runs of the script a second, its statements prepared. */
+/** Runs per second, with prepared statements. */
 export const pgbench = (database: DatabaseAddress, script: Script, seconds: number): Promise<number> =>
   pgbenchFor(database, script, clients, ["-T", String(seconds)]);
 
-/** The same, of so many runs in all. */
 export const pgbenchRuns = (database: DatabaseAddress, script: Script, count: number, clientCount: number): Promise<number> =>
   pgbenchFor(database, script, clientCount, ["-t", String(Math.ceil(count / clientCount))]);
 
-/** One request, to know what is measured. Throws for anything but success. */
+/** Sends one request, to check what is measured. Throws unless it succeeds. */
 export const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {
   const response = await fetch(url, { headers: { authorization } });
   const body = await response.text();
@@ -148,7 +147,7 @@ export const fetchJson = async (url: string, authorization: string): Promise<{ r
 
 const agent = new Agent({ keepAlive: true, maxSockets: clients });
 
-/** One request with a JSON body, over the connections of all such requests. Rejects for anything but 200; no body is {}. */
+/** Sends one request with a JSON body over shared connections. Rejects unless the status is 200; an empty body is {}. */
 export const sendJson = (method: string, url: string, authorization: string, body: JsonObject = {}): Promise<JsonObject> =>
   new Promise((resolve, reject) => {
     const content = JSON.stringify(body);

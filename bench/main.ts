@@ -1,35 +1,33 @@
-// The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
-//                npm run bench -- --against FOLDER [--only NAME,NAME] [--rounds N] [--seconds N]
-//                npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]
+// The benchmark:
+//   npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
+//   npm run bench -- --against FOLDER [--only NAME,NAME] [--rounds N] [--seconds N]
+//   npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]
 //
-// With --against it compares this checkout with another one instead of with the baselines: against.ts. With --anchor it
-// compares the CPU time of requests with that of one old commit, against bounds: anchor.ts.
+// --against compares with another checkout instead of the baselines (against.ts). --anchor compares the CPU time of requests with
+// an old commit (anchor.ts).
 //
-// How it measures
-//   - One server, as a process of its own (`gantry serve`) with its embedded PostgreSQL, on a data directory in the
-//     temporary folder, removed afterwards. Rows are made by SQL, vacuumed and analyzed.
-//   - 16 clients. HTTP is loaded by wrk, gRPC by h2load, PostgreSQL by pgbench: somebody else's programs, the same
-//     for both variants of a figure. A refused request spoils the run.
-//   - The caller is an identity with one binding, to view its organization. Its rights are decided and proved with
-//     every request, as always; no part of the server knows that it is being measured.
-//   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
-//     their parameters and the rights' check in them, prepared (-M prepared), against the same database, on 16
-//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings, and for the list those of
-//     the server's sessions: what the server could reach is what its own settings give. The other is shown beside it.
-//   - The variants of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
-//     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
-//   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16
-//     clients; counts of more than 20,000 rows by 2. Of a filter's queries (filters.ts) the worst is its figure.
-//   - An import is timed from the start of its process to the end; COPY reads files that lie beside the database.
-//   - Events go to a sink that is a process of its own and answers 204 (baselines/sink.ts). Changes are made by calls of
-//     the bench's own, at given moments, since none of these programs writes something else each time. What is
-//     written is the same for both variants; a repo with a hundred subscriptions is changed once a second,
-//     at uneven moments: what counts is what a write costs, not what a hundred deliveries take of the machine.
-//   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
-//     machine busy the two are the same.
+// Method:
+// - One server process (`gantry serve`) with embedded PostgreSQL, on a temporary data directory. Rows are created by SQL,
+//   vacuumed and analyzed.
+// - 16 clients. The load comes from wrk (HTTP), h2load (gRPC) and pgbench (PostgreSQL), the same for both variants. One failed
+//   request invalidates a run.
+// - The caller is an identity with one role binding, to view its organization. Every request is authorized as usual; the server
+//   does not know that it is measured.
+// - pgbench runs the server's own statements with parameters and permission checks, captured between kernel and store
+//   (replay.ts), prepared (-M prepared), on the same database, 16 connections, while the server is idle. Its sessions use
+//   PostgreSQL's defaults; for the list also the server's settings, which show what the server could reach.
+// - Variants are measured in turn (A B, B A, A B, …) after a warm-up; a figure is the median of the rounds' ratios. Absolute
+//   speeds depend on the machine.
+// - Pages of a million advisories are loaded for a number of runs that fits the time, by 16 clients, counts of more than 20,000
+//   rows by 2. The figure of a filter is its worst query (filters.ts).
+// - An import is timed from process start to end; COPY reads files next to the database.
+// - Events go to a separate process that responds 204 (baselines/sink.ts). The bench itself makes the changes at predefined
+//   times, because the tools cannot vary requests. Both variants write the same; a repository with a hundred subscriptions
+//   changes once a second at random times, to measure the write and not its deliveries.
+// - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at 16 clients, which is the same on a busy machine.
 //
-// Figures with their bounds: figures.ts. Baselines: baselines/. Plans at a million rows: plans.ts.
-// Exit status: 0 all bounds held, 1 one was missed (named), or the bench could not run.
+// Figures and bounds: figures.ts. Baselines: baselines/. Plans at a million rows: plans.ts. Exit status: 0 if all bounds hold; 1
+// if one is missed (named) or the bench fails.
 
 import { parseArgs } from "node:util";
 import { againstNames, compareWith } from "./against.ts";
@@ -49,15 +47,13 @@ interface Options {
   readonly json: boolean;
   readonly only: ReadonlySet<string>;
   readonly rounds: number;
-  /** The rounds that were asked for, if any. */
+  /** The value of --rounds, if given. */
   readonly askedRounds: number | undefined;
   readonly seconds: number;
-  /** An audit log of ten million entries instead of one. */
+  /** An audit log of ten million entries instead of one million. */
   readonly large: boolean;
   readonly profile: string | undefined;
-  /** Another checkout to compare with. */
   readonly against: string | undefined;
-  /** The fixed commit to compare with. */
   readonly anchor: boolean;
   readonly short: boolean;
 }
@@ -70,7 +66,6 @@ const usage = `npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seco
 npm run bench -- --against FOLDER [--json] [--only NAME,NAME] [--rounds N] [--seconds N]
 npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]`;
 
-/** The options, or undefined where only help is wanted. */
 const readOptions = (): Options | undefined => {
   const { values } = parseArgs({
     options: {
@@ -113,7 +108,6 @@ const readOptions = (): Options | undefined => {
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Measures the variants of these figures in turn. */
 const measure = async (environment: Environment, { running, figures, most }: Group, options: Options): Promise<{ lines: string[]; results: Result[] }> => {
   const rounds = Math.min(options.rounds, most?.rounds ?? options.rounds);
   const seconds = Math.min(options.seconds, most?.seconds ?? options.seconds);
@@ -155,7 +149,6 @@ const measure = async (environment: Environment, { running, figures, most }: Gro
   };
 };
 
-/** One for each number, made when it is first needed. */
 const onceForEach = <T>(make: (count: number) => Promise<T>): ((count: number) => Promise<T>) => {
   const made = new Map<number, Promise<T>>();
   return (count) => {
@@ -165,7 +158,6 @@ const onceForEach = <T>(make: (count: number) => Promise<T>): ((count: number) =
   };
 };
 
-/** Made when it is first needed. */
 const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
@@ -261,7 +253,7 @@ const runBench = async (): Promise<number> => {
   const began = performance.now();
   const busy = busyLine();
   const tools = await findTools(["wrk", "h2load", "pgbench"]);
-  // Before anything is measured, as with the tools.
+  // Checked before any measurement, like the tools.
   if (options.only.has("import-wolfi") || options.only.has("import-memory")) await wolfiFolder();
   return withFolder(async (folder) => {
     const { lines, results, database } = await measureAll(folder, options);

@@ -1,4 +1,4 @@
-// The middle of measured values.
+// The median.
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((one, other) => one - other);

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** Resident memory in megabytes of a million bytes. */
+/** Returns the resident memory in megabytes (10^6 bytes). */
 export const residentMb = async (pid: number): Promise<number> => {
   if (process.platform === "linux") {
     const status = await readFile(`/proc/${pid}/status`, "utf8");
@@ -15,7 +15,7 @@ export const residentMb = async (pid: number): Promise<number> => {
   return (Number(stdout) * 1024) / 1e6;
 };
 
-/** Resident memory of a process that ends, at its highest: measured until then. */
+/** Returns the peak resident memory of a process until it exits. */
 export const highestMb = async (pid: number, ended: Promise<unknown>): Promise<number> => {
   let running = true;
   void ended.then(
@@ -24,7 +24,7 @@ export const highestMb = async (pid: number, ended: Promise<unknown>): Promise<n
   );
   let highest = 0;
   while (running) {
-    // It may have ended since.
+    // It may have exited.
     highest = Math.max(highest, (await residentMb(pid).catch(() => 0)) || 0);
     await sleep(10);
   }

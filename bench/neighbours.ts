@@ -1,7 +1,6 @@
-// The variants of the figures neighbour-read, neighbour-write and neighbour-greedy: how long a quiet organization's calls
-// take, 20 a second over connections of their own, alone and while another organization holds 200 connections that send one
-// request at a time; that of neighbour-push, where another one pushes eight layers at once; and that of flood-memory: what such
-// loads leave behind.
+// Variants with a busy neighbour. neighbour-read, neighbour-write and neighbour-greedy: the time of a quiet organization's calls,
+// 20 per second on their own connections, with and without another organization's 200 connections. neighbour-push: the same while
+// eight layers are pushed. flood-memory: memory left by such loads.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { addOrganization, type Organization } from "./callers.ts";
@@ -20,16 +19,16 @@ interface NeighbourRequest {
   readonly body?: string;
 }
 
-/** What baselines/neighbour.ts is given. */
+/** Input of baselines/neighbour.ts. */
 export interface NeighbourLoad {
   readonly url: string;
-  /** True: it waits as long as Retry-After says. */
+  /** True if it respects Retry-After. */
   readonly obeys: boolean;
   readonly connections: number;
   readonly requests: readonly NeighbourRequest[];
 }
 
-/** What baselines/pushes.ts is given. */
+/** Input of baselines/pushes.ts. */
 export interface PushLoad {
   readonly url: string;
   readonly repo: string;
@@ -45,7 +44,6 @@ const neighbourRepos = 40_000;
 const quietRepos = 100;
 const quietConnections = 4;
 const quietPerSecond = 20;
-/** Until the neighbour's load is what it stays. */
 const rampMs = 1_000;
 
 interface Neighbours {
@@ -93,7 +91,7 @@ const requestsOf: Readonly<Record<LoadName, (of: Neighbours) => NeighbourRequest
   bodies: ({ greedy: { uid } }) => [{ method: "POST", path: `${repos}/${uid}`, body: JSON.stringify({ name: "x", description: "y".repeat(900_000) }) }],
 };
 
-/** The median time of the quiet organization's calls, in milliseconds. Throws where one fails. */
+/** Returns the median time of the quiet calls in milliseconds. Throws if one fails. */
 const probe = async (connections: readonly HttpConnection[], request: (number: number) => Buffer, seconds: number): Promise<number> => {
   const beganMs = performance.now();
   const taken: number[] = [];
@@ -105,7 +103,7 @@ const probe = async (connections: readonly HttpConnection[], request: (number: n
     if (waitMs > 0) await sleep(waitMs);
     const slot = index % connections.length;
     const dueMs = performance.now();
-    // From the moment when it was due: who waits for a slow answer before it has waited as well.
+    // Measured from the due time, so that waiting for a slow predecessor counts.
     const call = (busy[slot] ?? Promise.resolve()).then(async () => {
       const { status } = (await connections[slot]?.send(request(index))) ?? { status: 0 };
       if (status !== 200) throw new Error(`the quiet organization's call was answered with ${status}`);
@@ -129,7 +127,6 @@ const quietCall = ({ fixture, quiet, quietRepo }: Neighbours, kind: "read" | "wr
   return () => requestBytes(`${url}?update_mask=description`, "PATCH", quiet.authorization, `{"description":"change ${++described}"}`);
 };
 
-/** The neighbour's program, which sends this load until it is stopped. */
 const startNeighbour = async ({ folder }: Environment, of: Neighbours, load: LoadName, obeys: boolean): Promise<Process> => {
   const { url } = of.fixture.process;
   const given: NeighbourLoad = { url, obeys, connections: neighbourConnections, requests: requestsOf[load](of) };
@@ -161,17 +158,16 @@ const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | un
         return await probe(connections, call, seconds);
       } finally {
         await neighbour.stop();
-        // What it left under way ends.
+        // Lets its requests in flight finish.
         await sleep(rampMs);
       }
     };
   },
 });
 
-/** How long the server has to give back what a flood has taken. */
 const calmMs = 30_000;
 
-/** Resident memory after all these loads, of clients that ignore Retry-After, over what it was before. */
+/** Resident memory after all loads of clients that ignore Retry-After, relative to before. */
 const floodMemoryVariant: Variant = {
   label: "memory after floods, over before",
   unit: "ratio",

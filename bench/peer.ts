@@ -1,5 +1,5 @@
-// The peer of the anchor's figures: bench/peers/gateway, a service in Go on the same database. It is built once for its source,
-// where Go is installed and the modules can be had.
+// The peer of the anchor's figures: bench/peers/gateway, a Go service on the same database. Built once per source, if Go and its
+// modules are available.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,10 +13,9 @@ import { type Folder, type Process, type Site, startProgram } from "./processes.
 const run = promisify(execFile);
 const source = join(import.meta.dirname, "peers", "gateway");
 
-/** The peer cannot be built here: not a figure that was missed. */
+/** The peer cannot be built; no figure was missed. */
 export class NoPeer extends Error {}
 
-/** Returns the peer's program. Throws NoPeer if there is no Go, or none of its modules. */
 const buildPeer = async (progress: (line: string) => void): Promise<string> => {
   const sum = createHash("sha256");
   for (const name of ["main.go", "go.mod", "go.sum", "repos.proto"]) sum.update(await readFile(join(source, name)));
@@ -43,7 +42,7 @@ export interface Peer {
   readonly grpcUrl: string;
 }
 
-/** Starts the peer beside the server of `site`, on its database and with a copy of its repos. */
+/** Starts the peer on the database of `site`, with a copy of its repositories. */
 export const startPeer = async (folder: Folder, site: Site, progress: (line: string) => void): Promise<Peer> => {
   const program = await buildPeer(progress);
   const { host, port, user, database } = await databaseOf(site);

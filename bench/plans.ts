@@ -1,16 +1,15 @@
-// Every plan by which a List finds its rows, on tables of a million rows:
-// node bin/node.js bench/plans.ts [--rows N] [--only LIST,LIST]
+// Checks the query plans of all lists on tables of a million rows: node bin/node.js bench/plans.ts [--rows N] [--only LIST,LIST]
 //
-// Callers of every kind (the operator; the owner of a whole organization, of a small and of a large branch, of
-// several; a person in two organizations) make every kind of list, first page and second. The statements are caught
-// before the store and explained as the server runs them: prepared, with generic plans. What is refused:
-//   - a sequential scan of a table that grows;
-//   - a sort of more rows than limits.sortRowsMax says may be sorted;
-//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked);
-//   - for texts that no index knows: more buffers than its organization's rows lie in, twice (the count and the page);
-//   - for rights at a thousand places: more buffers than a few descents of an index for each, whether a neighbour's rows
-//     lie under 10, 1,000 or 30,000 parents.
-// The last column is the time of one run; it is shown and not judged.
+// Callers of every kind (operator; owner of an organization, of a small, a large and several branches; a user in two
+// organizations) make every kind of list, first and second page. Statements are captured before the store and explained as the
+// server runs them: prepared, with generic plans. Faults:
+// - a sequential scan of a table that grows;
+// - a sort of more rows than limits.sortRowsMax;
+// - a page that reads many more rows than it shows (totals read their branch and are exempt);
+// - for texts without an index: more buffers than twice the organization's pages (count and page);
+// - for permissions on a thousand groups: more buffers than a few index descents each, whether a neighbour's rows are below 10,
+//   1,000 or 30,000 parents.
+// The last column is the time of one run, without a bound.
 
 import { parseArgs } from "node:util";
 import { builtInRoleUid, operatorUid } from "#authz";
@@ -57,8 +56,6 @@ const requestedLibraries = service("libraries.v2beta1.RequestGroupsService/ListR
 const requestedVersions = service("libraries.v2beta1.RequestGroupsService/ListRequestedLibraryVersions");
 const deliveries = "gantry.events.v1.DeliveriesService/ListDeliveries";
 
-// ---- reading a plan ---------------------------------------------------------------------------------------------
-
 interface Plan {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
@@ -74,26 +71,25 @@ interface Plan {
 }
 
 interface Finding {
-  /** What it reads, by which index. */
+  /** Tables and indexes that it reads. */
   readonly accessPaths: string;
-  /** Rows touched for the page, without those of a count. */
+  /** Rows read for the page, without those of a count. */
   readonly read: number;
   readonly ms: number;
   readonly faults: readonly string[];
 }
 
-/** A page may pass over rows that it does not show, but not over many more than a branch that may be sorted has. */
+/** A page may pass over rows, but not over many more than a sortable branch has. */
 const passedMax = limits.sortRowsMax * 4;
 
 const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number =>
   (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
-/** What a statement may read: rows for its page, buffers in all. */
 interface Bounds {
   readonly rows: number;
   readonly buffers: number;
   readonly sorted: number;
-  /** All rows may be read, in the order of the disk. */
+  /** All rows may be read in disk order. */
   readonly looksThrough?: boolean;
 }
 
@@ -135,7 +131,6 @@ const literal = (value: Statement["values"][number]): string => {
   return `'${(typeof value === "object" ? arrayText(value) : String(value)).replaceAll("'", "''")}'`;
 };
 
-/** A total that is counted by itself, and not beside its page. */
 const isCountStatement = ({ text }: Statement): boolean => /^select (?:count\(\*\)|coalesce\(sum\()/.test(text);
 
 const explain = async (client: pg.Client, statement: Statement, max: Bounds): Promise<Finding> => {
@@ -154,8 +149,6 @@ const explain = async (client: pg.Client, statement: Statement, max: Bounds): Pr
   }
 };
 
-// ---- the rows -------------------------------------------------------------------------------------------------
-
 interface Rows {
   readonly application: Application;
   /** Name and authorization. */
@@ -169,7 +162,7 @@ interface Rows {
   readonly somebody: string;
   /** Subscriptions with many and with few deliveries. */
   readonly subscribed: { readonly busy: string; readonly seldom: string };
-  /** Of the audit log: who did most, who did little, and something that was changed. */
+  /** In the audit log: the most and the least active caller, and a changed subject. */
   readonly busy: string;
   readonly seldom: string;
   readonly subject: string;
@@ -181,8 +174,8 @@ const valueOf = async (client: pg.Client, statement: string, values: readonly st
 };
 
 /**
- * `count` rows of each kind in one organization: a third in a large branch, a thousandth in a small one, the rest at
- * the root. Of the kinds that `wanted` lists need.
+ * Creates `count` rows of each kind that the `wanted` lists need, in one organization: a third in a large branch, a thousandth in
+ * a small one, the rest at the root.
  */
 const fill = async (application: Application, client: pg.Client, count: number, wanted: (...methods: string[]) => boolean): Promise<Rows> => {
   const progress = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -281,7 +274,7 @@ const fill = async (application: Application, client: pg.Client, count: number, 
     await fillRequests(client, branch, third);
     filled.push("request_groups", "request_group_items");
   }
-  // A person with rights in both organizations.
+  // A user with permissions in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
   await client.query("insert into access_versions (root) values ($1) on conflict do nothing", [person]);
@@ -313,7 +306,7 @@ const fill = async (application: Application, client: pg.Client, count: number, 
   };
 };
 
-/** No index knows both a branch within a root and a time: few rows of a branch since then are looked for in all of it. */
+/** No index covers both a branch within a root and a time: rare rows of a branch are searched in all of it. */
 const readsBranch = ({ updatedSince }: JsonObject): boolean => updatedSince !== undefined;
 
 const lists = ({
@@ -408,8 +401,6 @@ const lists = ({
   ];
 };
 
-// ---- the table --------------------------------------------------------------------------------------------------
-
 const valueLengthMax = 40;
 
 const shortText = (method: string, request: JsonObject): string => {
@@ -430,7 +421,7 @@ const printFinding = (caller: string, list: string, { accessPaths, read, ms, fau
   process.stdout.write(`${line}${faults.length > 0 ? `  <- ${faults.join("; ")}` : ""}\n`);
 };
 
-/** Makes one list, page by page, and shows how each of its statements finds its rows. Returns how many are wrong. */
+/** Runs one list page by page and shows the plans of its statements. Returns the number of faults. */
 const examine = async (
   client: pg.Client,
   application: Application,
@@ -465,14 +456,15 @@ const examine = async (
   return bad;
 };
 
-// ---- neighbours ---------------------------------------------------------------------------------------------------
-
 const neighbourParents = [10, 1_000, 30_000];
 const places = 1_000;
-/** For each place: a descent for the count, one for the page, and the rows that they find. */
+/** Per group: a descent for the count, one for the page, and the rows found. */
 const buffersPerPlaceMax = 30;
 
-/** Lists of whoever has rights at a thousand places, while a neighbour's rows lie under ever more parents. Returns how many are wrong. */
+/**
+ * Checks lists of a caller with permissions on a thousand groups, while a neighbour's rows are below ever more parents. Returns
+ * the number of faults.
+ */
 const examineNeighbours = async (client: pg.Client, writer: pg.Client, application: Application, rows: number): Promise<number> => {
   const [own, neighbour] = [await makeOrganization(application, "scattered"), await makeOrganization(application, "neighbour")];
   const member = await makeMember(application, own, [own], "viewer");
@@ -504,16 +496,13 @@ const examineNeighbours = async (client: pg.Client, writer: pg.Client, applicati
   return bad;
 };
 
-// ---- texts --------------------------------------------------------------------------------------------------------
-
-/** Groups that have half of the advisories. */
 const advisoryGroups = 2 * places;
-/** In every row, in none, in some; what is special in a pattern; letters of others; as long as a query may be. */
+/** In every row, in none, in some; pattern characters; other scripts; the maximum length. */
 const texts = ["-1", "%", "_", "%%%", "--", "\\", "é", "日本", "CVE-2025", "component-".repeat(25), "CVE-2025-10000"];
-/** These narrowed and ordered in every way, too. */
+/** These also with every filter and order. */
 const narrowedTexts = ["a", "zq", "log"];
 
-/** Searches by whoever has one right, and by whoever has them at a thousand places. Returns how many are wrong. */
+/** Checks searches of a caller with one permission and of one with permissions on a thousand groups. Returns the number of faults. */
 const examineTexts = async (client: pg.Client, writer: pg.Client, application: Application, { large }: Rows): Promise<number> => {
   const groupOf = (n: number): string => `${large}/${n.toString(16).padStart(16, "0")}`;
   const [one, scattered] = [await makeMember(application, large, [large], "viewer"), await makeMember(application, large, [], "viewer")];
@@ -528,7 +517,7 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
     "select sum(relpages) as value from pg_class where relname in ('advisories', 'advisories_pkey', 'advisories_by_search')",
     [],
   );
-  // Their keys alone are sorted, where what has the text is not at the order's beginning.
+  // Sorts only keys, if matches are not at the start of the order.
   const all = Number.POSITIVE_INFINITY;
   const max: Bounds = { rows: all, buffers: 2 * Number(pages) + buffersPerPlaceMax * places, sorted: all, looksThrough: true };
   const callers = [
@@ -551,14 +540,12 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
   return bad;
 };
 
-// ---- what is asked for ---------------------------------------------------------------------------------------------
-
-/** Lists over all requests, whose rows are made of items: some count or sort what they make of all items at their place. Returns how many are wrong. */
+/** Checks lists over all requests, which count or sort items. Returns the number of faults. */
 const examineRequests = async (client: pg.Client, application: Application, { large, branch }: Rows): Promise<number> => {
   const all = Number.POSITIVE_INFINITY;
   const size = await valueOf(client, "select sum(relpages) as value from pg_class where relname ~ '^request_group'", []);
   const caller = ["operator", await authorizationOf(application, operatorUid)] as const;
-  // The items' pages once, and a descent for each request and for each item of a page.
+  // The items' pages once, and a descent for each request and each item of a page.
   const max: Bounds = { rows: all, buffers: Number(size) + 100_000, sorted: all };
   const library = { ecosystem: "ECOSYSTEM_PYTHON", name: "library-20" };
   let bad = 0;
@@ -572,9 +559,6 @@ const examineRequests = async (client: pg.Client, application: Application, { la
   return bad;
 };
 
-// ---- indexes ------------------------------------------------------------------------------------------------------
-
-/** Shows how large the tables with rows and their indexes are, and how often the lists above have read each index. */
 const printIndexes = async (client: pg.Client): Promise<void> => {
   await client.query("select pg_stat_force_next_flush()");
   const { rows } = await client.query<{ line: string }>(
@@ -601,7 +585,7 @@ const checkPlans = (folder: Folder): Promise<number> => {
     withClient(await databaseOf(site), async (client) => {
       const filled = await fill(application, client, Number(values.rows), wanted);
       for (const setting of await sessionSettings(application)) await client.query("select set_config($1, $2, false)", setting.split("="));
-      // That of a connection for quick statements was one of them.
+      // The captured settings include the timeout of cheap reads.
       await client.query(`set statement_timeout = ${limits.statementTimeoutMs}`);
       let bad = 0;
       const asked = lists(filled).filter(([method]) => wanted(method));

@@ -1,5 +1,5 @@
-// Child processes: servers on data directories of their own, as a person starts them, other commands of `gantry`, and the
-// baselines. And the folder for everything that they leave on the disk.
+// Child processes: servers on their own data directories, `gantry` commands and baselines; and the temporary folder for their
+// files.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const root = join(import.meta.dirname, "..");
 
-/** A port that nobody listens on. */
 const freePort = async (): Promise<number> => {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -23,7 +22,6 @@ const freePort = async (): Promise<number> => {
   return address.port;
 };
 
-/** A status, or 0 where nobody answers. */
 const statusOf = (url: string): Promise<number> =>
   new Promise((resolve) => {
     get(url, { agent: false }, (response) => {
@@ -41,12 +39,10 @@ export interface Process {
 
 const startLimitMs = 60_000;
 const stopLimitMs = 30_000;
-/** Characters of a child's output that are kept. */
 const outputMax = 4000;
 
 const running = new Set<ChildProcess>();
 
-/** Starts a process in `directory` and waits until `ready` is true. */
 const startProcess = async (
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -84,7 +80,7 @@ const startProcess = async (
   };
 };
 
-/** Ends what is still running, where nothing can be awaited. */
+/** Stops running children, synchronously. */
 const endAll = (): void => {
   for (const child of running) child.kill("SIGTERM");
 };
@@ -97,7 +93,7 @@ export interface Site {
 
 export interface Folder {
   readonly path: string;
-  /** A data directory and an address for a server that is not started yet. */
+  /** Returns a data directory and an address for a new server. */
   site(name: string): Promise<Site>;
   write(name: string, content: string | Uint8Array): Promise<string>;
   remove(): Promise<void>;
@@ -105,7 +101,7 @@ export interface Folder {
 
 const makeFolder = async (): Promise<Folder> => {
   const path = await mkdtemp(join(tmpdir(), "gantry-bench-"));
-  // Under root the database runs as another user, who has to get in.
+  // If started by root, the database runs as another user and needs access.
   await chmod(path, 0o711);
   return {
     path,
@@ -122,16 +118,16 @@ const makeFolder = async (): Promise<Folder> => {
   };
 };
 
-/** Runs `work` with a folder for everything that it leaves on the disk; afterwards, and when it is stopped, all is gone. */
+/** Runs `work` with a temporary folder, which is removed afterwards or on a signal. */
 export const withFolder = async <T>(work: (folder: Folder) => Promise<T>): Promise<T> => {
   const folder = await makeFolder();
   const end = (): void => {
     endAll();
-    // The servers stop their databases; whatever is left of these has lost its files.
+    // Servers stop their databases; remaining ones lose their files.
     setTimeout(() => void folder.remove().finally(() => process.exit(1)), 1000);
   };
   process.once("SIGINT", end).once("SIGTERM", end);
-  // Also where an error is thrown that nobody awaits.
+  // Also after an unhandled error.
   process.once("exit", endAll);
   try {
     return await work(folder);
@@ -145,22 +141,21 @@ export const withFolder = async <T>(work: (folder: Folder) => Promise<T>): Promi
 export const settingsOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });
 
 export interface Serving {
-  /** Node writes a CPU profile there when the server stops. */
+  /** Folder for Node's CPU profile, written when the server stops. */
   readonly profile?: string | undefined;
-  /** Further settings. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The checkout that is served, where it is not this one. */
+  /** The checkout to serve; default: this one. */
   readonly checkout?: string;
 }
 
-/** `gantry serve` as a person starts it, up and answering. On this Node it stays one process. */
+/** Starts `gantry serve` and waits until it is ready. On this Node it stays one process. */
 export const serve = async (site: Site, { profile, settings = {}, checkout = root }: Serving = {}): Promise<Process> => {
   const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), "bin/gantry.js", "serve"];
   const isReady = async (): Promise<boolean> => (await statusOf(`${site.url}/readyz`)) === 200;
   return { ...(await startProcess(args, { ...settingsOf(site), ...settings }, isReady, checkout)), url: site.url };
 };
 
-/** Somebody else's program that serves, up and answering with a status of 200. */
+/** Starts an external server and waits for status 200. */
 export const startProgram = async (
   program: string,
   args: readonly string[],
@@ -171,7 +166,7 @@ export const startProgram = async (
   return { ...(await started), url: new URL(url).origin };
 };
 
-/** Another command of `gantry`, beside the server of `site`. `ended` gives what it printed, and rejects where it fails. */
+/** Runs another `gantry` command next to the server of `site`. `ended` resolves with its output and rejects if it fails. */
 export const runGantry = (site: Site, args: readonly string[], checkout = root): { readonly pid: number; readonly ended: Promise<string> } => {
   const child = spawn(process.execPath, ["bin/gantry.js", ...args], {
     cwd: checkout,
@@ -194,9 +189,9 @@ export const runGantry = (site: Site, args: readonly string[], checkout = root):
   return { pid: child.pid ?? 0, ended };
 };
 
-/** Runs a command of `gantry` to its end, or `node -e 0` if there is none, and returns the CPU milliseconds of its processes. */
+/** Runs a `gantry` command, or `node -e 0` without one, and returns the CPU milliseconds of its processes. */
 export const runGantryCpu = async (site: Site, args: readonly string[] | undefined, settings: Readonly<Record<string, string>> = {}): Promise<number> => {
-  // A shell counts its children's time when it has waited for them, and prints it; a process of ours that has ended has no /proc.
+  // The shell prints its children's CPU time; an exited process has no /proc entry.
   const program = args === undefined ? ["-e", "0"] : ["bin/gantry.js", ...args];
   const child = spawn("/bin/sh", ["-c", '"$@" >/dev/null || exit; times', "sh", process.execPath, ...program], {
     cwd: root,
@@ -216,16 +211,13 @@ export const runGantryCpu = async (site: Site, args: readonly string[] | undefin
   return 1000 * times.reduce((sum, time) => sum + time, 0);
 };
 
-/**
- * Lets one identity send all that a load is, as an operator would: figures are of one caller, and a server takes a share of
- * what it can from each. Servers that start from now on have read it.
- */
+/** Lifts the rate limits, because the load comes from one identity. Applies to servers started later. */
 export const liftRates = async (site: Site, checkout = root): Promise<void> => {
   for (const name of ["identity-requests", "organization-requests", "scim-writes"])
     await runGantry(site, ["admin", "quota", "set", name, "1000000"], checkout).ended;
 };
 
-/** One of bench/baselines, beside the server of `site` on the same database. It sends a message when it serves. */
+/** Starts a baseline of bench/baselines next to the server of `site`, on the same database. It sends a message when it is ready. */
 export const startBaseline = async (name: string, site: Site, settings: Readonly<Record<string, string>> = {}): Promise<Process> => {
   const port = await freePort();
   let up = false;

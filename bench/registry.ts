@@ -1,9 +1,9 @@
-// The variants of the figures oci-*: the registry beside Debian's docker-registry (distribution 2.8), on the same disk, both in
-// clear text, on file systems, with the same images. Both sync a blob's file before they answer; ours syncs the folder behind
-// the rename too, which theirs leaves to the system, and writes who pushed to its database.
+// Variants oci-*: the registry compared with Debian's docker-registry (distribution 2.8), on the same disk, both cleartext on
+// file systems, with the same images. Both sync a blob's file before they respond. Gantry also syncs the folder after the rename
+// and records the pusher in its database.
 //
-// Theirs asks nobody for a token; of ours each request is authenticated and authorized, as always. Manifests and lists of tags
-// are loaded by wrk, layers are pulled by curl, and pushed by this process in the way of docker: POST, one PATCH, PUT.
+// docker-registry runs without authentication; Gantry authorizes each request as usual. wrk loads manifests and tag lists, curl
+// pulls layers, and this process pushes them as docker does: POST, one PATCH, PUT.
 
 import { execFile } from "node:child_process";
 import { createHash, type Hash, randomBytes } from "node:crypto";
@@ -23,11 +23,11 @@ const runProgram = promisify(execFile);
 const layerBytes = 100 * 1024 * 1024;
 const tags = 10_000;
 
-/** A registry with an image of 100 MiB under a tag, and a repo of 10,000 tags. */
+/** A registry with an image of 100 MiB under a tag, and a repository of 10,000 tags. */
 interface Registry {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Where pushes go, and the image lies. */
+  /** Target of pushes, with the image. */
   readonly repo: string;
   readonly layer: string;
   readonly manyTags: string;
@@ -36,7 +36,7 @@ interface Registry {
 const base = randomBytes(layerBytes);
 const baseHash = createHash("sha256").update(base);
 
-/** A content that no other push has: the same 100 MiB with an end of its own. */
+/** Unique content: the same 100 MiB with a different end. */
 interface Content {
   readonly parts: readonly Buffer[];
   readonly sizeBytes: number;
@@ -110,8 +110,6 @@ const pushImage = async (registry: Pick<Registry, "url" | "headers" | "repo">, t
 
 const tagName = (number: number): string => `v1.0.${String(number).padStart(5, "0")}`;
 
-// ---- the two ------------------------------------------------------------------------------------------------------
-
 const openOurs = async ({ fixture }: Environment): Promise<Registry> => {
   const { process, application, database } = fixture();
   const { uid, authorization } = await addOrganization(application, "bench-registry", "owner");
@@ -131,7 +129,6 @@ const openOurs = async ({ fixture }: Environment): Promise<Registry> => {
   return { ...registry, layer: layer.digest };
 };
 
-/** `docker-registry serve` on a folder of its own. */
 const startDockerRegistry = async ({ folder }: Environment): Promise<{ readonly process: Process; readonly root: string }> => {
   const { url, port, data } = await folder.site("docker-registry");
   const config = await folder.write(
@@ -170,15 +167,12 @@ const openOnce = (open: typeof openOurs, environment: Environment): Promise<Regi
   return found;
 };
 
-// ---- the loads ----------------------------------------------------------------------------------------------------
-
 type Load = (registry: Registry, seconds: number) => Promise<number>;
 
 const pullManifests: Load = ({ url, repo, headers }, seconds) => wrk(`${url}/v2/${repo}/manifests/latest`, { ...headers, accept: manifestType }, seconds);
 
 const listTags: Load = ({ url, manyTags, headers }, seconds) => wrk(`${url}/v2/${manyTags}/tags/list?n=${tags}`, headers, seconds);
 
-/** Layers a second, until the time is over. */
 const rateOf = async (seconds: number, batch: () => Promise<number>): Promise<number> => {
   let [count, takenMs] = [0, 0];
   while (takenMs < seconds * 1000) {
@@ -193,7 +187,7 @@ const pullLayers =
   (atOnce: number): Load =>
   ({ url, repo, layer, headers }, seconds) => {
     const given = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
-    // Several one after the other: the program's own start counts little.
+    // Several per process, so that its start matters little.
     const urls = Array.from({ length: Math.max(4, atOnce) }, () => ["-o", "/dev/null", `${url}/v2/${repo}/blobs/${layer}`]);
     return rateOf(seconds, async () => {
       await runProgram("curl", ["-sSf", ...(atOnce > 1 ? ["-Z", "--parallel-immediate", "--parallel-max", String(atOnce)] : []), ...given, ...urls.flat()]);
@@ -227,8 +221,6 @@ const pairOf = (name: string, label: string, load: Load): Record<string, Variant
   return { [name]: variant("gantry", openOurs), [`${name}Docker`]: variant("docker-registry", openTheirs) };
 };
 
-// ---- memory -------------------------------------------------------------------------------------------------------
-
 const manyLayers = 100;
 const partBytes = 10 * 1024 * 1024;
 const largeParts = 10;
@@ -247,7 +239,6 @@ const pullBlob = ({ url, headers, repo }: Pick<Registry, "url" | "headers" | "re
       .end();
   });
 
-/** How much more is resident, at its highest, while the work goes on. */
 const growthOf = async (pid: number, work: () => Promise<void>): Promise<number> => {
   const before = await residentMb(pid);
   let highest = before;

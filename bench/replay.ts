@@ -1,5 +1,4 @@
-// The statements that a request sends, word for word and with their parameters, as a script for pgbench: caught
-// between kernel and store, so that pgbench always runs what the server runs.
+// Captures the statements of a request between kernel and store, with their parameters, as a pgbench script.
 
 import { writeFile } from "node:fs/promises";
 import type { JsonObject } from "#base/json.ts";
@@ -8,7 +7,7 @@ import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Application } from "#application";
 import { makeServe, type UnreadCall } from "#kernel";
-import type { Param, Read, Store } from "#store";
+import type { Param, Read, Store } from "#db";
 import type { Script } from "./load.ts";
 
 export interface Statement {
@@ -16,14 +15,14 @@ export interface Statement {
   readonly values: readonly Param[];
 }
 
-/** A call as a protocol would make it. */
+/** Creates a call as a protocol would. */
 export const callOf = (name: string, request: JsonObject, authorization: string): UnreadCall => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
   return unreadCall(method, { authorization, requestId: "bench", origin: () => ownOrigin }, () => readingOf(request));
 };
 
-/** The statements of a call once everything that is cached is cached. */
+/** Returns the statements of a call with warm caches. */
 export const statementsOf = async (application: Application, call: UnreadCall): Promise<Statement[]> => {
   const { kernel } = application;
   let caught: Statement[] = [];
@@ -46,7 +45,7 @@ export const statementsOf = async (application: Application, call: UnreadCall): 
   return caught;
 };
 
-/** How the server has set its reading connections, as "name=value". */
+/** Returns the settings of the server's reading connections, as "name=value". */
 export const sessionSettings = async ({ services }: Application): Promise<string[]> => {
   const rows = await services.store.read.query(
     "select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')",
@@ -54,17 +53,15 @@ export const sessionSettings = async ({ services }: Application): Promise<string
   return rows.flatMap(([setting]) => setting ?? []);
 };
 
-/** A list as PostgreSQL writes it. */
 export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
 const variableText = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
 
-/** Writes the statements as one pgbench script; parameters stay parameters. */
 export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {
     for (const [position, value] of values.entries()) if (value !== null) variables[`s${index}p${position + 1}`] = variableText(value);
-    // pgbench's variables are texts: it has no word for NULL.
+    // pgbench variables are texts and cannot be NULL.
     const written = text.replace(/\$(\d+)/g, (_, parameter: string) => (values[Number(parameter) - 1] === null ? "null" : `:s${index}p${parameter}`));
     return `${written.replace(/\s+/g, " ")};`;
   });

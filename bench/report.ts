@@ -1,4 +1,4 @@
-// What the bench prints: medians, spreads, bounds, and the machine that they come from.
+// The bench's report: medians, spreads, bounds, and the machine.
 
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, totalmem, type as osType, release } from "node:os";
@@ -9,7 +9,7 @@ import { median } from "./median.ts";
 export interface Result {
   readonly figure: Figure;
   readonly value: number;
-  /** Least and most of the rounds. */
+  /** Minimum and maximum of the rounds. */
   readonly spread: readonly [number, number];
   readonly passed: boolean;
 }
@@ -26,7 +26,7 @@ const shortNumber = (value: number): string => (value >= 1000 ? Math.round(value
 
 const boundText = ({ bound }: Figure): string => `${bound.words} ${bound.value}`;
 
-/** decisions: Command line. One line for each figure. */
+/** decisions: Command line. One line per figure. */
 export const jsonLine = ({ figure, value }: Result): string =>
   JSON.stringify({ name: figure.name, value: Number(value.toPrecision(4)), unit: figure.unit, bound: boundText(figure) });
 
@@ -37,14 +37,13 @@ const spreadText = ([least, most]: readonly [number, number]): string => `(${sho
 export const variantLine = (label: string, unit: string, values: readonly number[]): string =>
   `    ${label.padEnd(52)} ${`${shortNumber(median(values))} ${unit}`.padStart(12)}   ${spreadText([Math.min(...values), Math.max(...values)])}`;
 
-/** One line of the report: passed or not, name, value, bound, and the least and most of the rounds. */
+/** Returns a report line: mark, name, value, bound, and range of the rounds. */
 export const valueLine = (mark: string, name: string, value: string, bound: string, spread: readonly [number, number]): string =>
   `  ${mark}  ${name.padEnd(28)} ${value.padStart(10)}   ${bound.padEnd(14)} ${spreadText(spread)}`;
 
 export const resultLine = ({ figure, value, spread, passed }: Result): string =>
   valueLine(passed ? "PASS" : "FAIL", figure.name, `${shortNumber(value)}${unitOf(figure)}`, boundText(figure), spread);
 
-/** The commit of a checkout, and whether it has changes. */
 export const commitOf = (checkout: string): string => {
   try {
     const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8", cwd: checkout, stdio: ["ignore", "pipe", "ignore"] }).trim();
@@ -63,7 +62,7 @@ export const machine = (tools: readonly string[], database: string): string[] =>
   ];
 };
 
-/** Others at work on the machine make every figure worse, and the ratios uncertain. */
+/** Other load worsens every figure and makes ratios uncertain. */
 export const busyLine = (): string | undefined => {
   const [load = 0] = loadavg();
   return load > availableParallelism() / 4

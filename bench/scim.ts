@@ -1,5 +1,5 @@
-// The variants of the figure about SCIM: people provisioned one by one, as directories do it, beside identities made one by one over
-// REST; each over one connection, by somebody who waits for the answer.
+// Variants for SCIM: users provisioned one by one, as directories do, compared with identities created over REST; each over one
+// connection, sequentially.
 
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
@@ -8,7 +8,6 @@ import type { Environment, Variant } from "./environment.ts";
 const iam = "chainguard.platform.iam.v2";
 let made = 0;
 
-/** How many a second. */
 const oneByOne = async (seconds: number, url: string, authorization: string, bodyOf: (index: number) => JsonObject): Promise<number> => {
   const [started, before] = [performance.now(), made];
   while (performance.now() - started < seconds * 1000) {

@@ -1,5 +1,4 @@
-// Rows by the hundred thousand, made inside PostgreSQL. What is measured of them is the same for both variants: they
-// are vacuumed and analyzed, and the write-ahead log is written out, before anybody looks.
+// Creates rows in bulk inside PostgreSQL. They are vacuumed, analyzed and checkpointed before the measurement.
 
 import pg from "pg";
 import type { DatabaseAddress } from "./load.ts";
@@ -14,7 +13,7 @@ const images = `
   .trim()
   .split(/\s+/);
 
-/** A connection whose statements may take as long as they take; the server's own may not. */
+/** Opens a connection without a statement timeout. */
 export const withClient = async <T>(database: DatabaseAddress, work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ ...database, ssl: false });
   client.on("error", () => {});
@@ -26,16 +25,16 @@ export const withClient = async <T>(database: DatabaseAddress, work: (client: pg
   }
 };
 
-/** The last segment of a row's uid: random to look at, the same in every run. */
+/** The last segment of a row's uid: pseudorandom, and the same in every run. */
 const segment = (salt: string): string => `substr(md5('${salt}' || n), 1, 16)`;
 
 const imageName = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + ((n::bigint * 7919) % ${images.length})::int]
   || (array['', '-fips', '-dev', '-slim', '-iamguarded'])[1 + (n * 31) % 5]`;
 
-/** When row `n` was made: spread over a year and in no order of uids. */
+/** Creation time of row `n`: spread over a year, independent of the uid order. */
 const madeTime = "timestamptz '2025-11-20 00:00:00Z' + ((n::bigint * 2654435761) % 31536000000) * interval '1 millisecond'";
 
-/** Loads rows first and makes the indexes afterwards: a million rows in a tenth of the time. */
+/** Loads rows without indexes and recreates them afterwards: a million rows in a tenth of the time. */
 export const withoutIndexes = async (client: pg.Client, table: string, load: () => Promise<void>): Promise<void> => {
   const { rows } = await client.query<{ drop: string; make: string }>(
     `select case when con.oid is null then 'drop index ' || index.indexrelid::regclass
@@ -49,11 +48,11 @@ export const withoutIndexes = async (client: pg.Client, table: string, load: () 
   for (const { drop } of rows) await client.query(drop);
   await load();
   await client.query("set maintenance_work_mem = '256MB'");
-  // Of a table in parts PostgreSQL writes the index down without those of its parts.
+  // PostgreSQL defines the index of a partitioned table without those of its partitions.
   for (const { make } of rows) await client.query(make.replace(" ON ONLY ", " ON "));
 };
 
-/** As many more subscriptions like this one, each with a secret of its own. `sealFor` seals one for a subscription's uid. */
+/** Creates `count` copies of a subscription, each with its own secret. `sealFor` seals one for a uid. */
 export const fillSubscriptions = async (client: pg.Client, subscription: string, count: number, sealFor: (uid: string) => string): Promise<void> => {
   const uids = Array.from({ length: count }, (_, index) => `${subscription.slice(0, -16)}${(index + 1).toString(16).padStart(16, "0")}`);
   await client.query(
@@ -64,7 +63,7 @@ export const fillSubscriptions = async (client: pg.Client, subscription: string,
   );
 };
 
-/** All subscriptions of an organization but this one, and what was on its way to any of them. */
+/** Deletes all other subscriptions of the organization, and their deliveries. */
 export const clearSubscriptions = async (client: pg.Client, subscription: string): Promise<void> => {
   const root = subscription.slice(0, 40);
   await client.query("delete from subscriptions where left(uid, 40) = $1 and uid <> $2", [root, subscription]);
@@ -87,7 +86,7 @@ export const fillRepos = async (client: pg.Client, parent: string, count: number
   );
 };
 
-/** `each` repos in each of `parents` groups of an organization; the groups themselves are not made. */
+/** Creates `each` repositories in each of `parents` groups; the groups themselves are not created. */
 export const spreadRepos = async (client: pg.Client, root: string, parents: number, each: number): Promise<void> => {
   await client.query(
     `insert into repos (uid, name, create_time, update_time)
@@ -128,7 +127,7 @@ export const fillIdentities = async (client: pg.Client, parent: string, count: n
   );
 };
 
-/** A binding at the organization for each of its own identities, and for some of them another below. */
+/** Binds each identity at the organization, and some of them again below. */
 export const fillBindings = async (client: pg.Client, organization: string, role: string, count: number): Promise<void> => {
   await client.query(
     `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
@@ -138,10 +137,9 @@ export const fillBindings = async (client: pg.Client, organization: string, role
   );
 };
 
-/** Tables whose rows triggers count. */
 const countedTables = ["groups", "identities", "repos", "role_bindings", "subscriptions"];
 
-/** Counts anew what was planted without triggers. */
+/** Recounts rows inserted without triggers. */
 export const recountRows = async (client: pg.Client): Promise<void> => {
   const rows = countedTables.map((table) => `select '${table}' as resource, uid from ${table} where length(uid) > 40`).join(" union all ");
   await client.query("delete from resource_counts where resource = any($1)", [countedTables]);
@@ -149,7 +147,7 @@ export const recountRows = async (client: pg.Client): Promise<void> => {
   await client.query(
     `insert into resource_counts (organization, resource, slot, row_count) select left(uid, 40), resource, 0, count(*) from (${rows}) as planted group by 1, 2`,
   );
-  // As 0045_place_counts.sql counts.
+  // Counts as 0045_place_counts.sql does.
   await client.query(
     `insert into place_counts (place, resource, slot, children, below)
      select left(uid, size), resource, 0, count(*) filter (where size = length(uid) - 17), count(*) filter (where size > 40)
@@ -157,19 +155,19 @@ export const recountRows = async (client: pg.Client): Promise<void> => {
   );
 };
 
-/** Planner's figures, visibility map and a quiet disk. */
+/** Updates planner statistics and the visibility map, and flushes to disk. */
 export const vacuumTables = async (client: pg.Client, ...tables: string[]): Promise<void> => {
   for (const table of tables) await client.query(`vacuum (analyze, freeze) ${table}`);
   await client.query("checkpoint");
 };
 
-/** A number from 0 to 1 for row `n`: one of several that have nothing to do with each other. */
+/** Returns a pseudorandom number from 0 to 1 for row `n`; factors give independent ones. */
 const spread = (factor: number): string => `(((n::bigint * ${factor}) % 1000003)::float8 / 1000003)`;
 
-/** One of so many, the first ones far more often than the last ones, as it is with packages and with vulnerabilities. */
+/** Returns a skewed index: low ones are far more frequent, as with real packages and vulnerabilities. */
 const skewed = (factor: number, of: number): string => `floor(${of} * power(${spread(factor)}, 3))::int`;
 
-/** What advisories have in common, in 300 kinds; `k` is the kind, common ones first. */
+/** Creates facets of 300 kinds; `k` is the kind, common ones first. */
 const fillFacets = (client: pg.Client): Promise<unknown> =>
   client.query(
     `insert into advisory_facets (digest, artifact_type, artifact_architecture, component_type, latest_event_type,
@@ -189,8 +187,8 @@ const fillFacets = (client: pg.Client): Promise<unknown> =>
   );
 
 /**
- * Advisories of 3,000 packages, eight of them built from each origin, about 60,000 vulnerabilities; half of these are known.
- * Every second one lies in one of so many groups below, where there are any.
+ * Creates advisories of 3,000 packages, eight per origin, and about 60,000 vulnerabilities, half of them known. With `groups`,
+ * every second one is in one of them.
  */
 export const fillAdvisories = async (client: pg.Client, parent: string, count: number, groups = 0): Promise<void> => {
   await fillFacets(client);
@@ -232,13 +230,11 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
   });
 };
 
-/** Months of the audit log that are filled: as many as a server keeps. */
 const auditMonths = 13;
 
 /**
- * Entries of the audit log, in the order of their times over as many months as are kept: a third at `branch`, a
- * thousandth at `narrow` where these are given, the others at the organization; 500 callers, some far busier than
- * others; one in a hundred was refused.
+ * Creates audit entries in time order over all retained months: a third at `branch`, a thousandth at `narrow` if given, the rest
+ * at the organization; 500 callers of very different activity; one in a hundred denied.
  */
 export const fillAudit = async (
   client: pg.Client,
@@ -275,8 +271,8 @@ export const fillAudit = async (
 };
 
 /**
- * Events that have their deliveries, in the order of their times over three months (a server keeps them for less): a third at
- * `branch`, a thousandth at `narrow`, the others at the organization; and one in ten that is delivered to nobody.
+ * Creates events with deliveries in time order over three months (beyond the retention): a third at `branch`, a thousandth at
+ * `narrow`, the rest at the organization; one in ten without a delivery.
  */
 export const fillEvents = async (
   client: pg.Client,
@@ -303,7 +299,7 @@ export const fillEvents = async (
   );
 };
 
-/** Deletions of what lay directly in a place, over thirty days: most are tags, one in a hundred a repo. */
+/** Creates deletions of direct children over thirty days: mostly tags, one in a hundred a repository. */
 export const fillDeletions = async (client: pg.Client, place: string, count: number): Promise<void> => {
   await client.query(
     `insert into deletions (uid, parent_uid, resource_type, resource_uid, resource_name, create_time, update_time, expire_time, row_count, tables)
@@ -317,7 +313,7 @@ export const fillDeletions = async (client: pg.Client, place: string, count: num
   );
 };
 
-/** Deliveries of a subscription: most arrived, one in a thousand is dead, a few wait for their next attempt. */
+/** Creates deliveries of a subscription: most succeeded, one in a thousand is dead, a few await a retry. */
 export const fillDeliveries = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
   await client.query(
     `insert into deliveries (uid, subscription_uid, event_id, type, subject, state, attempts, status_class, latency_ms,
@@ -334,12 +330,11 @@ export const fillDeliveries = async (client: pg.Client, subscription: string, co
   );
 };
 
-/** Items of one request group: as many as the longest lists have. */
 const itemsOfRequest = 2_000;
 
 /**
- * Items of request groups at `parent`, as many as `count`: of 30,000 libraries, some asked for far more often than others, in
- * some twenty versions each. One request in ten is a draft, one item in fifty was removed.
+ * Creates `count` items of request groups at `parent`: 30,000 libraries of skewed popularity in about twenty versions each. One
+ * request in ten is a draft, one item in fifty was removed.
  */
 export const fillRequests = async (client: pg.Client, parent: string, count: number): Promise<void> => {
   await client.query(

@@ -1,5 +1,5 @@
-// The variants of the figure signin-neighbour: how long a complete sign-in of one tenant takes, alone and while five identity
-// providers of another tenant leave 80 callbacks without an answer from their token endpoints.
+// Variants for signin-neighbour: the time of a complete sign-in of one tenant, alone and while five identity providers of another
+// tenant leave 80 callbacks without a token response.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -17,12 +17,12 @@ const clientId = "bench";
 const silentProviders = 5;
 const callbacksEach = 16;
 const signIns = 15;
-/** Until the callbacks have reached the silent providers. */
+/** Time for the callbacks to reach the silent providers. */
 const rampMs = 500;
 
 interface Provider {
   readonly url: string;
-  /** What the code of each sign-in stands for. */
+  /** The nonce of each sign-in's code. */
   readonly nonces: Map<string, string>;
   readonly server: Server;
 }
@@ -88,7 +88,6 @@ const prepareTenants = async (environment: Environment): Promise<Tenants> => {
 
 let prepared: Promise<Tenants> | undefined;
 
-/** The cookies that a response sets, as the next request sends them; those that it deletes are left out. */
 const cookieOf = (response: Response): string =>
   response.headers
     .getSetCookie()
@@ -96,7 +95,6 @@ const cookieOf = (response: Response): string =>
     .filter((pair) => !pair.endsWith("="))
     .join("; ");
 
-/** Starts a sign-in and returns the request of its callback. */
 const begin = async (url: string, { provider, idp }: Tenants["quiet"]): Promise<() => Promise<Response>> => {
   const begun = await fetch(`${url}/oauth?${new URLSearchParams({ idp_id: idp, redirect: "http://127.0.0.1:9/callback" })}`, { redirect: "manual" });
   const question = URL.parse(begun.headers.get("location") ?? "");
@@ -108,7 +106,7 @@ const begin = async (url: string, { provider, idp }: Tenants["quiet"]): Promise<
   return () => fetch(back, { redirect: "manual", headers: { cookie: cookieOf(begun) } });
 };
 
-/** A complete sign-in, up to the tokens at the loopback address. Gives its time in milliseconds. */
+/** Runs a complete sign-in, up to the tokens at the loopback address. Returns its time in milliseconds. */
 const timeSignIn = async ({ url, quiet }: Tenants): Promise<number> => {
   const beganMs = performance.now();
   const shown = await (await begin(url, quiet))();

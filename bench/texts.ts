@@ -1,5 +1,5 @@
-// The variants of the figure about texts: the dearest of all fields, at its longest, by the processor time of the thread
-// that serves everybody; and beside it what the thread takes that judges readmes.
+// Variants for texts: the most expensive field at its maximum length, by CPU time of the main thread, and of the thread that
+// evaluates readmes.
 
 import { FoundViolations } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -9,12 +9,12 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { checkMessage } from "../server/kernel/field-behavior.ts";
 import { patternViolations } from "../server/authn/patterns.ts";
-import { widthWarning } from "../server/resources/iam/rules/width.ts";
-import { judgeReadme } from "../server/resources/registry/readme/judge.ts";
+import { widthWarning } from "../server/iam/resources/rules/width.ts";
+import { judgeReadme } from "../server/registry/resources/readme/judge.ts";
 import { hostileMarkdown, hostileTexts } from "../test/hostile-texts.ts";
 import type { Variant } from "./environment.ts";
 
-/** The longest text of the contract, and of fields for which it says no length. */
+/** The longest text of the contract, also for fields without a maximum. */
 const longest = 262_144;
 const tries = 3;
 
@@ -48,7 +48,6 @@ const valueOf = ({ shape, maxLength }: FieldFact, textOf: (length: number) => st
   return shape === "list" ? [text] : { key: text, [text]: "value" };
 };
 
-/** Each field of each message that a request may hold. */
 const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]))].flatMap((message) =>
   message.fields
     .filter(({ kind }) => kind === "string")
@@ -60,10 +59,9 @@ const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]
     ),
 );
 
-// A pattern is compiled once: each try must bring new ones.
+// Compiled patterns are cached, so each try needs new ones.
 let fresh = 0;
 
-/** As much of these patterns as one identity may have. */
 const patternsOf = (part: string): (() => unknown) => {
   return () => {
     const patterns: string[] = [];
@@ -96,7 +94,6 @@ const dearPatterns = [
   "(?i:[Ā-ſ]?)",
 ].map(patternsOf);
 
-/** Of all of these the one that takes longest. */
 const worstOf = (label: string, usage: Usage, works: readonly (() => unknown)[]): Variant => ({
   label,
   unit: "ms",

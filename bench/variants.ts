@@ -1,12 +1,12 @@
-// The variants that figures compare: of a server as a whole, and of single requests; those of imports, advisories,
-// deliveries and the audit log have files of their own. Two variants that should answer the same are first compared.
+// Variants for whole servers and single requests; imports, advisories, deliveries and the audit log have their own files. Two
+// variants with the same result are first compared.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import * as grpc from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
-import { pageStatement } from "#store";
+import { pageStatement } from "#db";
 import { advisoryVariants } from "./advisories.ts";
 import { anonymousVariants } from "./anonymous.ts";
 import { archiveVariants } from "./archive.ts";
@@ -33,7 +33,6 @@ const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 const reposUrl = (url: string, query = ""): string => `${url}/registry/v2/repos${query}`;
 const byName = "?order_by=name";
 
-/** A uid of the middle of the organization's repos. */
 const someRepo = async (fixture: Fixture): Promise<string> => {
   const { reply } = await fetchJson(reposUrl(fixture.process.url, "?skip=49&page_size=1"), fixture.of(100).authorization);
   const [repo] = reply.repos as JsonObject[];
@@ -55,7 +54,7 @@ const gantryList = (label: string, fixtureOf: (environment: Environment) => Prom
 
 const mainFixture = async ({ fixture }: Environment): Promise<Fixture> => fixture();
 
-/** `tuned`: under the settings of the server's own sessions, which are part of what it does to be quick. */
+/** `tuned`: with the session settings of the server. */
 const pgbenchVariant = (label: string, statementsFor: (fixture: Fixture) => Promise<Statement[]>, tuned = false): Variant => ({
   label,
   unit: "1/s",
@@ -67,7 +66,6 @@ const pgbenchVariant = (label: string, statementsFor: (fixture: Fixture) => Prom
   },
 });
 
-/** A first page and its count as two plain statements: `select count(*)` of the same rows, and the page. */
 const countAndPage = async (fixture: Fixture): Promise<Statement[]> => {
   const { uid } = fixture.of(100_000);
   const table = fixture.application.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table;
@@ -81,7 +79,6 @@ const countAndPage = async (fixture: Fixture): Promise<Statement[]> => {
   return [{ text: "select count(*) from repos where uid >= $1 and uid < $2", values: [branch.low, branch.high] }, page];
 };
 
-/** The address of page `number` of a list, its total carried in the token. */
 const pageUrl = async (fixture: Fixture, number: number): Promise<string> => {
   const { process } = fixture;
   const { authorization } = fixture.of(100_000);
@@ -133,7 +130,7 @@ const restGet: Variant = {
   },
 };
 
-/** The same through servers of so many workers, by CPU time (workers.ts). */
+/** The same through this many workers, by CPU time (workers.ts). */
 const workersGet = (workers: number): Variant =>
   getThroughWorkers(workers, async ({ fixture }) => [`${reposUrl("")}/${await someRepo(fixture())}`, fixture().of(100).authorization]);
 
@@ -145,14 +142,14 @@ const sameBytes: Variant = {
     const { authorization } = fixture.of(100);
     const path = `/registry/v2/repos/${await someRepo(fixture)}`;
     const { response, body } = await fetchJson(`${fixture.process.url}${path}`, authorization);
-    // node:http writes these itself, in both.
+    // node:http writes these itself, in both variants.
     const headers = Object.fromEntries([...response.headers].filter(([name]) => !["date", "connection", "keep-alive"].includes(name)));
     const baseline = stopLater(await startBaseline("bytes", fixture.site, { BASELINE_HEADERS: JSON.stringify(headers), BASELINE_BODY: body }));
     return (seconds) => wrk(`${baseline.url}${path}`, { authorization }, seconds);
   },
 };
 
-/** Calls once with somebody else's client, so that h2load, which reads no trailers, loads only what works. */
+/** Calls once with another client, because h2load cannot read trailers and would load failing calls. */
 const callOnce = (url: string, bytes: Uint8Array, authorization: string): Promise<Buffer> => {
   const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
   const metadata = new grpc.Metadata();

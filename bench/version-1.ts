@@ -1,4 +1,4 @@
-// The variants of the figure about version 1: all repos of an organization at once, and in version 2 page by page.
+// Variants for version 1: all repositories of an organization at once, compared with pages of version 2.
 
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import type { Variant } from "./environment.ts";
@@ -20,7 +20,7 @@ const wholeList: Variant = {
   },
 };
 
-/** Each page by itself; five of them take the sum of their times. */
+/** Measures each page separately; five take the sum of their times. */
 const allPages: Variant = {
   label: "gantry, the same in five pages of version 2",
   unit: "1/s",

@@ -1,16 +1,15 @@
-// What workers (GANTRY_WORKERS) make of the machine's cores: `get` through servers of one and of two workers, on the database of the
-// server that is measured otherwise, which rests meanwhile.
+// How workers (GANTRY_WORKERS) use the machine's cores: `get` with one and two workers, on the database of the main server, which
+// is idle meanwhile.
 //
-// The load's own processor time is taken out by counting CPU time alone, as with --anchor, so that neither the generator nor what else
-// the machine does is part of it. A server answers as many requests a second as its cores have time for,
+// Only CPU time counts, as with --anchor, so that neither the load generator nor other processes matter. A server handles at most
 //
-//     cores / CPU time of a request in all its processes and in the database,
+//   cores / CPU time of a request in all its processes and in the database
 //
-// and no more than its event loops have,
+// requests per second, and at most
 //
-//     workers / CPU time of a request in a worker's main thread.
+//   workers / CPU time of a request in a worker's main thread.
 //
-// The lesser of the two is what the variants give. It supposes that whoever has time gets it: a worker that waits for another is not seen.
+// The result is the lower one. Time that a worker spends waiting for another is not measured.
 
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -21,14 +20,13 @@ import type { Environment, Variant } from "./environment.ts";
 import { requests, wrk } from "./load.ts";
 import { serve } from "./processes.ts";
 
-/** Enough that each of two workers has as many requests to answer together as one has: what is answered together is cheaper. */
+/** Enough that each of two workers can batch as many requests as a single one; batches are cheaper. */
 const clientCount = 64;
 
 const warmUpRequestsEach = 30_000;
 
 const readMainThreadMs = async (pid: number): Promise<number> => Number((await readFile(`/proc/${pid}/task/${pid}/schedstat`, "latin1")).split(" ")[0]) / 1e6;
 
-/** The settings of another server on the same database, for tokens of the same issuer. */
 const settingsBeside = async ({ fixture }: Environment): Promise<Record<string, string>> => {
   const { site } = fixture();
   const { address, ownerAddress } = await startEmbedded({ dataDirectory: site.data, log: silent, progress: () => {}, join: true });
@@ -40,7 +38,11 @@ const settingsBeside = async ({ fixture }: Environment): Promise<Record<string, 
   };
 };
 
-/** @param request the path, and the Authorization header of who may read it */
+/**
+ * Measures GET through workers.
+ *
+ * @param request the path, and the Authorization header of a viewer
+ */
 export const getThroughWorkers = (
   workers: number,
   request: (environment: Environment) => Promise<readonly [path: string, authorization: string]>,
@@ -52,10 +54,10 @@ export const getThroughWorkers = (
     const [path, authorization] = await request(environment);
     const settings = { ...(await settingsBeside(environment)), GANTRY_WORKERS: String(workers) };
     const server = stopLater(await serve(await folder.site(`workers-${workers}`), { settings }));
-    // One worker is the process itself.
+    // A single worker is the process itself.
     const pids = workers === 1 ? [server.pid] : await findChildren(server.pid);
     if (pids.length !== workers) throw new Error(`${pids.length} workers, not ${workers}`);
-    // By requests, not by time: of two workers each has half of them, and V8 compiles what was called often.
+    // By number of requests, because two workers split them and V8 compiles frequent code.
     await requests(`${server.url}${path}`, { authorization }, warmUpRequestsEach * workers, clientCount);
     const readAll = async (): Promise<number> => (await readTreeCpuMs(server.pid)) + (await readTreeCpuMs(fixture().process.pid));
     const readLoops = async (): Promise<number> => (await Promise.all(pids.map(readMainThreadMs))).reduce((sum, ms) => sum + ms, 0);

@@ -1,4 +1,4 @@
-// The types of resolve.js.
+// Types of resolve.js.
 
 interface OwnFile {
   readonly url: string;

@@ -1,6 +1,5 @@
-// Resolves the imports between this package's own files by their text alone. Node looks for each on the disk, reads the package.json of
-// each folder above it, and makes several URLs: measured, a third of the CPU time of a start. Imports of packages are resolved by Node,
-// once for each name.
+// Resolves imports within this package by their text. Node would check the disk, read each parent's package.json and create
+// several URLs: a third of the CPU time of a start (measured). Imports of packages are left to Node, once per name.
 
 import { readFileSync } from "node:fs";
 import module from "node:module";
@@ -9,7 +8,7 @@ const root = new URL("../", import.meta.url).href;
 
 const { imports } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
-/** "#base/time.ts" begins with "#base/" and ends with ".ts": what is between replaces the star of the target. */
+/** "#base/*.ts": the part between prefix and suffix replaces the star of the target. */
 const patterns = Object.entries(imports).flatMap(([name, target]) => {
   if (typeof target !== "string") return [];
   const [before = "", after] = name.split("*");
@@ -38,15 +37,15 @@ const ofRelative = (specifier, parent) => {
   }
 };
 
-/** All files of ours are modules, which their names say without a look into package.json. */
+/** All own files are modules, known from the extension. */
 const formatOf = (url) => (url.endsWith(".ts") ? "module-typescript" : url.endsWith(".js") ? "module" : undefined);
 
 const isOwn = (url) => url.startsWith(root) && !url.startsWith("node_modules/", root.length);
 
-/** Without queries, percent signs and backslashes, which mean more than their text. */
+/** Excludes queries, percent signs and backslashes, which need parsing. */
 const plainName = /^(?:node:)?[\w@./#-]+$/;
 
-/** Returns the file that an import in a file of this package means; undefined if Node must resolve it. */
+/** Returns the file of an import within this package; undefined if Node must resolve it. */
 export const resolveOwn = (specifier, parent) => {
   if (parent === undefined || !isOwn(parent) || !plainName.test(specifier)) return undefined;
   const url = specifier.startsWith("#") ? ofImports(specifier) : specifier.startsWith(".") ? ofRelative(specifier, parent) : undefined;
@@ -54,7 +53,7 @@ export const resolveOwn = (specifier, parent) => {
   return format !== undefined && isOwn(url) ? { url, format, shortCircuit: true } : undefined;
 };
 
-/** Resolves all further imports of this thread this way. */
+/** Installs the resolver for this thread. */
 export const resolveByText = () => {
   const packages = new Map();
   module.registerHooks({

@@ -1,4 +1,4 @@
-// How the answers of AccessService read at a terminal: a line for each capability and each role binding.
+// Renders responses of AccessService for a terminal: one line per capability and role binding.
 
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { formatTable } from "./table.ts";
@@ -19,7 +19,6 @@ const effects: Readonly<Record<string, string>> = {
   EFFECT_NO_IDENTITY: "the identity never signed in, or expired",
 };
 
-/** Role, group, end and uid of the binding that a grant is. */
 const grantCells = (grant: JsonObject): string[] => {
   const groupUid = text(grant, "groupUid");
   const group = grant.hidden === true ? "above, not visible to you" : groupUid === "" ? "everywhere" : `${text(grant, "groupName")} ${groupUid}`.trim();
@@ -35,11 +34,11 @@ const capabilityText = (reason: JsonObject): string => {
   return `${heading}\n${formatTable([["  BINDING", "ROLE", "GROUP", "EXPIRES", "UID"], ...rows])}`;
 };
 
-/** The answer of Explain: why an identity may, or may not. */
+/** Renders the response of Explain. */
 export const explainText = (reply: JsonObject): string =>
   `${reply.allowed === true ? "allowed" : "denied"}\n${objectsAt(reply, "capabilities").map(capabilityText).join("\n")}\n`;
 
-/** A page of WhoCan: a line for each binding of each identity. */
+/** Renders a page of WhoCan: one line per role binding of an identity. */
 export const holdersText = (holders: readonly JsonObject[]): string => {
   const nameOf = (holder: JsonObject, grant: JsonObject): string =>
     grant.effect === "EFFECT_PENDING" ? "(pending)" : text(holder, "email") || text(holder, "name") || "-";

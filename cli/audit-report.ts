@@ -1,4 +1,4 @@
-// How the verification of the audit log reads at a terminal and for programs, and what an earlier run of it printed.
+// Prints the verification of the audit log, as text or JSON, and reads the output of earlier runs.
 
 import { createReadStream, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -7,9 +7,9 @@ import { Fault } from "#base/fault.ts";
 import type { Progress } from "./progress-bar.ts";
 
 export interface AuditReport {
-  /** Only the log of this group's organization. */
+  /** Verify only the log of this group's organization. */
   readonly group: string | undefined;
-  /** A file with what an earlier run printed in JSON. */
+  /** File with the JSON output of an earlier run. */
   readonly known: string | undefined;
   readonly json: boolean;
   readonly write: (line: string) => void;
@@ -19,8 +19,8 @@ export interface AuditReport {
 type KnownEnds = Map<string, { readonly sequence: number; readonly hash: string }>;
 
 /**
- * One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems, notes}; {problems, restores} of all
- * together.
+ * One JSON line per organization, {organization, entries, last: {sequence, hash} or null, problems, notes}, and one for all,
+ * {problems, restores}.
  */
 const readKnownEnds = (file: string): KnownEnds => {
   let content: string;
@@ -38,7 +38,7 @@ const readKnownEnds = (file: string): KnownEnds => {
         last?: { sequence?: unknown; hash?: unknown } | null;
         problems?: unknown;
       };
-      // A log whose seal was missing then, or that a restore had taken, and what is said of all together, has no end to compare with.
+      // Lines without an end to compare: logs that lacked a seal or were restored, and the summary.
       if (last == null && Array.isArray(problems)) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
         throw new Error("organization, last.sequence or last.hash is missing");
@@ -68,7 +68,7 @@ const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRe
   return `all logs  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
 };
 
-/** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
+/** Writes a line for each log and the problems of all together. Returns true if every log is intact. */
 export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {
   const verdicts: AuditVerdict[] = [];
   const all = await verifyAudit(application, {
@@ -89,10 +89,10 @@ export const reportAudit = async (application: Application, { group, known, json
   return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
 };
 
-/** The lines of a file, however large it is. Throws a Fault where it cannot be read. */
+/** Yields the lines of a file of any size. Throws a Fault if it cannot be read. */
 async function* linesOfFile(file: string): AsyncGenerator<string> {
   const stream = createReadStream(file, "utf8");
-  // What goes wrong ends the lines, and is thrown behind them.
+  // Read errors end the lines and are thrown afterwards.
   const failure = Promise.withResolvers<Error | undefined>();
   stream.once("error", (error) => failure.resolve(error)).once("close", () => failure.resolve(undefined));
   yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
@@ -100,7 +100,7 @@ async function* linesOfFile(file: string): AsyncGenerator<string> {
   if (error) throw new Fault("INVALID_ARGUMENT", `--file must name a readable file: ${error.message}`, { cause: error });
 }
 
-/** The same of lines that left the server: a file that the log was sent to, or that was exported. By the file alone. */
+/** The same for an exported file or one written by an audit target, by the file alone. */
 export const reportAuditFile = async ({
   file,
   known,
@@ -116,6 +116,6 @@ export const reportAuditFile = async ({
   if (otherLines > 0)
     write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is not an entry" : `${otherLines} lines are not entries`}, and skipped`);
   if (verdicts.length === 0 && !json) write("NOT INTACT: the file has no entries. It is not an audit log, or its entries were removed");
-  // Nothing is nothing whole: who empties the file must not pass (attack 241).
+  // An empty file is not intact: emptying it must not pass (attack 241).
   return verdicts.length > 0 && verdicts.every(({ problems }) => problems.length === 0);
 };

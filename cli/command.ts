@@ -1,17 +1,17 @@
-// A command of the tree: what its help says, and its options and arguments, which commander parses. Help is written from
-// the declared options, so that it names each of them; what cannot be parsed becomes a Fault of one line.
+// A command with its help, options and arguments. Commander parses; help is generated from the declared options, and parse errors
+// become one-line Faults.
 
 import { Command, type CommanderError, type Option } from "commander";
 import { wrongUsage } from "./exit-status.ts";
 
 export interface CommandText {
   readonly name: string;
-  /** Options and arguments, as the first line of the help shows them behind the name. */
+  /** Options and arguments in the first line of the help. */
   readonly usage?: string;
   readonly description: string;
-  /** Exit statuses and examples, behind the options. */
+  /** Exit statuses and examples, after the options. */
   readonly notes: string;
-  /** The answer to arguments that are missing or too many; without it the command takes none. */
+  /** Message for missing or excess arguments; without it the command takes none. */
   readonly wrongArguments?: string;
 }
 
@@ -20,18 +20,16 @@ const indent = (text: string, columns: number): string => text.replaceAll(/^(?=.
 /** "--group <UID>" as "--group UID". */
 const termOf = ({ flags }: Option): string => flags.replaceAll(/[<>]/g, "");
 
-/** A line for each option; what goes on in a second line is set below the first. */
 const optionLines = (options: readonly Option[], width: number): string =>
   options.map((option) => `    ${termOf(option).padEnd(width)}  ${option.description.replaceAll("\n", `\n${" ".repeat(width + 6)}`)}\n`).join("");
 
-/** The options by their groups, in the order in which these first stand. */
 const optionParts = (options: readonly Option[]): string[] => {
   const width = Math.max(...options.map((option) => termOf(option).length));
   const groups = Map.groupBy(options, ({ helpGroupHeading }) => helpGroupHeading);
   return [...groups].map(([heading, own]) => (heading === undefined ? "" : `  ${heading}:\n`) + optionLines(own, width));
 };
 
-/** The words that call it: "gantry events tail". */
+/** The full command: "gantry events tail". */
 const commandPath = (command: Command): string => (command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name());
 
 const commandHelp = (command: Command, { usage = "", notes }: CommandText): string => {
@@ -44,7 +42,7 @@ const commandHelp = (command: Command, { usage = "", notes }: CommandText): stri
   ].join("\n");
 };
 
-/** "error: unknown option '--jsn'\n(Did you mean --json?)" as one line, like every other of ours. */
+/** Joins "error: unknown option '--jsn'\n(Did you mean --json?)" into one line. */
 const parseErrorText = (command: Command, { message }: CommanderError): string => {
   const [text = "", suggestion = ""] = message
     .replace(/^error: /, "")
@@ -54,16 +52,15 @@ const parseErrorText = (command: Command, { message }: CommanderError): string =
   return `${text}${suggestionText(suggestion)}. Run ${help} for usage`;
 };
 
-/** commander's "(Did you mean login?)" within a sentence; "" where it has no suggestion. */
+/** Returns commander's "(Did you mean login?)" for use within a sentence; "" if it has no suggestion. */
 export const suggestionText = (suggestion: string): string => (suggestion === "" ? "" : ` ${suggestion.replace("(Did", "(did")}`);
 
-/** What commander says of arguments that are missing, too many or none of its commands. */
 const argumentErrors = new Set(["commander.missingArgument", "commander.excessArguments", "commander.unknownCommand", "commander.help"]);
 
-/** For every command: commander neither writes nor ends the process; what cannot be parsed is thrown as a Fault of one line. */
+/** Makes commander throw a one-line Fault instead of writing or exiting. */
 export const throwFaults = (command: Command, wrongArguments: (error: CommanderError) => string): Command =>
   command.configureOutput({ writeErr: () => {}, outputError: () => {} }).exitOverride((error) => {
-    // Help was shown, or the version.
+    // Help or the version was printed.
     if (error.exitCode === 0) throw error;
     throw wrongUsage(argumentErrors.has(error.code) ? wrongArguments(error) : parseErrorText(command, error), error);
   });
@@ -75,8 +72,9 @@ export const newCommand = (text: CommandText): Command =>
   );
 
 /**
- * A command that is nothing without one of its own commands. Its help is theirs, one behind the other.
- * @param byDefault which of them is meant where none is named
+ * Creates a command that requires a subcommand. Its help is that of its subcommands.
+ *
+ * @param byDefault the subcommand to run if none is named
  */
 export const newGroup = (name: string, commands: Command | readonly Command[], wrongArguments: string, byDefault?: Command): Command => {
   const own: readonly Command[] = commands instanceof Command ? [commands] : commands;

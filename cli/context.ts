@@ -1,5 +1,4 @@
-// Where a client command finds the server, the organization and the credential that it means: every command that calls the API
-// asks here.
+// Finds the server, the organization and the credential of a client command.
 
 import type { Command } from "commander";
 import { readPublicUrl, refuseUnknownNames } from "#application";
@@ -7,16 +6,17 @@ import { type ContextOptions, type FoundContext, resolveContext } from "#context
 import type { Terminal } from "./terminal.ts";
 
 /**
- * Flags come before the environment, that before the current context, and without any of them this machine's own server is meant.
- * `credential.token()` gives a token that is good for a while, and `credential.origin` says whence it came, for a refusal.
+ * Resolves the context: flags take precedence over the environment, then the current context, then the server of this machine.
+ *
+ * `credential.token()` returns a valid token; `credential.origin` describes its source for error messages.
  */
 export const findContext = ({ environment }: Pick<Terminal, "environment">, options: ContextOptions = {}): FoundContext => {
-  // A mistyped GANTRY_SERVER would mean another server in silence.
+  // A misspelled GANTRY_SERVER would silently select another server.
   refuseUnknownNames(environment);
   return resolveContext(environment, options, () => readPublicUrl(environment));
 };
 
-/** Adds the options that choose the server of a client command: --server and --context. */
+/** Adds --server and --context. */
 export const addServerOptions = (command: Command): Command =>
   command
     .option("--server <URL>", "Server address (default: GANTRY_SERVER, or the current context's)")

@@ -1,4 +1,4 @@
-// docker-credential-gantry: the credential helper that docker, podman and their like start (cli/login/credential-helper.ts).
+// docker-credential-gantry, the credential helper for docker, podman and similar tools (cli/login/credential-helper.ts).
 
 import { text } from "node:stream/consumers";
 import { version } from "#application";
@@ -20,7 +20,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     process.stdout.write(usage);
     return args.length === 1 ? 0 : 1;
   }
-  // `list` may come with standard input left open.
+  // `list` may leave standard input open.
   const input = action === "list" ? "" : await text(process.stdin);
   const { status, out, err } = await answerCredentialRequest({ action, input, environment: process.env });
   process.stderr.write(err);
@@ -31,7 +31,7 @@ const main = async (args: readonly string[]): Promise<number> => {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (thrown) {
-  // Clients show what stands on standard output.
+  // Clients show standard output.
   process.stdout.write(`docker-credential-gantry: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
   process.exitCode = 1;
 }

@@ -1,10 +1,10 @@
-// A length of time as people write it on a command line: "90m", "12h", "30d".
+// Durations on the command line: "90m", "12h", "30d".
 
 import { Fault } from "#base/fault.ts";
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds. Throws a Fault that names the option where it is no length of time, or a longer one than `longestMs`. */
+/** Returns milliseconds. Throws a Fault that names the option if the duration is invalid or exceeds `longestMs`. */
 export const readDuration = (option: string, value: string, longestMs: number): number => {
   const [, count = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(value) ?? [];
   const milliseconds = Number(count) * (unitMs[unit] ?? 0);

@@ -1,5 +1,4 @@
-// Following events: those that there are, then each as it comes, as lines for a person at a terminal or as JSON for
-// another program.
+// Follows events: prints past ones, then each new one, as text or JSON.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Application } from "#application";
@@ -7,21 +6,17 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 
 export interface EventTail {
-  /** Only of this group and below. */
   readonly group: string | undefined;
-  /** Only of these types; none: of every one. */
+  /** Only these types; empty for all. */
   readonly types: readonly string[];
-  /** How many past events come first. */
   readonly past: number;
   readonly json: boolean;
   readonly write: (line: string) => void;
-  /** Ends the tail. */
   readonly stop: AbortSignal;
 }
 
 const listEvents = "gantry.events.v1.EventsService/ListEvents";
 
-/** "dev.chainguard.api.iam.group.created.v1" as "iam.group.created". */
 const shortType = (type: string): string =>
   type
     .replace(/^dev\.(?:chainguard\.api|gantry)\./, "")

@@ -1,5 +1,5 @@
-// The exit statuses of the command line, by kind of what went wrong, so that a script need not read what is written for people.
-// What works on the machine's own server (serve, import, …) knows 0, 1 and 2 alone (decisions: Command line).
+// Exit statuses by kind of error, so that scripts need not parse messages. Commands of the local server (serve, import, …) use
+// only 0, 1 and 2 (decisions: Command line).
 
 import { type Code, Fault } from "#base/fault.ts";
 
@@ -21,7 +21,6 @@ export const exitStatus = {
   terminated: 143,
 } as const;
 
-/** What each means, as the help says it. */
 export const exitStatusText = `Exit status: 0 success (also an empty list), 1 another failure, 2 partial success, 3 declined, or no confirmation
 possible, 4 not signed in, 5 permission denied (can also mean absent), 6 not found, 7 already exists or conflict,
 8 invalid values, or an ambiguous name, 9 no response, or busy, 10 not supported by the server, 11 found what
@@ -43,16 +42,15 @@ const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
   UNIMPLEMENTED: exitStatus.unimplemented,
 };
 
-/** Reasons of our own, which stand for no answer of a server. */
 const statusOfReason: Readonly<Record<string, number>> = { USAGE: exitStatus.usage, DECLINED: exitStatus.declined };
 
 const reasoned = (code: Code, reason: string, message: string, cause?: unknown): Fault =>
   new Fault(code, message, { details: [{ kind: "reason", reason }], cause });
 
-/** The arguments mean nothing: 64. */
+/** Returns an error for invalid arguments: 64. */
 export const wrongUsage = (message: string, cause?: unknown): Fault => reasoned("INVALID_ARGUMENT", "USAGE", message, cause);
 
-/** Values that have to be given are not: 64. Each with its path in the request. */
+/** Returns an error for missing required values: 64. Each field is a path in the request. */
 export const missingValues = (fields: readonly string[]): Fault =>
   new Fault("INVALID_ARGUMENT", `${fields.join(", ")} required`, {
     details: [
@@ -61,15 +59,15 @@ export const missingValues = (fields: readonly string[]): Fault =>
     ],
   });
 
-/** Somebody said no, or had to be asked and is not there: 3. */
+/** Returns an error for a declined or impossible confirmation: 3. */
 export const declined = (message: string): Fault => reasoned("CANCELLED", "DECLINED", message);
 
 const ownReason = (thrown: Fault): string => thrown.details.flatMap((detail) => (detail.kind === "reason" ? [detail.reason] : []))[0] ?? "";
 
-/** True for arguments that mean nothing, as commander and the commands find them. */
+/** Returns true for invalid arguments, found by commander or a command. */
 export const isWrongUsage = (thrown: unknown): boolean => thrown instanceof Fault && ownReason(thrown) === "USAGE";
 
-/** The status of a command that talks to a server, for whatever it threw: a Fault, or an error with a canonical code by name. */
+/** Returns the status of a thrown Fault or client error. */
 export const exitStatusOf = (thrown: unknown): number => {
   if (thrown instanceof Fault && ownReason(thrown) in statusOfReason) return statusOfReason[ownReason(thrown)] ?? exitStatus.failed;
   const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;

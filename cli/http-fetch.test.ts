@@ -1,4 +1,4 @@
-// What client commands send with, against servers that answer as real ones and as what stands in their place.
+// The HTTP client of commands, against well-behaved and faulty servers.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -34,7 +34,7 @@ const reasonOf = async (work: Promise<unknown>): Promise<string> => {
   return `${thrown.reason}: ${thrown.message}`;
 };
 
-test("a request of a command has its method, headers and body, and its answer is read", async () => {
+test("a request carries its method, headers and body, and its response is read", async () => {
   const received: { readonly message: IncomingMessage; readonly body: string }[] = [];
   const listener: RequestListener = (message, response) => {
     let body = "";
@@ -55,7 +55,7 @@ test("a request of a command has its method, headers and body, and its answer is
   assert.equal(message.headers["content-length"], String(Buffer.byteLength(body)));
 });
 
-test("a compressed answer is read, to the same bound as any other", async () => {
+test("a compressed response is decompressed under the same size limit", async () => {
   const compressed = gzipSync(JSON.stringify({ uid: "x", name: "n".repeat(1_000_000) }));
   await withServer(
     (message, response) => {
@@ -69,7 +69,7 @@ test("a compressed answer is read, to the same bound as any other", async () => 
   );
 });
 
-test("attack 146: a redirection is not followed, and no token is sent where it leads", async () => {
+test("attack 146: a redirect is not followed, and no token reaches its target", async () => {
   let requests = 0;
   await withServer(
     (_message, response) => {
@@ -81,7 +81,7 @@ test("attack 146: a redirection is not followed, and no token is sent where it l
   assert.equal(requests, 1);
 });
 
-test("an answer that says that nothing has changed leaves its connection for the next request", async () => {
+test("a 304 response leaves its connection usable for the next request", async () => {
   const sockets = new Set<unknown>();
   await withServer(
     ({ socket }, response) => {
@@ -96,7 +96,7 @@ test("an answer that says that nothing has changed leaves its connection for the
   assert.equal(sockets.size, 1);
 });
 
-test("where no server listens, an answer is cut off or the time is over, the error says so", async () => {
+test("the error states whether no server listens, the response is cut off, or the time is over", async () => {
   let nowhere = "";
   await withServer(
     () => {},
@@ -105,7 +105,6 @@ test("where no server listens, an answer is cut off or the time is over, the err
       assert.match(await reasonOf(clientOf(url).call(getGroup, { uid: "x" }, { timeoutMs: 20 })), /^TIME_LIMIT/);
     },
   );
-  // No second try is waited for.
   const triedOnce = (server: string) =>
     createClient({ server, fetch: httpFetch, wait: () => Promise.reject(new ApiError("ABORTED", "no more")), onRetry: (error) => told.push(error.message) });
   const told: string[] = [];
@@ -122,7 +121,7 @@ test("where no server listens, an answer is cut off or the time is over, the err
   assert.match(told[1] ?? "", /was cut off/);
 });
 
-test("where Node is told to use a proxy, the request is that of fetch, which follows it in every Node 24", async (t) => {
+test("if Node is configured for a proxy, fetch sends the request, which follows it in every Node 24", async (t) => {
   t.after(() => delete process.env.NODE_USE_ENV_PROXY);
   let agent = "";
   await withServer(

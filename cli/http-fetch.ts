@@ -1,5 +1,5 @@
-// What client commands send with: the part of fetch that the client uses, over Node's own HTTP. The first use of fetch takes a third of
-// a command's processor time, and so does an import of node:http, which reads exports that load what fetch is made of.
+// The part of fetch that client commands use, on top of Node's HTTP. First use of fetch takes a third of a command's CPU time,
+// and so does importing node:http, whose exports load fetch's implementation.
 
 import type { IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
@@ -7,14 +7,14 @@ import type { Fetch } from "#contract-client";
 
 type FetchResponse = Awaited<ReturnType<Fetch>>;
 
-/** Node's proxy settings, which fetch follows in each version of Node that Gantry runs on. */
+/** Node's proxy settings, which fetch follows in every supported version. */
 const isProxied = (): boolean =>
   (process.env.NODE_USE_ENV_PROXY ?? "") !== "" || `${process.execArgv.join(" ")} ${process.env.NODE_OPTIONS ?? ""}`.includes("--use-env-proxy");
 
 const gunzipped = (message: IncomingMessage): Readable => {
   if (message.headers["content-encoding"] !== "gzip") return message;
   const gunzip = process.getBuiltinModule("node:zlib").createGunzip();
-  // Also where either ends with an error: the other's reader is told.
+  // Propagates errors in both directions.
   process.getBuiltinModule("node:stream").pipeline(message, gunzip, () => {});
   return gunzip;
 };
@@ -44,7 +44,7 @@ const responseOf = (message: IncomingMessage): FetchResponse => {
   };
 };
 
-/** Sends one request and follows no redirection. Rejects with Node's own error where no response comes. */
+/** Sends one request without following redirects. Rejects with Node's error if there is no response. */
 export const httpFetch: Fetch = (url, init) => {
   if (isProxied()) return fetch(url, init);
   const { method, headers, body, signal } = init;

@@ -1,5 +1,5 @@
-// A signal ends what a command waits for; a second one ends the process at once, but not the echo of the first: Ctrl-C reaches
-// every process of the terminal, and npm and bin/node.js hand it on once more.
+// Signals: the first one aborts what a command waits for, a second one exits at once. Echoes of the first are ignored: Ctrl-C
+// reaches every process of the terminal, and npm and bin/node.js forward it.
 
 import { limits } from "#base/limits.ts";
 import { exitStatus } from "./exit-status.ts";
@@ -8,9 +8,9 @@ const statuses = { SIGINT: exitStatus.interrupted, SIGTERM: exitStatus.terminate
 
 export interface Interruption {
   readonly signal: AbortSignal;
-  /** The exit status of what has been interrupted; undefined: nobody has. */
+  /** Returns the exit status after an interruption, otherwise undefined. */
   readonly status: () => number | undefined;
-  /** Signals do again what they do by themselves. */
+  /** Restores the default handling of signals. */
   readonly end: () => void;
 }
 

@@ -9,6 +9,6 @@ const { env: environment, stdout: out, stderr: err } = process;
 process.exitCode = await runToStatus(args, { environment, log: jsonLog((line) => err.write(line)), out, err, status: 0 }, () => {
   if (args[0] !== "serve") trustAuthorities(environment);
 });
-// Not left to Node, which gives up its signal handlers first: an echo of Ctrl-C (stop-signal.ts) that comes then would kill a server that has
-// stopped in order. What was written is out: pipes, files and terminals are written at once.
+// Exits explicitly: Node would remove its signal handlers first, and an echo of Ctrl-C (stop-signal.ts) would then kill a server
+// that has stopped cleanly. All output is already written, because pipes, files and terminals are synchronous.
 if (args[0] === "serve") process.exit();

@@ -1,4 +1,4 @@
-// Help in narrow terminals, as tables.
+// Help in narrow terminals.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const help = `gantry import KIND SOURCE… [--group GROUP] [--licence ID]
     gantry import advisories https://security-tracker.example.com/data/json
 `;
 
-test("in a narrow terminal a line is broken between words and goes on below its text; examples and what fits stay as they are", () => {
+test("a narrow terminal wraps between words and aligns continuation lines; examples and short lines stay unchanged", () => {
   assert.equal(
     narrow(help, 48),
     `gantry import KIND SOURCE… [--group GROUP]
@@ -44,13 +44,13 @@ test("in a narrow terminal a line is broken between words and goes on below its 
   );
 });
 
-test("text far to the right goes on below what it explains", () => {
+test("text far to the right wraps below its term", () => {
   assert.equal(
     narrow("    --oidc-additional-scopes TEXT,…  Scopes to ask for besides openid.\n", 50),
     "    --oidc-additional-scopes TEXT,…\n      Scopes to ask for besides openid.\n",
   );
 });
 
-test("a wide terminal, a pipe and one too narrow for words get the help as it is written", () => {
+test("a wide terminal, a pipe and a terminal too narrow for words get the help unchanged", () => {
   for (const columns of [200, undefined, 12]) assert.equal(narrow(help, columns), help);
 });

@@ -1,16 +1,16 @@
-// Help in a terminal that is narrower than its lines: broken between words, and going on below where the text of a line begins.
-// Examples stay as they are: a broken one is another command.
+// Wraps help for narrow terminals, with continuation lines aligned to their text. Examples stay unchanged: a wrapped one would be
+// another command.
 
-/** Narrower than this nothing is broken: a word stood on each line. */
+/** Below this width nothing is wrapped. */
 const narrowest = 40;
 
-/** Where the text of a line begins: behind its indentation, or behind what it explains ("    --group GROUP  the group …"). */
+/** Returns the column at which the text starts: after the indentation, or after a term ("    --group GROUP  the group …"). */
 const textColumn = (line: string): number => {
   const term = /^ *\S+(?: \S+)* {2,}(?=\S)/.exec(line)?.[0];
   return term?.length ?? line.length - line.trimStart().length;
 };
 
-/** "gantry import KIND [--group GROUP] …": an option and its value stay together. */
+/** "gantry import KIND [--group GROUP] …": an option stays with its value. */
 const isUsage = (line: string): boolean => line.startsWith("gantry ");
 
 const piecesOf = (line: string): string[] => (isUsage(line) ? line.split(/ (?=\[|--|\|)/) : line.trim().split(/ +/));
@@ -18,7 +18,7 @@ const piecesOf = (line: string): string[] => (isUsage(line) ? line.split(/ (?=\[
 const brokenLine = (line: string, columns: number): string[] => {
   if (line.length <= columns) return [line];
   const column = isUsage(line) ? 4 : textColumn(line);
-  // Explanations far to the right are set below what they explain.
+  // Text far to the right moves below its term.
   const hanging = column > columns / 2 ? 6 : column;
   const pieces = isUsage(line) ? piecesOf(line) : piecesOf(line.slice(column));
   let current = isUsage(line) ? (pieces.shift() ?? "") : line.slice(0, column);
@@ -37,11 +37,11 @@ const brokenLine = (line: string, columns: number): string[] => {
   return [...lines, current.trimEnd()];
 };
 
-/** The text with no line wider than the terminal, as far as words let it; as it is where the width is not known. */
+/** Returns the text wrapped to the terminal; unchanged if its width is unknown. */
 export const narrow = (text: string, columns: number | undefined): string => {
   if (columns === undefined || columns < narrowest) return text;
   const lines: string[] = [];
-  // A line that is too long, with those that go on with its text: they are broken anew as one.
+  // A long line with its continuation lines, wrapped again as one.
   let open: { readonly text: string; readonly column: number } | undefined;
   const close = (): void => {
     if (open !== undefined) lines.push(...brokenLine(open.text, columns));

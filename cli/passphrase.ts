@@ -1,4 +1,4 @@
-// A passphrase: from a file, or typed by somebody who does not see it. Never an argument, which every user of the machine can read.
+// A passphrase from a file or a hidden prompt. Never an argument, because every user of the machine can read those.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
@@ -16,7 +16,6 @@ const readPassphraseFile = (file: string): string => {
   }
 };
 
-/** A line that is typed and not shown. */
 const askUnseen = async ({ err, input = process.stdin }: Terminal, question: string): Promise<string> => {
   const nowhere = new Writable({ write: (_piece, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });
@@ -32,8 +31,9 @@ const askUnseen = async ({ err, input = process.stdin }: Terminal, question: str
 };
 
 /**
- * Gives the passphrase when it is needed; undefined: there is no file, and nobody to ask.
- * @param isNew it is asked for twice
+ * Returns a function that gets the passphrase on demand; undefined if there is neither a file nor a terminal.
+ *
+ * @param isNew asks twice
  */
 export const passphraseSource = (terminal: Terminal, file: string | undefined, isNew: boolean): (() => Promise<string>) | undefined => {
   if (file !== undefined) return async () => readPassphraseFile(file);

@@ -1,13 +1,13 @@
-// The tree of commands. Later ones find their place in it:
+// The command tree:
 //
 //   gantry serve | token | register | suspend | resume | import | export | explain | who-can | config | doctor | health
-//   gantry login | logout | mcp                       what a client does
-//   gantry admin migrate | quota | registry | end-of-life | names   what needs the data directory or the database
-//   gantry DOMAIN RESOURCES VERB                      the API, from the contract (cli/operations)
-//   gantry vulnerabilities coverage, a short name of its advisory-coverage list
-//   gantry iam pull-tokens, events tail, audit verify, audit export beside the API's resources, what is none of its operations
+//   gantry login | logout | mcp                       client commands
+//   gantry admin migrate | quota | registry | end-of-life | names   require the data directory or the database
+//   gantry DOMAIN RESOURCES VERB                      the API, generated from the contract (cli/operations)
+//   gantry vulnerabilities coverage, an alias of its advisory-coverage list
+//   gantry iam pull-tokens, events tail, audit verify, audit export: domain commands that are not API operations
 //
-// Only the command that is called is loaded; of the others the list shows the summary that stands here.
+// Only the called command is loaded; the list uses the summaries in this file.
 
 import { Command, CommanderError } from "commander";
 import { version } from "#application";
@@ -18,7 +18,7 @@ import type { Terminal } from "./terminal.ts";
 
 interface CommandEntry {
   readonly summary: string;
-  /** It talks to a server wherever that is: its exit status says the kind of a failure (exit-status.ts). */
+  /** A client command: its exit status states the kind of error (exit-status.ts). */
   readonly isClient?: true;
   readonly load: () => Promise<(terminal: Terminal) => Command>;
 }
@@ -64,7 +64,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   health: { summary: "Check whether the server is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 
-/** Commands that stand beside the resources of a domain and are none of the contract's operations. */
+/** Commands within a domain that are not operations of the contract. */
 const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal: Terminal) => Command)[]>>> = {
   iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
   vulnerabilities: async () => [(await import("./commands/vulnerability-coverage.ts")).coverageCommand],
@@ -87,14 +87,13 @@ ${lines(all.filter(isDomain))}
 Run gantry help COMMAND for details, or gantry --version for the version.
 `;
 
-/** "gantry help lgoin" asks for a command, too. */
+/** "gantry help lgoin" also names a command. */
 const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message }: CommanderError): string => {
   const typed = first === "help" ? second : first;
   const proposal = suggestionText(message.split("\n")[1] ?? "") || proposalElsewhere(typed);
   return `unknown command ${JSON.stringify(typed)}${proposal}. Run gantry --help for a list`;
 };
 
-/** What is typed behind a word. */
 const wordsBehind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
 
 const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
@@ -107,35 +106,34 @@ const loadDomain = async (args: readonly string[], terminal: Terminal, domain: s
   );
 };
 
-/** Help is data, too: it goes where the command's output goes. */
 const writeHelpTo = (command: Command, terminal: Terminal): void => {
   command.configureOutput({ writeOut: (content) => void terminal.out.write(narrow(content, terminal.out.columns)) });
   for (const each of command.commands) writeHelpTo(each, terminal);
 };
 
-/** The tree for these arguments: the commands that they name are ready to run. */
+/** Builds the tree; only the commands named by the arguments are ready to run. */
 const newProgram = async (args: readonly string[], terminal: Terminal): Promise<Command> => {
   const program = new Command("gantry")
     .version(`gantry ${version}`, "-v, --version")
-    // What stands behind a command is the command's own.
+    // Options after a command belong to that command.
     .enablePositionalOptions()
     .configureHelp({ formatHelp: listText });
   throwFaults(program, (error) => unknownCommand(program, error));
   for (const [name, { summary, load }] of Object.entries(commands))
     program.addCommand((args.includes(name) ? (await load())(terminal) : new Command(name)).summary(summary));
-  // The first word that is one: a resource can be called like a command.
+  // The first word only: a resource may be named like a command.
   const called = args.find((word) => !word.startsWith("-") && word !== "help");
   for (const [domain, summary] of Object.entries(domainSummaries))
     program.addCommand((called === domain ? await loadDomain(args, terminal, domain) : new Command(domain)).summary(summary));
   writeHelpTo(program, terminal);
-  // An option with an empty value is one that was not set, as in --group "$GROUP".
+  // An empty value counts as unset, as in --group "$GROUP".
   program.hook("preAction", (_, command) => {
     for (const [name, value] of Object.entries(command.opts())) if (value === "") command.setOptionValue(name, undefined);
   });
   return program;
 };
 
-/** True for commands whose exit status says the kind of a failure; the machine's own know 0, 1 and 2 alone. */
+/** Returns true for commands whose exit status states the kind of error; local commands use only 0, 1 and 2. */
 export const isClientCommand = (args: readonly string[]): boolean => {
   const [first = "", second = ""] = args;
   if ((first === "events" && second === "tail") || (first === "audit" && ["verify", "export"].includes(second))) return false;
@@ -143,24 +141,24 @@ export const isClientCommand = (args: readonly string[]): boolean => {
   return entry?.isClient ?? (Object.hasOwn(domainSummaries, first) || (first === "token" && args.includes("--login")));
 };
 
-/** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
+/** Writes the completions for the words after "gantry" (cli/completion). Errors yield no candidates. */
 const writeCandidates = async (words: readonly string[], terminal: Terminal): Promise<void> => {
   try {
     const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
     terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
   } catch {
-    // A context file that is not to be read, for example: whoever runs the command is told.
+    // For example an unreadable context file, which the command itself reports.
   }
 };
 
-/** Runs the command that the arguments call. Returns the exit status; throws what the command throws, a Fault for arguments that mean nothing. */
+/** Runs the command and returns its exit status. Throws the command's errors, and a Fault for invalid arguments. */
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
   if (first === "__complete") {
     await writeCandidates(others.slice(1), terminal);
     return 0;
   }
-  // Help needs no more than the name of a command, wherever it stands.
+  // "help" may precede or follow the command.
   const named = others.filter((word) => !word.startsWith("-"));
   const asksHelp = ["help", "--help", "-h"].includes(first);
   const words = !asksHelp ? args : named.length > 1 ? [...named, "--help"] : ["help", ...named];
@@ -173,7 +171,7 @@ export const runCommand = async (args: readonly string[], terminal: Terminal): P
     await program.parseAsync(words, { from: "user" });
     return terminal.status;
   } catch (thrown) {
-    // Help was shown, or the version.
+    // Help or the version was printed.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
     throw thrown;
   }

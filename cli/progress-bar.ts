@@ -1,23 +1,26 @@
-// A progress bar on a terminal; where the output goes elsewhere, nothing, or a line now and then.
+// A progress bar on terminals; otherwise nothing or occasional lines.
 
 import { limits } from "#base/limits.ts";
 
 export interface Progress {
   readonly done: number;
-  /** 0: nobody knows. */
+  /** 0 if unknown. */
   readonly total: number;
   readonly what: string;
 }
 
 export interface ProgressBar {
   readonly update: (progress: Progress) => void;
-  /** Takes the bar away. */
   readonly end: () => void;
 }
 
 const widthColumns = 30;
 
-/** @param lines without a terminal, a line now and then says how far it is */
+/**
+ * Opens a progress bar.
+ *
+ * @param lines prints occasional lines without a terminal
+ */
 export const openProgressBar = (err: NodeJS.WriteStream, { lines = false }: { readonly lines?: boolean } = {}): ProgressBar => {
   let drawn = false;
   let lastLineMs = performance.now();

@@ -1,16 +1,18 @@
-// Having the person at the terminal choose. Only where there is one: a program that waits for an answer in a pipeline or a job
-// hangs it.
+// Prompts for a choice, only with a terminal: a prompt in a pipeline or job would hang it.
 
 import { askLine } from "./operations/ask.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Asked = Pick<Terminal, "environment" | "err" | "input">;
 
-/** True where somebody can be asked: standard input and standard error are a terminal, and nobody has said not to ask. `input`: false by --no-input. */
+/**
+ * Returns whether prompting is possible: standard input and error are terminals and prompts are not disabled. `input` is false
+ * with --no-input.
+ */
 export const canAsk = ({ environment, err, input: stream = process.stdin }: Asked, input: boolean): boolean =>
   input && !environment.GANTRY_NO_INPUT && stream.isTTY === true && err.isTTY === true;
 
-/** Has the person choose one of these by its number. Gives the index. Throws where they end the input. */
+/** Prompts for one of the choices and returns its index. Throws if the input ends. */
 export const askChoice = async (terminal: Asked, title: string, choices: readonly string[], signal: AbortSignal): Promise<number> => {
   terminal.err.write(`${title}\n${choices.map((choice, index) => `  ${index + 1}  ${choice}\n`).join("")}`);
   for (;;) {

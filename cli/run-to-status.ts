@@ -1,22 +1,22 @@
-// A command from its arguments to its exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line); of
-// what talks to a server, the kind of the failure (exit-status.ts). What it throws is told on standard error.
+// Runs a command and returns its exit status: 0 success, 1 failure, 2 partial success (decisions: Command line); for client
+// commands the kind of error (exit-status.ts). Errors go to standard error.
 
 import { version } from "#application";
 import { Fault } from "#base/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** One line for the person; whoever runs a command owns the machine, and an error of ours is shown with its cause. */
+/** Returns one line for the user. Internal errors include their cause, because the user operates this machine. */
 export const failureText = (thrown: unknown): string => {
   const error = thrown instanceof Fault && thrown.code === "INTERNAL" ? (thrown.cause ?? thrown) : thrown;
   if (!(error instanceof Error)) return String(error);
   return error instanceof Fault ? error.message : (error.stack ?? error.message);
 };
 
-/** -o json or jsonl: an error, too, is for a program then. */
+/** -o json or jsonl: errors must be machine-readable too. */
 const asksForJson = (args: readonly string[]): boolean =>
   args.some((word, index) => /^(?:--output=|-o=?)?jsonl?$/.test(word) && (word.startsWith("-") || ["-o", "--output"].includes(args[index - 1] ?? "")));
 
-/** Says what a client command threw, with nothing in it that a terminal obeys. Gives the exit status. */
+/** Prints the error of a client command, escaped for the terminal. Returns the exit status. */
 const failAsClient = async (thrown: unknown, args: readonly string[], { err }: Terminal): Promise<number> => {
   const [{ exitStatusOf }, { onItsLines }] = await Promise.all([import("./exit-status.ts"), import("./output/escape.ts")]);
   const asJson = asksForJson(args);
@@ -30,9 +30,13 @@ const failAsClient = async (thrown: unknown, args: readonly string[], { err }: T
   return exitStatusOf(thrown);
 };
 
-/** @param prepare what the process itself is to do before a command runs */
+/**
+ * Runs a command.
+ *
+ * @param prepare work of the process before the command
+ */
 export const runToStatus = async (args: readonly string[], terminal: Terminal, prepare: () => void = () => {}): Promise<number> => {
-  // Without the parser, which takes longer to load than all the rest of it.
+  // Skips the parser, whose loading takes longer than the rest.
   if (args[0] === "--version" || args[0] === "-v") {
     terminal.out.write(`gantry ${version}\n`);
     return 0;

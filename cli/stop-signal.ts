@@ -1,9 +1,9 @@
-// Waiting until somebody stops the command.
+// Waits for a stop signal.
 
 import { closeSync, openSync } from "node:fs";
 import { limits } from "#base/limits.ts";
 
-/** Whether this process has a terminal of its own, from which it was started and with which it ends. */
+/** Returns whether the process has a controlling terminal. */
 const hasTerminal = (): boolean => {
   try {
     closeSync(openSync("/dev/tty", "r"));
@@ -14,9 +14,10 @@ const hasTerminal = (): boolean => {
 };
 
 /**
- * Resolves when the process is told to stop. A second signal ends it at once, but not the echo of the first: Ctrl-C
- * reaches every process of the terminal, and npm and bin/node.js hand it on once more.
- * @param reload what SIGHUP asks for. The same signal comes where the terminal is closed: then it stops, as without `reload`.
+ * Resolves on a stop signal. A second one exits at once, except for echoes: Ctrl-C reaches every process of the terminal, and npm
+ * and bin/node.js forward it.
+ *
+ * @param reload called on SIGHUP. If the terminal was closed, SIGHUP stops, as without `reload`.
  */
 export const stopSignal = (reload?: () => void): Promise<void> =>
   new Promise((resolve) => {
@@ -31,7 +32,7 @@ export const stopSignal = (reload?: () => void): Promise<void> =>
     const hadTerminal = reload !== undefined && hasTerminal();
     process.on("SIGHUP", () => {
       const isTerminalGone = hadTerminal && !hasTerminal();
-      // What is still said to it is lost, and no reason to end in disorder.
+      // Further output is lost and must not cause an error.
       if (isTerminalGone) for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
       if (reload === undefined || isTerminalGone) stop();
       else reload();

@@ -1,4 +1,4 @@
-// What `gantry suspend` and `gantry resume` have in common: one organization, by its uid or name.
+// Shared by `gantry suspend` and `gantry resume`: one organization, by uid or name.
 
 import type { Command } from "commander";
 import { setSuspended } from "#application";
@@ -9,9 +9,8 @@ import type { Terminal } from "./terminal.ts";
 export interface Suspension {
   readonly name: "suspend" | "resume";
   readonly suspended: boolean;
-  /** What the command does. */
   readonly effect: string;
-  /** What is so of the organization afterwards. */
+  /** The resulting state of the organization. */
   readonly outcome: string;
 }
 

@@ -1,6 +1,6 @@
-// Rows as a table of text.
+// Plain text tables.
 
-/** Columns are as wide as their widest cell; the last one is not padded. */
+/** Formats rows; columns fit their widest cell, and the last one is not padded. */
 export const formatTable = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows

@@ -1,4 +1,4 @@
-// What a command gets of the process that it runs in, and the status that it ends with.
+// Process state that a command uses, and its exit status.
 
 import type { Log } from "#base/log.ts";
 
@@ -7,10 +7,10 @@ export interface Terminal {
   readonly log: Log;
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
-  /** What somebody types, or pipes in; the process's own where it is left out. */
+  /** Default: the process's standard input. */
   readonly input?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  /** Milliseconds since 1970; the machine's clock where it is left out. */
+  /** Milliseconds since 1970; default: the system clock. */
   readonly now?: () => number;
-  /** The exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line). */
+  /** Exit status: 0 success, 1 failure, 2 partial success (decisions: Command line). */
   status: number;
 }

@@ -1,4 +1,4 @@
-// A worker of `gantry serve` (GANTRY_WORKERS): started by that command, never by hand.
+// A worker process of `gantry serve` (GANTRY_WORKERS), started only by that command.
 
 import { readSettings, runWorker } from "#application";
 import { jsonLog } from "#base/log.ts";
@@ -16,6 +16,5 @@ try {
   close();
   process.exit(0);
 } catch (thrown) {
-  // The command tells it as its own.
   process.send?.({ kind: "failed", reason: failureText(thrown) }, undefined, undefined, () => process.exit(1));
 }

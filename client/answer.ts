@@ -1,21 +1,20 @@
-// What passes between the client and a protocol: one try of one call, and its answer.
+// The interface between the client and a protocol: one attempt of a call, and its response.
 
 import type { JsonObject } from "#base/json.ts";
 import type { OperationShape } from "./operation.ts";
 
-/** An answer with what came beside it. */
+/** A response with its metadata. */
 export interface Answer<Reply = JsonObject> {
   readonly reply: Reply;
-  /** Headers, or metadata over gRPC, in lower case. */
+  /** Headers, or gRPC metadata, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of a single resource that was read or changed: what `ifMatch` and `ifNoneMatch` take. */
+  /** ETag of a single resource, for `ifMatch` and `ifNoneMatch`. */
   readonly etag: string | undefined;
   readonly requestId: string | undefined;
-  /** The resource is as `ifNoneMatch` says, and `reply` is empty. */
+  /** True if the resource matches `ifNoneMatch`; `reply` is empty. */
   readonly notModified: boolean;
 }
 
-/** The answer with these headers. */
 export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, string>>, notModified = false): Answer => ({
   reply,
   headers,
@@ -26,7 +25,6 @@ export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, s
 
 /** A file from the server. */
 export interface ApiFile {
-  /** The media type. */
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The content as it arrives, of any size. Read it once. */
@@ -35,19 +33,18 @@ export interface ApiFile {
 
 export interface Attempt {
   readonly method: OperationShape;
-  /** In plain JSON of REST's shape. */
+  /** In REST's JSON form. */
   readonly request: JsonObject;
-  /** In lower case, with the credentials. */
+  /** In lower case, with credentials. */
   readonly headers: Readonly<Record<string, string>>;
   readonly validateOnly: boolean;
-  /** Ends the try: the caller's word, or the time limit. */
+  /** Aborts the attempt, for the caller or at the timeout. */
   readonly signal: AbortSignal;
-  /** What is left of the time limit. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
 }
 
-/** A protocol. Both functions throw ApiError, or whatever the signal's reason is. */
+/** A protocol. Both functions throw ApiError, or the signal's reason. */
 export interface Transport {
   readonly call: (attempt: Attempt) => Promise<Answer>;
   readonly file: (attempt: Attempt) => Promise<ApiFile>;

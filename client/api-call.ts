@@ -1,4 +1,4 @@
-// A request that is under way: a promise of what the response says, and of the response itself.
+// A request in progress: a promise of the response's data, or of the whole response.
 
 /** A response with its headers. */
 export interface ApiResponse<Data> {
@@ -23,7 +23,7 @@ export interface ApiResponse<Data> {
 export class ApiCall<Data> extends Promise<Data> {
   readonly #response: Promise<ApiResponse<Data>>;
 
-  /** What `then` returns is a plain promise. */
+  /** `then` returns a plain promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -43,7 +43,7 @@ export class ApiCall<Data> extends Promise<Data> {
    * ```
    */
   withResponse(): Promise<ApiResponse<Data>> {
-    // A failure is reported by the promise that is returned, and not a second time by this one.
+    // The returned promise reports the failure; this one must not report it again.
     this.catch(() => {});
     return this.#response.then((response) => response);
   }

@@ -1,4 +1,4 @@
-// What one calls operations with, whatever the protocol: the options of a call, and the functions.
+// Functions and options for calling operations, for any protocol.
 
 import type { JsonObject } from "#base/json.ts";
 import type { Answer } from "./answer.ts";
@@ -13,22 +13,22 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
   /** An ETag: the server refuses the write if the resource has changed since. */
   readonly ifMatch?: string | undefined;
-  /** ETag: the answer is empty (`notModified`) while the resource is as it says. */
+  /** An ETag: the response is empty (`notModified`) if the resource still matches. */
   readonly ifNoneMatch?: string | undefined;
-  /** A dry run: the server checks everything and changes nothing. */
+  /** A dry run: the server validates the request and changes nothing. */
   readonly validateOnly?: boolean | undefined;
-  /** Further headers, in lower case. */
+  /** Additional headers, in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** `Operation`: how an operation is named. */
+/** `Operation`: how operations are identified. */
 export interface Caller<Operation> {
-  /** Any operation of the contract, in plain JSON of REST's shape. Throws ApiError, or the signal's reason. */
+  /** Calls an operation in REST's JSON form. Throws ApiError, or the signal's reason. */
   call(operation: Operation, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** The same, with the headers and the ETag. */
+  /** The same, with headers and ETag. */
   answer(operation: Operation, request: JsonObject, options?: CallOptions): Promise<Answer>;
-  /** A list, page by page; a list without pages is one page. */
+  /** Yields the pages of a list; a list without pages is one page. */
   pages(operation: Operation, request: JsonObject, options?: CallOptions & PagesOptions): AsyncIterable<JsonObject>;
-  /** What a list lists, of all its pages. */
+  /** Yields the items of all pages. */
   items(operation: Operation, request: JsonObject, options?: CallOptions & PagesOptions): AsyncIterable<JsonObject>;
 }

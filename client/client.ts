@@ -1,4 +1,4 @@
-// One client of one server: a call with its token, its time, and its further tries.
+// A client of one server: calls with token, timeout and retries.
 
 import type { JsonObject } from "#base/json.ts";
 import { clientLimits } from "#base/client-limits.ts";
@@ -13,11 +13,11 @@ import { pause, pauseBeforeRetry } from "./retries.ts";
 import type { TokenSource } from "./tokens.ts";
 
 export interface ClientOptions {
-  /** The server's address: "https://gantry.example.com". */
+  /** The server's URL: "https://gantry.example.com". */
   readonly server: string;
   /** A token or a token source. Without one, requests are anonymous. */
   readonly token?: string | TokenSource | undefined;
-  /** Sends requests in place of the global `fetch`. */
+  /** Sends requests instead of the global `fetch`. */
   readonly fetch?: Fetch | undefined;
   /** Headers of every request, such as `user-agent` in Node. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -35,11 +35,11 @@ export interface ClientOptions {
 
 export interface Client extends Caller<OperationShape> {
   readonly server: string;
-  /** An operation that gives a file. Over HTTP, whatever the transport; the time limit is until it begins. */
+  /** Calls an operation that returns a file, always over HTTP. The timeout ends when the response starts. */
   file(operation: OperationShape, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
 }
 
-/** Throws INVALID_ARGUMENT for what is no address of a server. */
+/** Throws INVALID_ARGUMENT if the URL is invalid. */
 const checkedServer = (server: string): string => {
   const url = URL.parse(server);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.search !== "" || url.hash !== "")
@@ -53,10 +53,10 @@ const headersOfCall = (own: ClientOptions, options: CallOptions, key: string | u
   return { ...own.headers, ...options.headers, ...Object.fromEntries(given) };
 };
 
-/** 128 random bits. Not randomUUID, which pages without TLS do not have. */
+/** 128 random bits. Not randomUUID, which requires TLS in browsers. */
 const newIdempotencyKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** An earlier try was done and its answer lost; what it would have shown once is not shown again (decisions: Safe writes). */
+/** Returns the error for a write whose response was lost, if its one-time secret cannot be shown again (decisions: Safe writes). */
 const answerLost = ({ requestId, headers }: Answer, method: OperationShape): ApiError =>
   new ApiError(
     "ABORTED",
@@ -68,7 +68,7 @@ const answerLost = ({ requestId, headers }: Answer, method: OperationShape): Api
     },
   );
 
-/** A client of the server at this address, which sends nothing before the first call. `otherTransport`: makes the protocol that replaces REST. */
+/** Creates a client; it sends nothing before the first call. `otherTransport` replaces REST. */
 export const createClient = (own: ClientOptions, otherTransport?: (server: string, answerBytesMax: number) => Transport): Client => {
   const server = checkedServer(own.server);
   const clock = own.clock ?? Date.now;
@@ -79,7 +79,7 @@ export const createClient = (own: ClientOptions, otherTransport?: (server: strin
   const { token: given } = own;
   const source: TokenSource | undefined = typeof given === "string" ? () => given : given;
 
-  /** One try with a token; one more with another, where the first is refused: then nothing has been done yet. */
+  /** Sends with a token, and again with another one if the first is rejected, since nothing was done yet. */
   const tryWithToken = async <T>(attempt: Attempt, send: (attempt: Attempt) => Promise<T>): Promise<T> => {
     if (!source) return send(attempt);
     const { signal } = attempt;
@@ -95,7 +95,7 @@ export const createClient = (own: ClientOptions, otherTransport?: (server: strin
     }
   };
 
-  /** Tries until it is done or cannot be. `key`: what makes the tries of this call one. */
+  /** Retries until success or a permanent error. `key` makes all attempts one write. */
   const tryUntilDone = async <T>(
     method: OperationShape,
     request: JsonObject,

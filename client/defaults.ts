@@ -1,14 +1,14 @@
-// Adds the defaults that proto3 leaves out of a response, so that a program need not tell an absent text from an empty one. Messages,
-// times, and fields with presence stay absent.
+// Adds the defaults that proto3 omits from responses, so that programs need not handle absent values. Messages, times and fields
+// with presence stay absent.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 
-/** JSON names of a message's fields by their default, and the messages in it by field. */
+/** JSON names of a message's fields by default value, and its nested messages. */
 export interface MessageDefaults {
   readonly texts?: readonly string[];
   readonly flags?: readonly string[];
   readonly numbers?: readonly string[];
-  /** Whole numbers of 64 bits, which are texts in JSON. */
+  /** 64-bit integers, strings in JSON. */
   readonly longs?: readonly string[];
   readonly lists?: readonly string[];
   readonly maps?: readonly string[];
@@ -24,7 +24,6 @@ const withPart = (table: Table, name: string, isMap: boolean, value: Json): Json
   return isMap ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withPart(table, name, false, entry)])) : withDefaults(table, name, value);
 };
 
-/** The message of this name with its defaults. */
 export const withDefaults = (table: Table, name: string, message: JsonObject): JsonObject => {
   const { texts = [], flags = [], numbers = [], longs = [], lists = [], maps = [], enums = {}, parts = {} } = table[name] ?? {};
   const out: JsonObject = { ...message };

@@ -1,4 +1,4 @@
-// What an answer becomes as an error, whoever gave it: the server, a proxy in between, something that is no server of this API.
+// Errors from responses of the server, of proxies, and of servers without this API.
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..");
 const nowMs = Date.parse("2026-01-31T08:00:00Z");
 const from = (refusal: Partial<HttpRefusal>): ApiError => errorOfHttp({ status: 400, headers: {}, body: undefined, nowMs, ...refusal });
 
-test("a refusal in the server's words has its code, its reason, every violation, when to try again, and the request's id", () => {
+test("an error of the server keeps its code, reason, all violations, retry delay and request ID", () => {
   const violations = [
     { field: "name", description: "is required" },
     { field: "claimMatch.issuer", description: "must be an address" },
@@ -42,12 +42,12 @@ test("a refusal in the server's words has its code, its reason, every violation,
   assert.deepEqual(error.detailsOf("google.rpc.QuotaFailure"), []);
 });
 
-test("without ErrorInfo the reason is the code's name: every code has one, and a number that is none is UNKNOWN", () => {
+test("without ErrorInfo the reason is the code's name; unknown numbers become UNKNOWN", () => {
   for (const [name, code] of Object.entries(codes)) assert.equal(from({ body: { code, message: "m" } }).reason, name);
   for (const code of [0, 17, -1, 1.5]) assert.equal(from({ body: { code, message: "m" } }).code, "UNKNOWN");
 });
 
-test("what is no answer of Gantry's is told as that, with the code that its status says", () => {
+test("a response from another server is reported as such, with the code of its HTTP status", () => {
   const expected: readonly (readonly [number, string, string])[] = [
     [502, "UNAVAILABLE", "NOT_GANTRY"],
     [503, "UNAVAILABLE", "NOT_GANTRY"],
@@ -66,7 +66,7 @@ test("what is no answer of Gantry's is told as that, with the code that its stat
   }
 });
 
-test("Retry-After is seconds or a date; what is neither is nothing", () => {
+test("Retry-After is seconds or a date; anything else is ignored", () => {
   const told = (value: string): number | undefined => from({ headers: { "retry-after": value } }).retryDelayMs;
   assert.equal(told("3"), 3000);
   assert.equal(told("Sat, 31 Jan 2026 08:00:05 GMT"), 5000);
@@ -74,7 +74,7 @@ test("Retry-After is seconds or a date; what is neither is nothing", () => {
   for (const wrong of ["soon", "-1", "1e9999", ""]) assert.equal(told(wrong), undefined, wrong);
 });
 
-test("the reasons that programs may compare with are those of the server, and no others", () => {
+test("the reasons documented for programs are exactly those of the server", () => {
   const found = globSync("{server,base}/**/*.ts", { cwd: root })
     .filter((path) => !path.endsWith(".test.ts"))
     .flatMap((path) => [...readFileSync(join(root, path), "utf8").matchAll(/\breason: "([A-Z][A-Z_]+)"/g)].map(([, reason]) => reason));

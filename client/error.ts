@@ -1,17 +1,17 @@
-// The one error of the client: what the server refused, in its own words (AIP-193), or why no answer came.
+// The only error type of the client: an error of the server (AIP-193), or the reason why there was no response.
 
 import { type Code, codes, type Violation } from "#base/codes.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
-/** Reasons that are more exact than the code's own name, as the server gives them. */
+/** The server's reasons that are more specific than the code. */
 export const serverReasons = ["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
 
-/** The client's own. */
+/** Reasons of the client itself. */
 type ClientReason = "ANSWER_LOST" | "ANSWER_TOO_LARGE" | "NO_CONNECTION" | "NO_TOKEN" | "NOT_GANTRY" | "PAGE_RESTARTED" | "REDIRECTED" | "TIME_LIMIT";
 
 export type Reason = Code | (typeof serverReasons)[number] | ClientReason;
 
-/** A typed detail in proto JSON: its type, and the fields of that message. */
+/** A typed detail in proto JSON. */
 export interface ErrorDetail extends JsonObject {
   readonly "@type": string;
 }
@@ -21,7 +21,7 @@ export interface ApiErrorOptions {
   readonly details?: readonly JsonObject[];
   readonly requestId?: string | undefined;
   readonly httpStatus?: number | undefined;
-  /** From the header Retry-After, where no detail says it. */
+  /** From the Retry-After header, if there is no detail. */
   readonly retryDelayMs?: number | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
@@ -101,10 +101,10 @@ export class ApiError extends Error {
 
 const codeNames = new Map(Object.entries(codes).map(([name, number]) => [number as number, name as Code]));
 
-/** The code of this number; UNKNOWN for what is none (google.rpc.Code). */
+/** Returns the code of this number; UNKNOWN if there is none (google.rpc.Code). */
 export const codeOfNumber = (number: number): Code => codeNames.get(number) ?? "UNKNOWN";
 
-/** What the status of an answer without a readable body says: that of a proxy in between, for example. */
+/** Returns the code for a status without a readable body, as from a proxy. */
 const codeOfStatus = (status: number): Code => {
   const known: Readonly<Partial<Record<number, Code>>> = {
     400: "INVALID_ARGUMENT",
@@ -121,7 +121,7 @@ const codeOfStatus = (status: number): Code => {
   return known[status] ?? "UNKNOWN";
 };
 
-/** RFC 9110, 10.2.3: seconds, or a date. */
+/** RFC 9110 §10.2.3: seconds, or a date. */
 const retryAfterMs = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
@@ -132,12 +132,12 @@ const retryAfterMs = (value: string | undefined, nowMs: number): number | undefi
 export interface HttpRefusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The body, where it is a JSON object. */
+  /** The body, if it is a JSON object. */
   readonly body: Json | undefined;
   readonly nowMs: number;
 }
 
-/** The error that an answer over REST says. */
+/** Returns the error of a REST response. */
 export const errorOfHttp = ({ status, headers, body, nowMs }: HttpRefusal): ApiError => {
   const shared = { requestId: headers["x-request-id"], httpStatus: status, retryDelayMs: retryAfterMs(headers["retry-after"], nowMs), headers };
   if (status === 0 || (status >= 300 && status < 400))

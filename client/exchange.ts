@@ -1,4 +1,4 @@
-// A token of Gantry's for a token of another issuer (POST /sts/exchange of the issuer), kept and renewed.
+// Exchanges a token of another issuer for one of Gantry (POST /sts/exchange), and renews it.
 
 import { type JsonObject, text } from "#base/json.ts";
 import { type ClientOptions, createClient } from "./client.ts";

@@ -1,4 +1,4 @@
-// `new Gantry({ server, token })`: every resource of the API as a member.
+// `new Gantry({ server, token })`: each resource of the API is a member.
 
 import { clientLimits } from "#base/client-limits.ts";
 import { isObject, type Json, type JsonObject, part } from "#base/json.ts";
@@ -47,7 +47,7 @@ const parsedEvent = (event: Event): WatchedEvent => {
  * ```
  */
 export class Gantry extends ResourcesApi {
-  /** The server's address, without a slash at its end. */
+  /** The server's URL, without a trailing slash. */
   readonly server: string;
   readonly #wait: (ms: number, signal: AbortSignal) => Promise<void>;
 

@@ -1,4 +1,4 @@
-// The entry for other modules of this project. What `@gantry/client` exports is in package.ts.
+// Entry for other modules of this project; package.ts has the exports of `@gantry/client`.
 
 export { type Answer, answerWith, type ApiFile, type Attempt, type Transport } from "./answer.ts";
 export type { Caller, CallOptions } from "./caller.ts";

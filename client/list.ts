@@ -1,4 +1,4 @@
-// A list of the API: its items one by one over all pages, or page by page.
+// A list: its items over all pages, or page by page.
 
 import { ApiCall, type ApiResponse } from "./api-call.ts";
 

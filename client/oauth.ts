@@ -1,5 +1,5 @@
-// Signing a user in: with a code that is confirmed in any browser (RFC 8628), or through the user's own browser (authorization code with
-// PKCE, RFC 7636). Tokens of CI systems are exchanged in exchange.ts.
+// Signs users in: with a code confirmed in any browser (RFC 8628), or through the user's own browser (authorization code with
+// PKCE, RFC 7636). exchange.ts handles tokens of CI systems.
 
 import { clientLimits } from "#base/client-limits.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -39,11 +39,11 @@ export class OAuthError extends Error {
 }
 
 interface Connection {
-  /** The server's address: "https://gantry.example.com". */
+  /** The server's URL: "https://gantry.example.com". */
   readonly server: string;
   /** Ends the sign-in; the function then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Sends requests in place of the global `fetch`. */
+  /** Sends requests instead of the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
 
@@ -56,7 +56,7 @@ const requestForm = async ({ fetch: own, signal }: Connection, url: string, form
   const given = Object.entries(form ?? {}).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const response = await (own ?? fetch)(url, {
     method: form ? "POST" : "GET",
-    // A code or token is meant for this address and no other.
+    // Codes and tokens are meant for this address only.
     redirect: "manual",
     credentials: "omit",
     cache: "no-store",
@@ -77,7 +77,7 @@ const requestForm = async ({ fetch: own, signal }: Connection, url: string, form
 const refusalOf = ({ status, body }: JsonResponse): OAuthError =>
   new OAuthError(text(body, "error") || "invalid_response", text(body, "error_description") || text(body, "error") || `HTTP ${status}`);
 
-/** The server's metadata (RFC 8414). Section 3.3: an issuer of another name could be a server that passes on the addresses of this one. */
+/** Reads the server's metadata (RFC 8414). By §3.3, another issuer could be a server that presents this one's endpoints. */
 const findEndpoints = async (connection: Connection): Promise<(endpoint: string) => string> => {
   const server = withoutTrailing(connection.server, "/");
   const response = await requestForm(connection, `${server}/.well-known/oauth-authorization-server`);
@@ -165,7 +165,7 @@ export const signInWithDevice = async (options: DeviceOptions): Promise<Tokens> 
   const wait = options.wait ?? pause;
   const form = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: text(body, "device_code"), client_id: clientId };
   let intervalMs = secondsOf(body, "interval", clientLimits.devicePollIntervalMs);
-  // The server says when the code has expired.
+  // The server reports when the code has expired.
   for (;;) {
     await wait(intervalMs, signal);
     const response = await requestForm(options, endpointOf("token_endpoint"), form);
@@ -253,7 +253,7 @@ export const finishSignIn = async (pending: PendingSignIn, returnedTo: string | 
   if (pending.state === "" || searchParams.get("state") !== pending.state)
     throw new OAuthError("invalid_response", "the address does not belong to this sign-in");
   const issuer = searchParams.get("iss");
-  // RFC 9207: otherwise another server could be sent the code of this one.
+  // RFC 9207: otherwise another server could receive this server's code.
   if (issuer !== null && withoutTrailing(issuer, "/") !== pending.server)
     throw new OAuthError("invalid_response", `the browser returned from ${JSON.stringify(issuer)}, not from ${pending.server}`);
   const error = searchParams.get("error");

@@ -1,5 +1,5 @@
-// An operation as the client needs it: where its request goes, and whether it can be retried. The facts of the contract
-// (contract/facts.ts) have this shape; the package has a shorter table (client/gen/operations.ts), generated from them.
+// An operation as the client needs it: its path, and whether it can be retried. The facts of the contract (contract/facts.ts)
+// have this shape; the package uses a smaller generated table (client/gen/operations.ts).
 
 export interface FieldShape {
   /** Its name in JSON. */
@@ -31,22 +31,22 @@ export interface OperationShape {
   readonly input: MessageShape;
   readonly output: MessageShape;
   readonly writes: boolean;
-  /** It needs no token. */
+  /** True if it needs no token. */
   readonly open: boolean;
   readonly givesFile: boolean;
-  /** Its paths in other protocols, for which the server stores no idempotency keys; undefined: it has none. */
+  /** Its path in another protocol, for which the server stores no idempotency keys; undefined if there is none. */
   readonly distribution: object | undefined;
   readonly scim: object | undefined;
 }
 
-/** Reports whether sending the same request twice does no more than sending it once. */
+/** Returns whether repeating the request has no further effect. */
 export const isSafeToRepeat = ({ writes }: OperationShape): boolean => !writes;
 
-/** Reports whether the server stores the first response for an idempotency key (decisions: Safe writes). */
+/** Returns whether the server stores the first response for an idempotency key (decisions: Safe writes). */
 export const takesIdempotencyKey = ({ writes, open, distribution, scim }: OperationShape): boolean =>
   writes && !open && distribution === undefined && scim === undefined;
 
-/** The field of a response that holds what is listed: its one list of messages; undefined if it has none or several. */
+/** Returns the response field with the list: its only list of messages; undefined if there is none or several. */
 export const listedField = ({ output }: Pick<OperationShape, "output">): FieldShape | undefined => {
   const [first, second] = output.fields.filter(({ shape, message }) => shape === "list" && message !== undefined);
   return second === undefined ? first : undefined;

@@ -1,4 +1,4 @@
-// What `@gantry/client` exports.
+// The exports of `@gantry/client`.
 
 export type { ApiFile } from "./answer.ts";
 export { ApiCall, type ApiResponse } from "./api-call.ts";

@@ -1,4 +1,4 @@
-// A list, page by page. Only an answer without a token ends it: a page may be short, or empty, and not be the last.
+// Iterates over pages. Only a response without a page token ends a list; any page may be short or empty.
 
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
 import type { Answer } from "./answer.ts";
@@ -13,7 +13,7 @@ export interface PagesOptions {
   readonly onRestart?: () => void;
 }
 
-/** Every page of the list from where the request begins. `ask` calls the operation. */
+/** Yields all pages from the request on. `ask` calls the operation. */
 export async function* pagesOf(
   method: OperationShape,
   request: JsonObject,
@@ -36,13 +36,12 @@ export async function* pagesOf(
     const next = asks && tells ? text(reply, tells.json) : "";
     if (!asks || next === "") return;
     if (next === text(asked, asks.json)) throw new ApiError("INTERNAL", "the server returned the same page token again", { headers });
-    // `skip` is applied behind the cursor (decisions: Lists): it belongs to the first page alone.
+    // `skip` is applied after the cursor (decisions: Lists), so it belongs to the first page only.
     const { skip: _skip, pageToken: _pageToken, page_token: _snake, ...rest } = asked;
     asked = { ...rest, [asks.json]: next };
   }
 }
 
-/** What the pages list. */
 export async function* itemsOf(method: OperationShape, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
   const field = listedField(method);
   if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} is not a list`);

@@ -1,4 +1,4 @@
-// Reads the file of a token. By itself, so that what browsers load has nothing of Node's: it is loaded when a file is named.
+// Reads a token file. A separate module, so that browsers load nothing of Node.
 
 import { readFile } from "node:fs/promises";
 

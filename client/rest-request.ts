@@ -1,4 +1,4 @@
-// The HTTP request that says the same as a message: the operation's google.api.http rule, the other way round. Pure.
+// Builds the HTTP request of a message by the operation's google.api.http rule.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { ApiError } from "./error.ts";
@@ -11,7 +11,7 @@ export interface RestRequest {
   readonly body: string | undefined;
 }
 
-/** The key under which the request has this field: in camelCase or snake_case, as everywhere. */
+/** Returns the key under which the request has this field, in camelCase or snake_case. */
 const givenKey = (message: MessageShape, object: JsonObject, field: FieldShape): string =>
   Object.keys(object).find((key) => message.byName.get(key) === field) ?? field.json;
 
@@ -23,7 +23,6 @@ interface Taken {
   readonly rest: JsonObject;
 }
 
-/** A dotted path of the template in JSON names. */
 const jsonPathOf = (input: MessageShape, dotted: string): string => {
   const out: string[] = [];
   let message: MessageShape | undefined = input;
@@ -35,7 +34,6 @@ const jsonPathOf = (input: MessageShape, dotted: string): string => {
   return out.join(".");
 };
 
-/** Takes the field at a dotted path out of the request. */
 const takeField = (message: MessageShape, object: JsonObject, path: string): Taken => {
   const [first = "", ...further] = path.split(".");
   const field = message.byName.get(first);
@@ -52,8 +50,8 @@ const invalidField = (field: string, description: string): ApiError =>
   });
 
 /**
- * A path field's value in a path. Dots alone are steps up the path for whatever reads URLs, percent-encoded too, and without a uid
- * a Get is a List: either would be a call of another operation. Only what is made may be made below nothing.
+ * Encodes a field for the path. URL parsers treat segments of dots as steps, even percent-encoded, and Get without a uid becomes
+ * List: both would call another operation. Only create accepts an empty parent.
  */
 const pathSegments = (field: string, value: string, { isDeep, mayBeEmpty }: { readonly isDeep: boolean; readonly mayBeEmpty: boolean }): string => {
   if (value === "" && !mayBeEmpty) throw invalidField(field, "is required");
@@ -70,7 +68,7 @@ const queryPairs = (value: JsonObject, prefix = ""): [string, string][] =>
     return isObject(held) ? queryPairs(held, name) : [[name, String(held)]];
   });
 
-/** Throws UNIMPLEMENTED for an operation without a path, and INVALID_ARGUMENT for a value that no path can have. */
+/** Throws UNIMPLEMENTED for an operation without a path, INVALID_ARGUMENT for a value that a path cannot have. */
 export const restRequest = (method: OperationShape, request: JsonObject, validateOnly: boolean): RestRequest => {
   const [http] = method.http;
   if (!http) throw new ApiError("UNIMPLEMENTED", `${method.name} has no REST path: it uses another protocol`);

@@ -1,5 +1,5 @@
-// REST over fetch, in Node and in browsers: one request, one answer, bounded in size, and no redirection followed, since a token
-// is meant for the server that it is sent to.
+// REST over fetch, in Node and browsers. Responses are bounded, and redirects are not followed, because a token is meant for one
+// server.
 
 import { isObject, type Json } from "#base/json.ts";
 import { type Answer, answerWith, type ApiFile, type Attempt, type Transport } from "./answer.ts";
@@ -13,7 +13,7 @@ interface FetchInit extends Pick<RequestInit, "redirect" | "credentials" | "cach
   readonly signal: AbortSignal;
 }
 
-/** What is read of a response: a part of the global fetch's. */
+/** The part of fetch's response that is used. */
 interface FetchResponse {
   readonly status: number;
   readonly ok: boolean;
@@ -28,7 +28,7 @@ interface BodyReader {
 
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
 
-/** Why fetch has failed, in a word: Node's fetch puts the reason into the cause, Node's HTTP throws it, browsers say nothing. */
+/** Returns why fetch failed: Node's fetch has the reason in the cause, Node's HTTP throws it, browsers hide it. */
 const connectionProblem = (thrown: unknown): string => {
   const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : undefined;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -42,7 +42,7 @@ const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Pr
     return await fetch(`${server}${path}`, {
       method: verb,
       redirect: "manual",
-      // The token is the only credential; what a browser has stored for the server is none.
+      // The token is the only credential; those stored by the browser are not used.
       credentials: "omit",
       cache: "no-store",
       signal: attempt.signal,
@@ -61,7 +61,6 @@ const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Pr
 
 const headersOf = (response: FetchResponse): Record<string, string> => Object.fromEntries(response.headers);
 
-/** The body, while it is no longer than it may be. */
 const readBoundedText = async (response: FetchResponse, { answerBytesMax, signal }: Attempt): Promise<string> => {
   const tooLarge = (): ApiError =>
     new ApiError("RESOURCE_EXHAUSTED", `the response is larger than the client's limit of ${answerBytesMax} bytes`, {
@@ -127,7 +126,7 @@ async function* bytesOf(response: FetchResponse, signal: AbortSignal): AsyncGene
     signal.throwIfAborted();
     throw new ApiError("UNAVAILABLE", `the file was cut off: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
   } finally {
-    // Whoever stops reading lets the server stop, too.
+    // Cancelling lets the server stop too.
     void reader.cancel().catch(() => {});
   }
 }
@@ -138,7 +137,7 @@ const file = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Api
   return { type: response.headers.get("content-type") ?? "application/octet-stream", headers: headersOf(response), bytes: bytesOf(response, attempt.signal) };
 };
 
-/** `server` without a slash at its end. */
+/** Creates the transport. `server` has no trailing slash. */
 export const restTransport = (server: string, fetch: Fetch): Transport => ({
   call: (attempt) => call(fetch, server, attempt),
   file: (attempt) => file(fetch, server, attempt),

@@ -1,5 +1,5 @@
-// The package's table of operations (client/gen/operations.ts) as the client reads it: a row names the fields of the path in JSON, so
-// that nothing of the messages is needed to send a request.
+// The generated table of operations (client/gen/operations.ts). Rows name path fields in JSON, so that requests need no message
+// types.
 
 import type { FieldShape, OperationShape } from "./operation.ts";
 
@@ -9,7 +9,7 @@ export interface OperationRow {
   readonly verb: string;
   readonly path: string;
   readonly body?: string;
-  /** The body is a list. */
+  /** True if the body is a list. */
   readonly listBody?: true;
   readonly writes?: true;
   readonly open?: true;
@@ -49,7 +49,7 @@ const newShape = ({ name, verb, path, body = "", listBody, writes, open, givesFi
   scim: undefined,
 });
 
-/** The row as the client's core takes it. */
+/** Returns the row in the client's internal form. */
 export const shapeOfRow = (row: OperationRow): OperationShape => {
   const known = shapes.get(row);
   if (known) return known;

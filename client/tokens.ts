@@ -1,4 +1,4 @@
-// Token sources. A client calls its source before each request, so that the source decides which tokens it keeps, and how long.
+// Token sources. The client calls its source before each request; the source decides on caching.
 
 import { isObject, type Json } from "#base/json.ts";
 import { clientLimits } from "#base/client-limits.ts";
@@ -26,7 +26,7 @@ export interface KeptTokenOptions {
   readonly leftMs?: number;
 }
 
-/** The promise's result, or the signal's reason if that comes first. */
+/** Returns the promise's result, or throws the signal's reason if that comes first. */
 const whileWaiting = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -35,7 +35,7 @@ const whileWaiting = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 
-/** What a JWT says of its own lifetime, by the issuer's clock alone, so that this machine's may be wrong; undefined where it says nothing. */
+/** Returns a JWT's lifetime by the issuer's clock, because the local clock may be wrong; undefined if the token does not state it. */
 export const lifetimeOfToken = (token: string): number | undefined => {
   try {
     const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
@@ -69,7 +69,7 @@ export const keptToken = (
   const renew = async (): Promise<string> => {
     const { token, lifetimeMs } = await issue();
     const nowMs = clock();
-    // A token that lives shorter than the margin is renewed at half its time, not with every call.
+    // A token with a lifetime below the margin is renewed at half of it, not with every call.
     held = { token, untilMs: nowMs + lifetimeMs, renewAtMs: nowMs + Math.max(lifetimeMs - leftMs, lifetimeMs / 2) };
     return token;
   };

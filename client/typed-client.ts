@@ -1,5 +1,5 @@
-// The client behind the generated resources: the client's core, with the types of the contract. The types and the table are generated from the
-// same descriptors, so this is the one place where plain JSON becomes a typed message.
+// The typed client behind the generated resources. Types and table come from the same descriptors; this is the only place that
+// casts JSON to typed messages.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import type { Answer, ApiFile } from "./answer.ts";
@@ -18,7 +18,7 @@ export interface RequestOptions extends Omit<CallOptions, "ifNoneMatch"> {}
 /** Options of a list. */
 export interface ListOptions extends Omit<RequestOptions, "idempotencyKey" | "ifMatch" | "validateOnly">, PagesOptions {}
 
-/** Returns the request in JSON: the mask as one text, and `parent` as its filter. */
+/** Returns the request in JSON: the mask as text, and `parent` as its filter. */
 const jsonOf = (row: OperationRow, request: object): JsonObject => {
   const { ...json }: JsonObject = request as JsonObject;
   const mask = row.mask === undefined ? undefined : json[row.mask];
@@ -47,7 +47,7 @@ export class TypedClient {
   list<Item, Page>(row: OperationRow, request: object, options?: ListOptions): List<Item, Page> {
     return new List<Item, Page>(
       () => this.#pages<Page>(row, request, options),
-      // The page is the message of the table, and this is its field.
+      // The generated table names this field of the page.
       (page) => (page as Readonly<Record<string, readonly Item[] | undefined>>)[row.items ?? ""] ?? [],
       () => this.#response<Page>(row, request, options),
     );
@@ -59,7 +59,7 @@ export class TypedClient {
 
   async #response<Data>(row: OperationRow, request: object, options?: RequestOptions): Promise<ApiResponse<Data>> {
     const { reply, headers, etag, requestId }: Answer = await this.#client.answer(shapeOfRow(row), jsonOf(row, request), options);
-    // The server returns the message that the contract names; the types are generated from it.
+    // The types are generated from the message that the server returns.
     const data = (row.isEmpty ? undefined : dataOf(row, reply)) as Data;
     return { data, headers, etag, requestId };
   }

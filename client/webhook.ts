@@ -1,5 +1,5 @@
-// Verifies a delivery by the subscription's secret (Standard Webhooks). With Web Crypto, so that it runs in Node, at the edge and in
-// browsers alike; Web Crypto compares the signature in constant time.
+// Verifies deliveries with the subscription's secret (Standard Webhooks). Uses Web Crypto, for Node, edge runtimes and browsers,
+// which compares signatures in constant time.
 
 import { clientLimits } from "#base/client-limits.ts";
 import { isObject, type Json, type JsonObject, part } from "#base/json.ts";
@@ -79,7 +79,7 @@ const secretPrefix = "whsec_";
 
 const keyOfSecret = async (secret: string) => {
   const bytes = secret.startsWith(secretPrefix) ? bytesOfBase64(secret.slice(secretPrefix.length)) : undefined;
-  // An empty key would accept what anyone can sign.
+  // Anyone can sign with an empty key.
   if (bytes === undefined || bytes.length === 0) throw new WebhookError("SECRET_INVALID", 'secret must be "whsec_" and base64, as shown for the subscription');
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 };
@@ -130,7 +130,7 @@ const parseBody = (body: Uint8Array): JsonObject => {
   return parsed;
 };
 
-/** CloudEvents percent-encodes what is not printable ASCII. */
+/** CloudEvents percent-encodes characters other than printable ASCII. */
 const attributeOf = (value: string): string => {
   try {
     return decodeURIComponent(value);

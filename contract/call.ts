@@ -1,8 +1,7 @@
-// A call of an operation, whichever protocol it came over, and the one place that makes one. Transports know protocols,
-// the kernel does not.
+// A call of an operation over any protocol, and the only place that creates one.
 //
-// A call comes unread: the headers are there, the message is not. The kernel authenticates first and then reads, so that
-// nobody without a token makes the server read, unpack or parse anything.
+// A call arrives unread: headers first, message later. The kernel authenticates before it reads, so that unauthenticated callers
+// cannot make the server read, decompress or parse.
 
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
@@ -10,66 +9,61 @@ import { isViewed, type MethodFact, type ViewedMethodFact } from "./facts.ts";
 import type { Reading } from "./read.ts";
 import { readingInward } from "./views.ts";
 
-/** Makes bytes of an answer part by part, so that a list that is given whole is never held as values. */
+/** Serializes a response in parts, so that a complete list is never held as values. */
 export interface Packing {
   /**
-   * One part, as the caller's protocol writes it: the answer's message with some of its entries. `organization`: whose share
-   * of the memory it takes. Throws RESOURCE_EXHAUSTED where that is used up.
+   * Serializes one part: the response message with some entries. `organization` is charged for the memory. Throws
+   * RESOURCE_EXHAUSTED if its share is used up.
    */
   readonly pack: (part: JsonObject, organization: string) => Uint8Array;
 }
 
-/** Bytes that come with a call and are part of no message: a blob, a manifest. Nothing is read of them before somebody asks. */
+/** Content outside the message: a blob, a manifest. It is read on demand. */
 export interface CallContent {
-  /** How many there are; undefined where the sender does not say. */
+  /** Undefined if the client does not send the length. */
   readonly lengthBytes: number | undefined;
-  /** As they come. Read once; a piece is good until the next one is asked for. Throws a Fault where they stop coming. */
+  /** Yields the content once; a chunk is valid until the next one. Throws a Fault if the transfer stops. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** What is known of a call before its message is read. */
+/** A call before its message is read. */
 export interface CallHeaders {
   readonly method: MethodFact;
-  /** The operation of version 1 that was called, of which `method` is the counterpart; undefined: `method` was. */
+  /** The called operation of version 1, whose counterpart is `method`; undefined if `method` itself was called. */
   readonly view: ViewedMethodFact | undefined;
-  /** The Authorization header; undefined where there is none. */
   readonly authorization: string | undefined;
-  /** Header or metadata Gantry-Identity: the assumable identity that a foreign token acts as. */
+  /** Header or metadata Gantry-Identity: the assumable identity for an external token. */
   readonly identity: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly requestId: string;
-  /** Returns what the URL alone says of the message; empty over gRPC. */
+  /** Returns the part of the message in the URL; empty over gRPC. */
   readonly requestInUrl: () => JsonObject;
-  /** A function, because writes and refusals alone need it. */
+  /** A function, because only writes and errors need it. */
   readonly origin: () => Origin;
-  /** Undefined: the caller is no protocol, and takes values. */
+  /** Undefined for internal callers, which take values. */
   readonly packing: Packing | undefined;
-  /** Of an operation that takes content (contract: Distribution), where the sender has sent some. */
+  /** For operations that take content (contract: Distribution). */
   readonly content: CallContent | undefined;
 }
 
 /**
- * The request message as plain values, whichever protocol it came over. What could not be read is in `problems`,
- * reported after the caller's permission was decided. Over REST `bodyPaths` are the body's own keys as field paths in
- * JSON names, nested ones dotted: the implied field mask of an update, since proto3 alone cannot tell an empty field
- * from an absent one.
+ * The request as plain values. `problems` are reported only after the permission check. Over REST, `bodyPaths` are the keys of
+ * the body, dotted, in JSON names: an update's implied mask, because proto3 cannot distinguish empty from absent fields.
  */
 export interface RequestReading extends Reading {
   readonly validateOnly: boolean;
 }
 
-/** A call whose message has not been read. */
 export interface UnreadCall extends CallHeaders {
-  /** Reads the message; called once at most. Throws a Fault where it cannot come (too large, too slow, cut off). */
+  /** Reads the message, at most once. Throws a Fault if it is too large, too slow or cut off. */
   readonly read: () => RequestReading | Promise<RequestReading>;
 }
 
-/** A call with its message. */
 export interface Call extends CallHeaders, RequestReading {}
 
-/** What a maker of calls says; what it leaves out is absent. */
+/** Parameters of a call; omitted ones are absent. */
 export interface CallOptions {
   readonly requestId: string;
   readonly origin: () => Origin;
@@ -83,7 +77,6 @@ export interface CallOptions {
   readonly content?: CallContent | undefined;
 }
 
-/** A message of version 1 as version 2 takes it. */
 const inward = (view: ViewedMethodFact, reading: RequestReading): RequestReading => ({ ...readingInward(view, reading), validateOnly: reading.validateOnly });
 
 const readInward =
@@ -95,7 +88,7 @@ const readInward =
 
 const emptyRequest = (): JsonObject => ({});
 
-/** The one place that makes a call: of a transport, an import, a command. One of version 1 becomes one of version 2 here. */
+/** Creates a call; used by transports, imports and commands. Converts version 1 to version 2. */
 export const unreadCall = (called: MethodFact, options: CallOptions, read: UnreadCall["read"]): UnreadCall => {
   const requestInUrl = options.requestInUrl ?? emptyRequest;
   if (!isViewed(called)) return madeCall(called, undefined, options, requestInUrl, read);
@@ -125,7 +118,6 @@ const madeCall = (
   read,
 });
 
-/** The same call with its message. */
 export const withRequest = (call: UnreadCall, reading: RequestReading): Call => ({
   method: call.method,
   view: call.view,
@@ -145,10 +137,10 @@ export const withRequest = (call: UnreadCall, reading: RequestReading): Call => 
   validateOnly: reading.validateOnly,
 });
 
-/** A message that the server itself made, as if it had been read. */
+/** Returns the reading of a message that the server itself created. */
 export const readingOf = (request: JsonObject): RequestReading => ({ request, problems: [], bodyPaths: undefined, validateOnly: false });
 
-/** A call of the server itself. */
+/** Returns a call of the server itself. */
 export const callOf = (method: MethodFact, request: JsonObject, options: CallOptions): Call => {
   const reading = readingOf(request);
   return withRequest(

@@ -1,12 +1,11 @@
-// Capabilities by their names: the symbol that roles show in v2 (CAP_REPO_LIST) and the string that the contract's
-// options, tokens and the command line use (repo.list).
+// Capabilities by symbol (CAP_REPO_LIST, in roles of version 2) and by name (repo.list, in options, tokens and the command line).
 
 import type { CapabilityFact } from "./facts.ts";
 import { contractFacts } from "./gen/facts.ts";
 
 export type { CapabilityFact };
 
-/** Every capability that can be granted, by number. UNKNOWN is none. */
+/** Every capability that can be granted, by number. */
 export const capabilities: readonly CapabilityFact[] = contractFacts.capabilities;
 
 const bySymbol = new Map(capabilities.map((fact) => [fact.symbol, fact]));
@@ -15,7 +14,7 @@ const byName = new Map(capabilities.map((fact) => [fact.name, fact]));
 export const capabilityBySymbol = (symbol: string): CapabilityFact | undefined => bySymbol.get(symbol);
 export const capabilityByName = (name: string): CapabilityFact | undefined => byName.get(name);
 
-/** The same symbols, each once, in the order of their numbers; unknown ones are left out. */
+/** Returns the known symbols without duplicates, ordered by number. */
 export const sortCapabilities = (symbols: readonly string[]): string[] => {
   const wanted = new Set(symbols);
   return capabilities.filter(({ symbol }) => wanted.has(symbol)).map(({ symbol }) => symbol);

@@ -1,4 +1,4 @@
-// The facts that npm run gen has written are those of the descriptors.
+// The generated facts match the descriptors.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { messageNamed, methods, version1 } from "./catalog.ts";
 import { describeContract } from "./describe-contract.ts";
 import type { MessageName } from "./gen/facts.ts";
 
-test("the written facts of the contract equal those that its descriptors give", () => {
+test("the generated facts equal those of the descriptors", () => {
   const described = describeContract();
   assert.equal(methods.length, described.methods.length);
   for (const [index, method] of described.methods.entries()) assert.deepEqual(methods[index], method, method.name);

@@ -1,11 +1,11 @@
-// To which domain an operation belongs where people name it: commands, and sets of tools.
+// The domain of an operation in commands and tool sets.
 
 import type { MethodFact } from "./facts.ts";
 
-/** Packages of ours that stand with a domain of the platform. */
+/** Gantry's own packages that belong to a domain of the platform. */
 const domainOfPackage: Readonly<Record<string, string>> = { access: "iam", memberships: "iam", images: "registry", feeds: "advisory" };
 
-/** The platform's domain ("iam"); of a package of ours the one that it stands with, or its own name. */
+/** Returns the platform's domain ("iam"); for Gantry's packages the related domain, or their own name. */
 export const commandDomainOf = ({ name, domain }: MethodFact): string => {
   const own = /^gantry\.([a-z]+)\./.exec(name)?.[1];
   return own === undefined ? domain : (domainOfPackage[own] ?? own);

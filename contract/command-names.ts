@@ -1,5 +1,5 @@
-// What each operation is called on the command line: gantry DOMAIN RESOURCE VERB, from its path and its name alone. The verb
-// is the method without its resource: GroupsService/CreateGroup at /iam/v2/groups/… is "iam groups create".
+// Command names of operations, gantry DOMAIN RESOURCE VERB, from path and method name. GroupsService/CreateGroup at
+// /iam/v2/groups/… is "iam groups create".
 
 import { methods, version1 } from "./catalog.ts";
 import { commandDomainOf } from "./command-domain.ts";
@@ -7,9 +7,9 @@ import { isViewed, type MethodFact } from "./facts.ts";
 
 export interface CommandName {
   readonly domain: string;
-  /** "" where the domain has one resource, of its own name: gantry events list. */
+  /** "" if the domain has one resource of its own name: gantry events list. */
   readonly resource: string;
-  /** "" where it is the domain itself: gantry ping. */
+  /** "" for the domain itself: gantry ping. */
   readonly verb: string;
   readonly method: MethodFact;
 }
@@ -17,7 +17,6 @@ export interface CommandName {
 /** "BatchCreateRoleBindings" as ["batch", "create", "role", "bindings"]. */
 const wordsOfName = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
 
-/** Letters that a plural adds or takes. */
 const singularOf = (word: string): string => {
   if (/ies$/.test(word)) return word.replace(/ies$/, "y");
   if (/(?:uses|sses|xes)$/.test(word)) return word.replace(/es$/, "");
@@ -26,20 +25,20 @@ const singularOf = (word: string): string => {
 
 const singularsOf = (words: readonly string[]): string[] => words.map(singularOf);
 
-/** Where `part` stands in `words`, whatever their number; -1 where it does not. */
+/** Returns the index of `part` in `words`, ignoring plurals, or -1. */
 const indexOfWords = (words: readonly string[], part: readonly string[]): number => {
   const [haystack, needle] = [singularsOf(words), singularsOf(part)];
   return haystack.findIndex((_, at) => needle.every((word, offset) => haystack[at + offset] === word));
 };
 
-/** Words of the method's name that written without a break are this part of a path: "eoltags" of ListEolTags. */
+/** Returns the words of the method name that match a path segment without separators: "eoltags" of ListEolTags. */
 const wordsInName = (segment: string, rpc: readonly string[]): string[] | undefined => {
   for (let from = 0; from < rpc.length; from++)
     for (let to = from + 1; to <= rpc.length; to++) if (rpc.slice(from, to).join("") === segment) return rpc.slice(from, to);
   return undefined;
 };
 
-/** The collection of its path: "roleBindings" of /iam/v2/roleBindings/{uid=**}; undefined where the path is of no collection. */
+/** Returns the collection in the path, "roleBindings" for /iam/v2/roleBindings/{uid=**}, or undefined. */
 const collectionOf = ({ http, version, name }: MethodFact, domain: string): string | undefined => {
   const [, first = "", collection] = /^\/([a-z]+)\/v\d+(?:beta\d+)?\/([A-Za-z_-]+)/.exec(http[0]?.template ?? "") ?? [];
   const versioned = version !== "" || name.startsWith("gantry.");
@@ -53,7 +52,7 @@ const resourceWordsOf = (method: MethodFact, domain: string): string[] => {
   return wordsOfName(method.service.replace(/^.*\./, "").replace(/Service$/, ""));
 };
 
-/** "audit entries" of the domain audit are its entries. */
+/** "audit entries" in the domain audit become "entries". */
 const withoutDomain = (words: readonly string[], domain: string): readonly string[] => (words.length > 1 && words[0] === domain ? words.slice(1) : words);
 
 const verbOf = (method: MethodFact, resource: readonly string[]): string => {
@@ -64,13 +63,13 @@ const verbOf = (method: MethodFact, resource: readonly string[]): string => {
 
 const endsWithWords = (words: readonly string[], part: readonly string[]): boolean => indexOfWords(words, part) === words.length - part.length;
 
-/** What a standard method is of: ["vulnerability", "metadata"] of ListVulnerabilityMetadata; undefined of any other method. */
+/** Returns the noun of a standard method, ["vulnerability", "metadata"] for ListVulnerabilityMetadata, or undefined. */
 const nounOf = ({ rpc }: MethodFact): string[] | undefined => {
   const [verb = "", ...noun] = wordsOfName(rpc);
   return ["get", "list", "create", "update", "delete"].includes(verb) && noun.length > 0 ? noun : undefined;
 };
 
-/** Collections that a standard method is of by their very name. The others are called by the longer name that the method has for them. */
+/** Collections named like their standard methods. Others use the longer name of the method. */
 const collectionsByName: ReadonlySet<string> = new Set(
   [...methods, ...version1].flatMap((method) => {
     const domain = commandDomainOf(method);
@@ -92,12 +91,12 @@ const nameOf = (method: MethodFact): CommandName => {
   return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
 };
 
-/** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */
+/** Excludes the OCI protocol, SCIM and views of other operations. */
 const isCommand = (method: MethodFact): boolean => method.distribution === undefined && method.scim === undefined && !isViewed(method);
 
 const key = ({ domain, resource, verb }: CommandName): string => `${domain} ${resource} ${verb}`;
 
-/** Every operation that is a command, version 2 before what version 1 alone has: of two with one name the later has "-v1" behind it. */
+/** Returns all commands, version 2 first; a later command with the same name gets the suffix "-v1". */
 export const listCommandNames = (): CommandName[] => {
   const taken = new Set<string>();
   return [...methods, ...version1].filter(isCommand).map((method) => {

@@ -1,4 +1,4 @@
-// The facts of the whole contract, from its descriptors: what `npm run gen` writes.
+// Computes the facts of the whole contract from its descriptors, for `npm run gen`.
 
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { isView, messageFact, methodFact, viewedMethodFact } from "./describe.ts";
@@ -11,18 +11,17 @@ import { messageOption } from "./options.ts";
 import { linksOfMethod, scopeInView } from "./links.ts";
 
 const services = files.flatMap((file) => file.services);
-/** A package is of one version: a service that has no counterpart at all is version 1 beside services that have. */
+/** A package has one version: a service without counterparts is version 1 if others in its package are. */
 const packagesOfVersion1 = new Set(services.filter(({ methods: own }) => own.some(isView)).map(({ file }) => file.proto.package));
 const isVersion1 = ({ file }: DescService): boolean => packagesOfVersion1.has(file.proto.package);
 const descriptorsOf = (chosen: readonly DescService[]): DescMethod[] => chosen.flatMap((service) => service.methods);
 
-/** With the path of its own request to the place where capabilities are needed. Throws where a field has no counterpart. */
+/** Adds the path of the scope in its own request. Throws if a field has no counterpart. */
 const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => {
   linksOfMethod(method);
   return { ...method, scope: scopeInView(method) };
 };
 
-/** Every capability that can be granted, by number. UNKNOWN is none. */
 const describeCapabilities = (): CapabilityFact[] =>
   CapabilitySchema.values
     .flatMap((value): CapabilityFact[] => {
@@ -31,7 +30,7 @@ const describeCapabilities = (): CapabilityFact[] =>
     })
     .sort((one, other) => one.number - other.number);
 
-/** Throws where the contract contradicts itself, or leaves out what it must say. */
+/** Throws if the contract is contradictory or incomplete. */
 export const describeContract = (): Contract => {
   const methods = descriptorsOf(services.filter((service) => !isVersion1(service))).map(methodFact);
   const byName = new Map(methods.map((method) => [method.name, method]));

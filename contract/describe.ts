@@ -1,5 +1,5 @@
-// Descriptors as plain facts. After this file nobody touches protobuf options. `npm run gen` writes the facts of the whole contract as
-// data, so that a start computes none; only descriptors that a program or a test brings are described when they come.
+// Converts descriptors to plain facts; no other code reads protobuf options. `npm run gen` stores the facts of the contract, so
+// that only descriptors of other programs and tests are converted at run time.
 
 import { create, type DescEnum, type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
@@ -188,7 +188,7 @@ const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
   return { unique, deletedWithParent, counted, deletedForGood };
 };
 
-/** The facts of one message; computed once. Throws where its options contradict each other. */
+/** Returns the facts of a message, cached. Throws if its options contradict each other. */
 export const messageFact = (descriptor: DescMessage): MessageFact => {
   const known = messages.get(descriptor.typeName);
   if (known) return known;
@@ -278,7 +278,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
   const { rights: wanted, end, fromSessions } = option;
   const rights = rightsHandedOn[wanted];
   if (rights === undefined) throw new Error(`${descriptor.name} hands on, but does not say which rights`);
-  // Without an end it would be for good, which they may not give.
+  // Session callers may not delegate without an expiry.
   if (fromSessions && end === "") throw new Error(`${descriptor.name} hands on rights of sessions, but nothing in its request says for how long`);
   return { rights, ...(end === "" ? {} : { end: jsonPathOf(input, end) }), fromSessions };
 };
@@ -293,13 +293,13 @@ const eventFact = (event: options.Event, body: MessageFact, input: MessageFact):
   type: event.type,
   extensions: event.extensions,
   audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
-  // Where the body does not say it, the request does.
+  // If the body lacks the field, it is in the request.
   subject: jsonPathOf(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
   group: groupRules[event.group],
   ...(event.groupFrom ? { groupFrom: jsonPathOf(body, event.groupFrom) } : {}),
 });
 
-/** The facts of one operation. Throws where the contract forgot to say who may call it. */
+/** Returns the facts of an operation. Throws if its access option is missing. */
 export const methodFact = (descriptor: DescMethod): MethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
   const access = messageOption(descriptor, options.access, options.AccessSchema);
@@ -350,8 +350,8 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
 };
 
 /**
- * The facts of an operation of version 1: what the contract says of its counterpart, with messages and paths of its own.
- * `find` gives operations of version 2 by name. Throws where there is none such.
+ * Returns the facts of a version 1 operation: those of its counterpart, with its own messages and paths.
+ * `find` looks up operations of version 2. Throws if the counterpart does not exist.
  */
 export const viewedMethodFact = (descriptor: DescMethod, find: (name: string) => MethodFact | undefined): ViewedMethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
@@ -375,5 +375,5 @@ export const viewedMethodFact = (descriptor: DescMethod, find: (name: string) =>
   };
 };
 
-/** True for an operation that is another shape of one of version 2. */
+/** Returns true for a view of a version 2 operation. */
 export const isView = (descriptor: DescMethod): boolean => hasOption(descriptor, options.view);

@@ -1,5 +1,5 @@
-// The form in which `npm run gen` writes the facts of the contract (contract/gen/facts.ts), and how they become facts again. A message
-// or an enum is named where the fact holds it, and what is the same for most is left out.
+// Serializes facts for contract/gen/facts.ts, and restores them. Messages and enums are referenced by name, and common values are
+// omitted.
 
 import {
   camelCase,
@@ -12,7 +12,6 @@ import {
   type ViewedMethodFact,
 } from "./facts.ts";
 
-/** What most fields have. */
 const fieldDefaults: Omit<FieldFact, FieldName | "local"> = {
   shape: "one",
   kind: "string",
@@ -52,7 +51,6 @@ const fieldDefaults: Omit<FieldFact, FieldName | "local"> = {
   counterpart: undefined,
 };
 
-/** What most operations have. */
 const methodDefaults: Omit<MethodFact, MethodName | "input" | "output"> = {
   version: "v2",
   http: [],
@@ -77,7 +75,7 @@ const methodDefaults: Omit<MethodFact, MethodName | "input" | "output"> = {
   view: undefined,
 };
 
-/** What no two have alike is always said. */
+/** Always present, because it differs for each. */
 type FieldName = "name" | "json" | "number";
 type MethodName = "name" | "service" | "rpc" | "domain";
 
@@ -100,14 +98,12 @@ interface EnumData {
 interface MethodData extends Partial<Omit<MethodFact, MethodName | "input" | "output" | "view">>, Pick<MethodFact, MethodName> {
   readonly input: string;
   readonly output: string;
-  /** Of version 1. */
   readonly view?: { readonly of: string; readonly requestIn?: string; readonly tellsRequest: boolean };
 }
 
 export interface ContractData {
   readonly enums: readonly EnumData[];
   readonly messages: readonly MessageData[];
-  /** The messages that stand at the top of their files. */
   readonly topMessages: readonly string[];
   readonly methods: readonly MethodData[];
   readonly version1: readonly MethodData[];
@@ -123,7 +119,6 @@ export interface Contract {
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** Returns what `fact` says beside `usual`. */
 const differenceOf = <Fact extends object>(fact: Fact, usual: Partial<Fact>): Partial<Fact> =>
   Object.fromEntries(Object.entries(fact).filter(([name, value]) => !isSame(value, Reflect.get(usual, name)))) as Partial<Fact>;
 
@@ -152,12 +147,11 @@ const methodData = ({ input, output, view, ...fact }: MethodFact): MethodData =>
   domain: fact.domain,
   input: input.name,
   output: output.name,
-  // Not as its counterpart has it, but absent.
+  // Absent here, although the counterpart has it.
   ...(view && fact.scope === undefined && view.of.scope !== undefined ? { scope: [] } : {}),
   ...(view ? { view: { of: view.of.name, ...(view.requestIn ? { requestIn: view.requestIn.name } : {}), tellsRequest: view.tellsRequest } } : {}),
 });
 
-/** Returns the contract in the form that is written. */
 export const contractData = ({ messages, methods, version1, capabilities }: Contract): ContractData => {
   const all = new Map<string, MessageFact>();
   const enums = new Map<string, EnumFact>();
@@ -200,7 +194,6 @@ const enumOf = ({ name, values, written = [], answered = [] }: EnumData): EnumFa
   answered: new Set(answered),
 });
 
-/** Returns the facts that were written. */
 export const contractOf = (data: ContractData): Contract => {
   const enums = new Map(data.enums.map((each) => [each.name, enumOf(each)]));
   const dataOf = new Map(data.messages.map((each) => [each.name, each]));
@@ -213,7 +206,7 @@ export const contractOf = (data: ContractData): Contract => {
     const byName = new Map<string, FieldFact>();
     const requiredOneofs: FieldFact[][] = [];
     const fact: MessageFact = { name, short, fields, byName, requiredOneofs, resource, told };
-    // Before its fields, of which one may hold the same message.
+    // Registered before its fields, because messages may be recursive.
     known.set(name, fact);
     for (const { message, enum: values, ...said } of own) {
       const field: FieldFact = {

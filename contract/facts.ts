@@ -1,40 +1,39 @@
-// What the contract says, as plain values: paths, capabilities, events, field behaviour, patterns and sort fields. They are computed
-// from the descriptors once, by `npm run gen` (describe.ts, tools/facts.ts), and read from its output (catalog.ts).
+// The contract as plain values: paths, capabilities, events, field behaviour, patterns and sort fields. `npm run gen` computes
+// them from the descriptors (describe.ts, tools/facts.ts), and catalog.ts reads its output.
 
 import type { Json } from "#base/json.ts";
 
 export type Kind = "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "enum" | "message" | "timestamp" | "duration" | "mask" | "any";
 
-/** How many values a field holds. */
+/** The cardinality of a field. */
 export type Shape = "one" | "list" | "map";
 
 export interface FieldFact {
   /** "create_time", as in the proto. */
   readonly name: string;
-  /** "createTime", as in JSON; "sync_config" where the contract pins it. */
+  /** "createTime", as in JSON; "sync_config" if the contract pins it. */
   readonly json: string;
   readonly number: number;
-  /** Property of a generated message that holds the value: [property], or [oneof property, case]. */
+  /** Property of a generated message: [property], or [oneof property, case]. */
   readonly local: readonly [string] | readonly [string, string];
   readonly shape: Shape;
-  /** Kind of the value, of a list's entries, of a map's values. */
+  /** Kind of the value, of list entries, or of map values. */
   readonly kind: Kind;
-  /** Kind of a map's keys. */
   readonly keyKind: Kind | undefined;
   readonly message: MessageFact | undefined;
   readonly enum: EnumFact | undefined;
   readonly oneof: string | undefined;
-  /** Of the fields of its oneof one is needed. */
+  /** One field of its oneof is required. */
   readonly oneRequired: boolean;
-  /** proto3 `optional`: an explicit default differs from absence. */
+  /** proto3 `optional`: a default differs from absence. */
   readonly presence: boolean;
   readonly required: boolean;
   readonly outputOnly: boolean;
   readonly inputOnly: boolean;
   readonly immutable: boolean;
-  /** Our addition to the public message (number 1000 and above): on the wire, never in an event's body. */
+  /** A Gantry extension of the public message (number 1000 and above): in responses, never in event bodies. */
   readonly additive: boolean;
-  /** It holds the uid at which the capabilities are needed. */
+  /** Holds the uid on which the capabilities are required. */
   readonly scope: boolean;
   readonly pattern: string | undefined;
   readonly maxLength: number;
@@ -43,42 +42,40 @@ export interface FieldFact {
   readonly maximum: number;
   readonly example: string;
   readonly redacted: boolean;
-  /** A secret that only the answer of the call that made it shows. */
+  /** A secret that only the creating response contains. */
   readonly shownOnce: boolean;
-  /** JSON name of the flag that keeps the value while it is true; "": none. */
+  /** JSON name of the flag that freezes the value while true; "" for none. */
   readonly fixedWhile: string;
-  /** Never changed by a full replacement. */
+  /** Unchanged by a full replacement. */
   readonly namedOnly: boolean;
   readonly sortable: boolean;
   readonly orderAliases: readonly string[];
-  /** Full name of the message whose uid the field holds; "": of none. */
+  /** Full name of the message that the uid refers to; "" for none. */
   readonly refersTo: string;
-  /** Of a list of messages: the two fields that a query may write as "first:second,second". */
+  /** For a list of messages: the two fields of the query form "first:second,second". */
   readonly writtenAs: readonly [string, string] | undefined;
   readonly uid: boolean;
-  /** Of a resource's own uid: the message below which it lies, where no Create says so; "": one does. */
+  /** For a resource's own uid: its parent message, if no Create states it; otherwise "". */
   readonly liesBelow: string;
-  /** Of a resource's field with `refersTo`: the resource is deleted along with what it refers to. */
   readonly deletedWithReference: boolean;
-  /** Of a resource's field with `refersTo`: how it uses what cannot be deleted meanwhile ("bound to identities"); "": it can be. */
+  /** For a resource's field with `refersTo`: the use that blocks deletion ("bound to identities"); "" if it does not. */
   readonly inUseAs: string;
-  /** Shown and taken in version 1 alone. */
   readonly version1Only: boolean;
   readonly filter: FilterFact | undefined;
   readonly deprecated: boolean;
-  /** Of version 1: where version 2 has the same; undefined: under the same name. */
+  /** For version 1: the place in version 2; undefined for the same name. */
   readonly counterpart: CounterpartFact | undefined;
 }
 
 export interface CounterpartFact {
-  /** Dotted proto names; "": the same name; ".": the fields of this message stand in the other one itself. */
+  /** Dotted proto names; "" for the same name; "." if this message's fields are directly in the other one. */
   readonly path: string;
   readonly absent: boolean;
   readonly partial: boolean;
   readonly atRoot: string;
-  /** Of two flags that say the opposite of each other: what is not sent is false here, and so true there. */
+  /** Flags with opposite meanings: absent is false here, hence true there. */
   readonly negated: boolean;
-  /** Required there; here it may be left out. */
+  /** Required there, optional here. */
   readonly optional: boolean;
 }
 
@@ -93,9 +90,9 @@ export interface EnumFact {
   readonly name: string;
   readonly numbers: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<number, string>;
-  /** Of version 1, where version 2 has a text, or other numbers: what each value stands for, by name. */
+  /** For version 1, if version 2 has a text or other numbers: the meaning of each value, by name. */
   readonly written: ReadonlyMap<string, string>;
-  /** Names that stand for absence by their form, and that answers say nevertheless. */
+  /** Names that look like absence but occur in responses. */
   readonly answered: ReadonlySet<string>;
 }
 
@@ -107,22 +104,22 @@ export interface MessageFact {
   readonly fields: readonly FieldFact[];
   /** By proto name, JSON name and lower camel case. */
   readonly byName: ReadonlyMap<string, FieldFact>;
-  /** Sets of fields that exclude each other, of each of which one is needed. */
+  /** Sets of exclusive fields, one of which is required. */
   readonly requiredOneofs: readonly (readonly FieldFact[])[];
-  /** What follows for its rows; undefined where the contract does not say that there are any. */
+  /** Properties of its rows; undefined if it is not a resource. */
   readonly resource: ResourceFact | undefined;
-  /** The event that it is the body of, where no operation's answer is. */
+  /** The event that it is the body of, if it is no operation's response. */
   readonly told: EventFact | undefined;
 }
 
 export interface ResourceFact {
-  /** Proto names of the fields that no two resources below one parent have all alike; empty: there are none. */
+  /** Proto names of fields that are unique together below one parent; empty for none. */
   readonly unique: readonly string[];
-  /** Deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
+  /** Deleted with its parent; otherwise it blocks the parent's deletion. */
   readonly deletedWithParent: boolean;
-  /** Each organization has a quota of them. */
+  /** Counted against a quota per organization. */
   readonly counted: boolean;
-  /** Nothing is kept of it when it is deleted. */
+  /** Deleted permanently, without soft delete. */
   readonly deletedForGood: boolean;
 }
 
@@ -130,7 +127,7 @@ export interface HttpFact {
   readonly verb: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** "/iam/v2/groups/{uid=**}" */
   readonly template: string;
-  /** Field that the body fills (JSON name); "*" for the whole request; "" for none. */
+  /** JSON name of the body's field; "*" for the whole request; "" for none. */
   readonly body: string;
 }
 
@@ -138,11 +135,11 @@ export interface DistributionFact {
   readonly verb: string;
   /** "/v2/{repo}/blobs/{digest}" */
   readonly template: string;
-  /** The request's body is content: bytes that the operation reads as they come. */
+  /** The request's body is content, read as a stream. */
   readonly takesContent: boolean;
-  /** The answer's body is content. */
+  /** The response's body is content. */
   readonly givesContent: boolean;
-  /** What it names is made where it does not exist. */
+  /** Creates the repository if it does not exist. */
   readonly makesRepo: boolean;
 }
 
@@ -156,16 +153,16 @@ export interface EventFact {
   readonly type: string;
   readonly extensions: readonly string[];
   readonly audience: "customer" | "internal";
-  /** The field that holds the subject: path in JSON names. */
+  /** Path of the subject's field, in JSON names. */
   readonly subject: readonly string[];
   readonly group: "parent" | "self" | "root";
-  /** The field whose uid the group follows from: path in JSON names; undefined: the subject. */
+  /** Path of the field that determines the group, in JSON names; undefined for the subject. */
   readonly groupFrom?: readonly string[];
 }
 
 /**
- * What proto3 leaves out where a field has no presence of its own. -0 is a double of its own (protobuf.dev, Field Presence),
- * and "0" is one of int64 alone: of a string it is a text.
+ * Returns whether proto3 omits the value of a field without presence. -0 is a distinct double (protobuf.dev, Field Presence); "0"
+ * is a default only for int64.
  */
 export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): boolean =>
   value === "" ||
@@ -174,13 +171,13 @@ export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): 
   (kind === "int64" && value === "0") ||
   (kind === "enum" && values?.numbers.get(String(value)) === 0);
 
-/** What an operation gives to others, and for how long. */
+/** The permissions that an operation delegates, and their expiry. */
 export interface HandsOnFact {
-  /** "role", "provider", …; "none": nothing by itself. */
+  /** "none": nothing by itself. */
   readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization" | "deletion";
-  /** Where the request says when it ends: path in JSON names; undefined: it never does. */
+  /** Path of the expiry in the request, in JSON names; undefined for no expiry. */
   readonly end?: readonly string[];
-  /** Rights from the groups of a sign-in may give it, too. */
+  /** Callers with permissions from sign-in groups may do it too. */
   readonly fromSessions: boolean;
 }
 
@@ -192,43 +189,42 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2", "v2beta1"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
+  /** "v2", "v2beta1"; "" for unversioned APIs: the issuer's services and Gantry's own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
   readonly http: readonly HttpFact[];
-  /** Its path in the OCI Distribution protocol; undefined: it has none. */
+  /** Its path in the OCI Distribution protocol, if any. */
   readonly distribution: DistributionFact | undefined;
-  /** Its path in SCIM 2.0; undefined: it has none, and no SCIM token is taken. */
+  /** Its path in SCIM 2.0; without one, SCIM tokens are refused. */
   readonly scim: ScimFact | undefined;
-  /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
+  /** Returns a file. Without a token, a public endpoint at the same path responds instead, if there is one. */
   readonly givesFile: boolean;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
-  /** Without a token it is answered too, where what it names is open to everybody. */
+  /** Also serves callers without a token if the resource is public. */
   readonly anonymous: boolean;
-  /** The token may come as a password. */
+  /** The token may be sent as a password. */
   readonly basic: boolean;
-  /** True: the caller answers in person; it is no tool of an assistant. */
+  /** Requires the user in person; not offered as a tool to assistants. */
   readonly personal: boolean;
-  /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
+  /** Revokes or exchanges a credential, so validateOnly is not supported. */
   readonly credentials: boolean;
-  /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
+  /** Path (JSON names) of the field whose uid the capabilities are required on; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
-  /** JSON name of the request's filter that names groups at each of which the capabilities are needed. */
+  /** JSON name of the filter whose groups each require the capabilities. */
   readonly groupFilter: string | undefined;
   readonly event: EventFact | undefined;
-  /** Undefined: it hands nothing on. */
+  /** Undefined if it delegates nothing. */
   readonly handsOn: HandsOnFact | undefined;
-  /** True for what changes state: everything that carries an event, and every verb but GET that does not say otherwise. */
+  /** True for operations that change state: those with an event, and by default every method other than GET. */
   readonly writes: boolean;
-  /** Default of order_by. */
   readonly defaultOrder: string;
-  /** Where counting a List's results stops; undefined: nowhere. */
+  /** Where counting results stops; undefined for no limit. */
   readonly totalMax: number | undefined;
   readonly deprecated: boolean;
-  /** Of version 1: what it is another shape of. Capabilities, order, what it tells and hands on are that one's, in its names. */
+  /** For version 1: its counterpart, which defines capabilities, order, events and delegation. */
   readonly view: ViewFact | undefined;
 }
 
@@ -236,15 +232,15 @@ export interface CapabilityFact {
   readonly symbol: string;
   readonly name: string;
   readonly number: number;
-  /** Only a role that carries "internal" too may carry it. */
+  /** Only roles with "internal" may have it. */
   readonly internalOnly: boolean;
 }
 
 export interface ViewFact {
   readonly of: MethodFact;
-  /** The field of that one's request which this one's fills by itself. */
+  /** The field of the counterpart's request that this request fills. */
   readonly requestIn: FieldFact | undefined;
-  /** The body of its event is the request, which holds the resource as it has become. */
+  /** The event's body is the request with the resource's new state. */
   readonly tellsRequest: boolean;
 }
 
@@ -255,13 +251,13 @@ export interface ViewedMethodFact extends MethodFact {
 
 export const isViewed = (method: MethodFact): method is ViewedMethodFact => method.view !== undefined;
 
-/** The fields of the same oneof side by side, where one of them is needed. */
+/** Returns the groups of oneof fields of which one is required. */
 export const requiredOneofsOf = (fields: readonly FieldFact[]): FieldFact[][] => {
   const names = new Set(fields.flatMap(({ oneof, oneRequired }) => (oneRequired && oneof !== undefined ? [oneof] : [])));
   return [...names].map((name) => fields.filter(({ oneof }) => oneof === name));
 };
 
-/** A dotted path of proto names in JSON names. */
+/** Converts a dotted path of proto names to JSON names. */
 export const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
   const out: string[] = [];
   let message: MessageFact | undefined = input;
@@ -273,5 +269,5 @@ export const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
   return out;
 };
 
-/** "create_time" as "createTime": the spelling of masks, also where the contract pins another JSON name. */
+/** "create_time" as "createTime": the spelling in masks, even if the contract pins another JSON name. */
 export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());

@@ -1,25 +1,23 @@
-// Which fields of version 1 stand where in version 2, by the options `view` and `counterpart` (docs/decisions/0035-version-1-is-a-view.md).
-// Of facts alone: `npm run gen` checks the links before there is anything else of the contract. Pure.
+// Links fields of version 1 to version 2, by the options `view` and `counterpart` (docs/decisions/0035-version-1-is-a-view.md).
+// Uses facts only, because `npm run gen` checks the links first.
 
 import { type FieldFact, jsonPathOf, type MessageFact, type ViewedMethodFact } from "./facts.ts";
 
-/** One field of version 1 and its place in version 2. */
 export interface Link {
   readonly field: FieldFact;
-  /** From the message of version 2 to the field; empty: the fields inside stand in that message itself. */
+  /** From the version 2 message to the field; empty if the inner fields are in that message itself. */
   readonly path: readonly FieldFact[];
   readonly inner: readonly Link[] | undefined;
-  /** The flag that "/" stands for. */
+  /** The flag that "/" represents. */
   readonly atRoot: readonly FieldFact[] | undefined;
-  /** The flag there says the opposite. */
+  /** The flag has the opposite meaning there. */
   readonly negated: boolean;
-  /** Version 2 requires it; here it may be left out. */
+  /** Required in version 2, optional here. */
   readonly optional: boolean;
-  /** The JSON name of the field there whose value this one has as it is: most of them, and lists are long. */
+  /** JSON name of the field with an identical value: a fast path, because lists are long. */
   readonly sameAs: string | undefined;
 }
 
-/** The request and the answer of an operation of version 1. */
 interface Links {
   readonly request: readonly Link[];
   readonly reply: readonly Link[];
@@ -37,9 +35,9 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
   return fields;
 };
 
-/** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
+/** Throws if a field of version 1 has no counterpart and is not marked. `partial` omits such fields. */
 export const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
-  // The same message in both, such as a filter by place.
+  // The same message in both, such as a uid filter.
   if (message === other)
     return message.fields.map((field) => ({
       field,
@@ -70,7 +68,7 @@ export const linksOf = (message: MessageFact, other: MessageFact, partial = fals
 const emptyMessage = "google.protobuf.Empty";
 const known = new Map<string, Links>();
 
-/** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
+/** Links a request whose fields go into one field of the other, and its parent next to that field. */
 const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
   if (!requestIn?.message) return linksOf(input, of.input);
   const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path], sameAs: undefined }));
@@ -79,7 +77,7 @@ const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Lin
   return beside && deeper.length === 0 && own ? [...below, { ...own, path: [beside] }] : below;
 };
 
-/** Throws where the contract leaves a field without its counterpart. */
+/** Throws if a field lacks its counterpart. */
 export const linksOfMethod = (method: ViewedMethodFact): Links => {
   const found = known.get(method.name);
   if (found) return found;
@@ -89,7 +87,7 @@ export const linksOfMethod = (method: ViewedMethodFact): Links => {
   return links;
 };
 
-/** The scope's path in the request of version 1. */
+/** Returns the scope's path in the request of version 1. */
 export const scopeInView = (method: ViewedMethodFact): readonly string[] | undefined => {
   const { scope, input } = method.view.of;
   if (!scope) return undefined;

@@ -1,4 +1,4 @@
-// What does not speak protobuf loads none of it: descriptors take as long to load as everything else that a start needs.
+// JSON-only programs load no protobuf: descriptors take as long to load as everything else.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -7,7 +7,6 @@ import { test } from "node:test";
 
 const root = join(import.meta.dirname, "..");
 
-/** The modules that a program loads with these. */
 const loadedWith = (...paths: readonly string[]): string => {
   const script = `import { registerHooks } from "node:module";
     const seen = new Set();
@@ -19,7 +18,7 @@ const loadedWith = (...paths: readonly string[]): string => {
   return stdout;
 };
 
-test("the contract's facts, the client over REST and the server load no descriptors before gRPC is spoken", () => {
+test("the facts, the REST client and the server load no descriptors until gRPC is used", () => {
   const loaded = loadedWith("contract/catalog.ts", "client/index.ts", "client/rest.ts", "server/application/server.ts");
   assert.match(loaded, /contract\/gen\/facts\.ts/);
   assert.doesNotMatch(loaded, /_pb\.js|@bufbuild/);

@@ -7,7 +7,7 @@ import { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior
 import { files } from "./gen/index.ts";
 import { flagOption, hasOption, messageOption, numbersOption, textOption } from "./options.ts";
 
-test("every option of the contract is read as the library reads it", () => {
+test("every option of the contract has the value that the protobuf library returns", () => {
   let compared = 0;
   const same = (found: unknown, theirs: unknown, isThere: boolean): void => {
     assert.deepEqual(found, theirs);

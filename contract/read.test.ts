@@ -45,7 +45,7 @@ const oneOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   }
 };
 
-/** A message as JSON says it, without proto3's defaults, which gRPC cannot send. */
+/** Generates messages in JSON without proto3 defaults, which gRPC cannot send. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
   fc
     .tuple(
@@ -80,7 +80,6 @@ const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
       return body;
     });
 
-/** The same with proto names for keys. */
 const snake = (message: MessageFact, value: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(value).map(([key, held]) => {
@@ -98,7 +97,7 @@ for (const method of bodied) {
   const http = method.http[0] ?? assert.fail();
   const message = http.body === "*" ? method.input : (method.input.byName.get(http.body)?.message ?? assert.fail());
 
-  test(`${method.rpc} reads every body that its message can say, in either spelling, as it was sent and as gRPC sends it`, () => {
+  test(`${method.rpc} reads any body of its message in either spelling, and equally over gRPC`, () => {
     fc.assert(
       fc.property(bodyOf(message), (body) => {
         const camel = rest(method, { body });
@@ -117,7 +116,7 @@ for (const method of bodied) {
     );
   });
 
-  test(`${method.rpc} takes any JSON for a body without throwing: what it cannot read is a problem that names a field, and nothing touches a prototype`, () => {
+  test(`${method.rpc} reads any JSON body without throwing: problems name their fields, and prototypes stay untouched`, () => {
     const keys = fc.oneof(
       fc.constantFrom("__proto__", "constructor", "prototype", "toString", ...message.fields.flatMap(({ json, name }) => [json, name])),
       fc.string(),
@@ -150,7 +149,7 @@ for (const method of bodied) {
   });
 }
 
-test("any query is read without throwing, and every unknown name is told", () => {
+test("any query is read without throwing, and every unknown name is reported", () => {
   const list = named("ListTags");
   const names = fc.oneof(
     fc.constantFrom(
@@ -180,7 +179,7 @@ test("any query is read without throwing, and every unknown name is told", () =>
   );
 });
 
-test("a time is read in every spelling of RFC 3339 and kept in ours; what is no time is a problem", () => {
+test("a time is read in every RFC 3339 form and normalized; an invalid time is a problem", () => {
   const read = (value: Json): Json | undefined => {
     const { request, problems } = rest(named("ListTags"), { query: [["updated_since", String(value)]] });
     assert.equal(problems.length === 0, request.updatedSince !== undefined);
@@ -221,7 +220,7 @@ test("a time is read in every spelling of RFC 3339 and kept in ours; what is no 
   }
 });
 
-test("whole numbers are read as numbers and texts, and never rounded", () => {
+test("integers are read as numbers and strings, and never rounded", () => {
   const read = (value: Json): Reading =>
     rest(named("CreateRepo"), { body: { name: "a", customOverlay: { accounts: { users: [{ username: "u", uid: value }] } } } });
   for (const value of [0, 7, "7", 2 ** 31 - 1, "-5"]) assert.deepEqual(read(value).problems, [], String(value));
@@ -235,7 +234,7 @@ test("whole numbers are read as numbers and texts, and never rounded", () => {
   }
 });
 
-test("a number of a query is read as programs write it, with an exponent too, and nothing that is no number or beyond all", () => {
+test("a query number may have an exponent; an invalid or infinite number is a problem", () => {
   const read = (value: string): Reading => rest(named("ListVulnerabilityMetadata"), { query: [["exploitScoreMin", value]] });
   for (const value of ["0.5", "1", "-0.25", "1.1e-254", "1E-5", "5e+2"]) {
     const { request, problems } = read(value);
@@ -251,7 +250,7 @@ test("a number of a query is read as programs write it, with an exponent too, an
   }
 });
 
-test("a field that is given twice, or beside another member of its oneof, is told by name", () => {
+test("a field given twice, or with another member of its oneof, is reported by name", () => {
   const create = named("CreateIdentity");
   const told = (body: Json): string[] => rest(create, { body }).problems.map(({ field }) => field);
   assert.deepEqual(told({ claimMatch: {}, claim_match: {} }), ["claim_match"]);
@@ -260,7 +259,7 @@ test("a field that is given twice, or beside another member of its oneof, is tol
   assert.deepEqual(told({ name: null, description: null }), [], "null is absence");
 });
 
-test("the path's fields win over nothing: a body that differs from the path is a problem, one that repeats it is not", () => {
+test("a body field that differs from the path is a problem; an equal one is not", () => {
   const update = named("UpdateRepo");
   const read = (uid: string): string[] => rest(update, { path: [["repo.uid", "a"]], body: { uid } }).problems.map(({ field }) => field);
   assert.deepEqual(read("a"), []);
@@ -269,7 +268,7 @@ test("the path's fields win over nothing: a body that differs from the path is a
   assert.deepEqual(rest(update, { path: [["repo.uid", "a\0"]], body: {} }).problems.length, 1);
 });
 
-test("the body's keys are the implied mask, nested and in JSON names, empty ones too", () => {
+test("the keys of the body are the implied mask, nested, in JSON names, including empty ones", () => {
   const { bodyPaths } = rest(named("UpdateRepo"), {
     body: { description: "", sync_config: { google: "x" }, custom_overlay: { accounts: { run_as: "" } }, bundles: [], nonsense: 1 },
   });

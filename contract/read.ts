@@ -1,8 +1,8 @@
-// From what a transport received to a request of JSON values. What cannot be read becomes a problem that names its field;
-// nothing is thrown, so that the kernel can decide about the caller first.
+// Converts received requests to JSON values. Unreadable values become problems that name their field; nothing is thrown, so that
+// the kernel can authorize the caller first.
 //
-// decisions: JSON. camelCase and snake_case in; unknown names refused; a key that would touch a prototype is
-// data (a map's key) or an unknown field, never a property.
+// decisions: JSON. Accepts camelCase and snake_case; refuses unknown names. Keys such as "__proto__" are map keys or unknown
+// fields, never properties.
 
 import type { Message } from "@bufbuild/protobuf";
 import type { Violation } from "#base/fault.ts";
@@ -14,36 +14,35 @@ import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts
 
 export interface Reading {
   readonly request: JsonObject;
-  /** As many as an answer shows; more are not made. */
+  /** At most as many as a response lists. */
   readonly problems: Violation[];
   readonly bodyPaths: string[] | undefined;
 }
 
-/** How problems name a field: by JSON name inside a body, by proto name outside (order_by, page_token). */
+/** Problems name fields by JSON name in a body, and by proto name elsewhere (order_by, page_token). */
 type Naming = "json" | "name";
 
 interface Reader {
   readonly problems: Violation[];
   readonly naming: Naming;
-  /** Query parameters and path fields come as texts. */
+  /** True for query parameters and path fields, which are text. */
   readonly texts: boolean;
 }
 
-/** No more than an answer shows. */
 const addProblem = (problems: Violation[], field: string, description: string): void => {
   if (problems.length < limits.violationsMax) problems.push({ field, description });
 };
 
 const joinPath = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);
 
-/** A text that PostgreSQL and UTF-8 can hold: no lone surrogate, no NUL. */
+/** PostgreSQL and UTF-8 allow no lone surrogate and no NUL. */
 const textProblem = (value: string): string | undefined => {
   if (!value.isWellFormed()) return "must be valid Unicode text";
   if (value.includes("\0")) return "must not contain the NUL character";
   return undefined;
 };
 
-/** The paths of a mask come in one text, so that they were not counted as a list's elements are. */
+/** A mask is one text, so its paths were not counted as list elements. */
 const maskProblem = (value: string): string | undefined =>
   value.length > limits.messageValuesMax && value.split(",", limits.messageValuesMax + 1).length > limits.messageValuesMax
     ? `must name at most ${limits.messageValuesMax} fields`
@@ -65,13 +64,12 @@ const base64Of = (bytes: Uint8Array): string => {
   return btoa(text);
 };
 
-/** RFC 3339 to our three decimals. protobuf's JSON has nine at most. */
+/** Normalizes RFC 3339 to three decimals; protobuf JSON allows up to nine. */
 const normalTimestamp = (value: string): string | undefined => {
   const milliseconds = /\.\d{10}/.test(value) ? undefined : readTimestamp(value);
   return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
-/** A number as programs write it: small and large ones have an exponent. */
 const decimal = /^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,25})?(?:[eE][+-]?\d{1,3})?$/;
 
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
@@ -97,10 +95,10 @@ const expected: Readonly<Record<Kind, string>> = {
   any: "must be an object with @type",
 };
 
-/** Ten thousand years: what google.protobuf.Duration may hold. */
+/** Ten thousand years, the range of google.protobuf.Duration. */
 const durationSecondsMax = 315_576_000_000;
 
-/** One value of the field's kind, or undefined and a problem. */
+/** Returns a value of the field's kind, or undefined with a problem. */
 const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
   const refuse = (description: string = expected[field.kind]): undefined => {
     addProblem(reader.problems, at, description);
@@ -161,7 +159,7 @@ const readField = (reader: Reader, field: FieldFact, value: Json, at: string): J
     addProblem(reader.problems, at, "must be an object");
     return undefined;
   }
-  // fromEntries defines own properties, so that "__proto__" stays a key like any other.
+  // fromEntries defines own properties, so "__proto__" is an ordinary key.
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => {
       const problem = field.keyKind === "int64" && readInteger(key, -(2n ** 63n), 2n ** 63n - 1n) === undefined ? expected.int64 : textProblem(key);
@@ -171,7 +169,7 @@ const readField = (reader: Reader, field: FieldFact, value: Json, at: string): J
   );
 };
 
-/** The member of the same oneof that `object` already holds. */
+/** Returns the member of the same oneof that `object` already has. */
 const oneofRival = (message: MessageFact, object: JsonObject, field: FieldFact): FieldFact | undefined =>
   field.oneof === undefined || field.presence
     ? undefined
@@ -191,18 +189,18 @@ const readObject = (reader: Reader, message: MessageFact, json: JsonObject, pref
   for (const [key, value] of Object.entries(json)) {
     const field = message.byName.get(key);
     if (!field) addProblem(reader.problems, joinPath(prefix, key), "unknown field");
-    // In two spellings; what is given twice in one is no body that is read (base/json-keys.ts).
+    // Given in two spellings; base/json-keys.ts refuses a repeated key.
     else if (given.has(field)) addProblem(reader.problems, joinPath(prefix, key), "given twice");
     else {
       given.add(field);
-      // AIP and proto JSON: null is the same as leaving the field out.
+      // AIP and proto JSON: null means absent.
       if (value !== null) assignField(reader, message, object, field, value, prefix);
     }
   }
   return object;
 };
 
-/** The body's keys as field paths in JSON names; unknown keys have been reported already. */
+/** Returns the keys of the body as paths in JSON names; unknown keys are already reported. */
 export const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
   Object.entries(json).flatMap(([key, value]) => {
     const field = message.byName.get(key);
@@ -213,7 +211,7 @@ export const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = "")
     return inner.length > 0 ? inner : [at];
   });
 
-/** Finds a dotted name ("uidp.descendants_of") in the message, and the object that holds its last part. */
+/** Finds a dotted name ("uidp.descendants_of") and the object that contains its last part. */
 const locate = (
   message: MessageFact,
   object: JsonObject,
@@ -237,7 +235,7 @@ const locate = (
   return undefined;
 };
 
-/** A message of a list as a query writes it: JSON, or the short form that the contract gives it. */
+/** Parses a list entry of a query: JSON, or the contract's short form. */
 const entryFromShortForm = (field: FieldFact, value: string): Json | undefined => {
   if (value.startsWith("{")) {
     try {
@@ -249,7 +247,7 @@ const entryFromShortForm = (field: FieldFact, value: string): Json | undefined =
   }
   if (!field.writtenAs) return undefined;
   const [first, second] = field.writtenAs;
-  // A colon before a slash is a port's.
+  // A colon before a slash belongs to a port.
   const colon = value.lastIndexOf(":");
   if (colon <= value.lastIndexOf("/")) return { [first]: value };
   return {
@@ -261,7 +259,6 @@ const entryFromShortForm = (field: FieldFact, value: string): Json | undefined =
   };
 };
 
-/** One value of a list in a query. */
 const readEntry = (reader: Reader, field: FieldFact, value: string, at: string): Json | undefined => {
   if (field.kind !== "message") return readOne(reader, field, value, at);
   const written = entryFromShortForm(field, value);
@@ -285,7 +282,7 @@ const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: 
     if (field.shape === "list") {
       const entry = readEntry(reader, field, value, at);
       if (entry === undefined) continue;
-      // A list of its own, in place: one copy for each entry would be quadratic.
+      // Appended in place: copying for each entry would be quadratic.
       if (Array.isArray(held)) held.push(entry);
       else object[field.json] = [entry];
     } else if (held !== undefined) addProblem(reader.problems, at, "given more than once");
@@ -294,10 +291,11 @@ const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: 
 };
 
 /**
- * The request of a REST call.
- * @param input.pathFields what the path's template captured: field path as in the template, decoded value
- * @param input.query decoded query parameters in their order
- * @param input.body the parsed body; undefined where there was none
+ * Reads the request of a REST call.
+ *
+ * @param input.pathFields fields of the path: path as in the template, decoded value
+ * @param input.query decoded query parameters in order
+ * @param input.body the parsed body, if any
  */
 export const readRest = (
   method: MethodFact,
@@ -324,7 +322,8 @@ export const readRest = (
     }
   }
   readQuery({ problems, naming: "name", texts: true }, method, http, request, input.query);
-  // decisions: Lists. A list that has no page fields in public is given whole to a request without them over gRPC alone.
+  // decisions: Lists. A list that is unpaged in the public API is returned whole only over gRPC if the request has no page
+  // fields.
   const size = method.input.byName.get("page_size");
   if (size?.additive) request[size.json] ??= 0;
   for (const [path, value] of input.pathFields) {
@@ -332,7 +331,7 @@ export const readRest = (
     if (!found) continue;
     const { object, field } = found;
     const held = object[field.json];
-    // Attack 3 of the list of attacks: the path is mine, the body is yours.
+    // Attack 3: a path authorized for the caller with a body that names another resource.
     if (held !== undefined && held !== value) addProblem(problems, field.json, "differs from the path");
     const problem = textProblem(value);
     if (problem) addProblem(problems, field.name, problem);
@@ -341,10 +340,10 @@ export const readRest = (
   return { request, problems, bodyPaths };
 };
 
-/** A mask whose only path is empty is there, and says nothing readable: as text it must not look like none. */
+/** A mask with one empty path is present but unreadable; its text must not look absent. */
 const maskText = (paths: readonly string[]): string => (paths.length === 1 && paths[0] === "" ? " " : paths.join(","));
 
-/** A generated message's own values as JSON values; a field at its proto3 default is left out. */
+/** Converts a generated message to JSON without proto3 defaults. */
 const jsonOf = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
   const out: JsonObject = {};
   for (const field of fact.fields) {
@@ -379,7 +378,7 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
     case "timestamp": {
       const { seconds, nanos } = value as { seconds: bigint; nanos: number };
       const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);
-      // Out of RFC 3339's years: no time at all, and the reader says so.
+      // Outside RFC 3339's years: an invalid time, which the reader reports.
       return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : "";
     }
     case "duration": {
@@ -398,10 +397,10 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
   }
 };
 
-/** The values of any message of the contract. */
+/** Converts any message of the contract to JSON. */
 export const jsonOfMessage = (fact: MessageFact, message: Message): JsonObject => jsonOf(fact, message as unknown as Readonly<Record<string, unknown>>);
 
-/** The request of a gRPC call: the same checks and the same names in problems as over REST. */
+/** Reads the request of a gRPC call, with the same checks and names as over REST. */
 export const readGrpc = (method: MethodFact, message: Message): Reading => {
   const problems: Violation[] = [];
   const json = jsonOfMessage(method.input, message);
@@ -419,8 +418,8 @@ export const readGrpc = (method: MethodFact, message: Message): Reading => {
 };
 
 /**
- * The request of a call whose message is one JSON object, fields of path, query and body side by side: the same checks and the same
- * names in problems as over REST, and the body's own keys as the mask that an update has without one.
+ * Reads the request of a call with one JSON object for path, query and body, with the same checks and names as over REST. The
+ * keys of the body are an update's default mask.
  */
 export const readArguments = (method: MethodFact, given: JsonObject): Reading => {
   const problems: Violation[] = [];

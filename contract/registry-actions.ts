@@ -1,17 +1,15 @@
-// The actions of a registry's scopes as capabilities. Each operation of the OCI Distribution protocol belongs to one action.
+// Maps the actions of registry scopes to capabilities. Each operation of the OCI Distribution protocol belongs to one action.
 
 import { type RegistryAction, registryActions } from "#base/registry-access.ts";
 import { methods } from "./catalog.ts";
 import type { MethodFact } from "./facts.ts";
 
-/** The capabilities that an action stands for at a repository. */
 export const actionCapabilities: Readonly<Record<RegistryAction, readonly string[]>> = {
   pull: ["manifest.list", "repo.blobs.get", "tag.list", "referrers.list"],
   push: ["manifest.create", "tag.create"],
   delete: ["manifest.delete", "tag.delete"],
 };
 
-/** The operations of the protocol that are about a repository, each with its action. */
 export const registryOperations: ReadonlyMap<string, RegistryAction> = new Map(
   methods.flatMap(({ name, distribution, capabilities }) => {
     if (!distribution || capabilities.length === 0) return [];
@@ -22,5 +20,5 @@ export const registryOperations: ReadonlyMap<string, RegistryAction> = new Map(
   }),
 );
 
-/** Returns the action that an operation needs; undefined if it is not about a repository. */
+/** Returns the action of an operation; undefined if it does not concern a repository. */
 export const actionOf = ({ name }: Pick<MethodFact, "name">): RegistryAction | undefined => registryOperations.get(name);

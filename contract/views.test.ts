@@ -1,4 +1,4 @@
-// The two shapes of a message, as tables: what of a request of version 1 goes where, what of an answer comes back, and how errors name it.
+// Conversion between versions 1 and 2: requests, responses and violations.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,13 +46,13 @@ const requests: readonly (readonly [operation: string, first: JsonObject, second
 ];
 
 for (const [operation, first, second] of requests) {
-  test(`a request of ${operation}: ${JSON.stringify(first).replaceAll(uid, "…")}`, () => {
+  test(`a request of ${operation} is converted: ${JSON.stringify(first).replaceAll(uid, "…")}`, () => {
     const { request, problems, bodyPaths } = readingInward(viewNamed(operation), { request: first, problems: [], bodyPaths: undefined });
     assert.deepEqual([request, problems, bodyPaths], [second, [], undefined]);
   });
 }
 
-test("over REST a PATCH says what its body says, empty values too", () => {
+test("a PATCH over REST changes exactly the fields of its body, including empty ones", () => {
   const method = viewNamed("events.Identities/UpdateMetadata");
   const said = { updatesOptIn: false, onboardingQuestions: { jobTitle: "" } };
   const { request } = readingInward(method, { request: said, problems: [], bodyPaths: ["updatesOptIn", "onboardingQuestions.jobTitle"] });
@@ -67,7 +67,7 @@ const refused: readonly (readonly [operation: string, request: JsonObject, field
 ];
 
 for (const [operation, request, field] of refused) {
-  test(`a request of ${operation} that version 2 has no word for names its own ${field}`, () => {
+  test(`a request of ${operation} without an equivalent in version 2 is refused and names its own ${field}`, () => {
     const { problems } = readingInward(viewNamed(operation), { request, problems: [], bodyPaths: undefined });
     assert.deepEqual(
       problems.map((problem) => problem.field),
@@ -92,7 +92,7 @@ const replies: readonly (readonly [operation: string, second: JsonObject, first:
 ];
 
 for (const [operation, second, first] of replies) {
-  test(`an answer of ${operation}: ${JSON.stringify(second).replaceAll(uid, "…")}`, () => {
+  test(`a response of ${operation} is converted: ${JSON.stringify(second).replaceAll(uid, "…")}`, () => {
     assert.deepEqual(replyInView(viewNamed(operation), second), first);
   });
 }
@@ -110,12 +110,12 @@ const violations: readonly (readonly [operation: string, field: string, descript
 ];
 
 for (const [operation, field, description, shownField, shown] of violations) {
-  test(`a violation of ${operation} on ${field} is one on ${shownField}`, () => {
+  test(`a violation of ${operation} on ${field} is reported on ${shownField}`, () => {
     assert.deepEqual(violationInView(viewNamed(operation), { field, description }), { field: shownField, description: shown });
   });
 }
 
-test("what version 1 can say of a request comes back as it was said", () => {
+test("a version 1 request converted to version 2 and back is unchanged", () => {
   for (const [operation, first, second] of requests) {
     const back = requestInView(viewNamed(operation), second);
     for (const [key, value] of Object.entries(first))
@@ -123,7 +123,7 @@ test("what version 1 can say of a request comes back as it was said", () => {
   }
 });
 
-test("no two fields of a message of version 1 stand for the same field of version 2, but for the place that is the resource's own", () => {
+test("no two fields of a version 1 message map to the same field of version 2, except the uid's own place", () => {
   for (const method of views) {
     const paths = linksOfMethod(method).reply.map(({ path }) => path.map(({ name }) => name).join("."));
     assert.equal(new Set(paths).size, paths.length, method.name);

@@ -1,5 +1,4 @@
-// Version 1 as a second shape of version 2 (docs/decisions/0035-version-1-is-a-view.md): the translation of messages, by the links of
-// their fields. Pure.
+// Converts messages between version 1 and version 2 by the links of their fields (docs/decisions/0035-version-1-is-a-view.md).
 
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -14,7 +13,7 @@ const leafOf = ({ field, path }: Link): FieldFact => path.at(-1) ?? field;
 
 const unknownHere = "has no value that is known here";
 
-/** One value of version 1 as version 2 has it; undefined and a problem where it has none such. */
+/** Converts a value of version 1; adds a problem and returns undefined if it has no equivalent. */
 const valueInward = (link: Link, value: Json, at: string, problems: Violation[]): Json | undefined => {
   const leaf = leafOf(link);
   if (link.inner && isObject(value)) return messageInward(link.inner, value, at, problems);
@@ -27,14 +26,13 @@ const valueInward = (link: Link, value: Json, at: string, problems: Violation[])
   if (leaf.kind === "enum") {
     if (!own) return capabilityByName(String(value))?.symbol ?? refuse("is not a known capability");
     const found = own.written.get(String(value)) ?? leaf.enum?.names.get(own.numbers.get(String(value)) ?? -1);
-    // One of several that a filter names, and nothing here has: it finds nothing.
+    // An unknown value among several filter values matches nothing.
     return found ?? (leaf.shape === "list" ? undefined : refuse(unknownHere));
   }
   if (own) return own.numbers.get(String(value)) === 0 ? "" : (own.written.get(String(value)) ?? refuse(unknownHere));
   return leaf.kind === "int32" ? Number(value) : String(value);
 };
 
-/** The value that stands for a text or a value of version 2. */
 const valueWritten = (own: EnumFact, written: string): string | undefined => {
   for (const [name, each] of own.written) if (each === written) return name;
   return undefined;
@@ -57,7 +55,7 @@ const valueOutward = (link: Link, value: Json): Json | undefined => {
 const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: () => string) => Json | undefined): Json | undefined => {
   if (field.shape === "list") {
     if (!Array.isArray(value)) return undefined;
-    // Lists of version 1 are long, and no place of an entry is written down that nobody asks for.
+    // Version 1 lists are long, so the positions of entries are formatted on demand.
     const entries: Json[] = [];
     for (let index = 0; index < value.length; index++) {
       const read = one(value[index] ?? null, () => `[${index}]`);
@@ -74,13 +72,13 @@ const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: () => stri
   );
 };
 
-/** Puts the value where the path leads. Where it leads through a list, each entry goes into an entry of that list. */
+/** Sets the value at the path. Through a list, each entry is set in the entry at its index. */
 const put = (object: JsonObject, path: readonly FieldFact[], value: Json): boolean => {
   const [first, ...rest] = path;
   if (!first) return false;
   if (rest.length === 0) {
     const held = object[first.json];
-    // What another field has put into the message stays, unless both say it.
+    // Merges with values from other fields; a conflict is an error.
     const isShared = isObject(held) && isObject(value) && first.shape === "one";
     if (held !== undefined && (!isShared || Object.keys(value).some((key) => held[key] !== undefined))) return false;
     object[first.json] = isShared ? { ...held, ...value } : value;
@@ -111,7 +109,7 @@ const at = (object: JsonObject, path: readonly FieldFact[]): Json | undefined =>
   return held;
 };
 
-/** A message of version 1 as version 2 has it. What it has not is added to `problems`, by the names of version 1. */
+/** Converts a version 1 message. Values without an equivalent are added to `problems`, by version 1 names. */
 const messageInward = (links: readonly Link[], value: JsonObject, prefix: string, problems: Violation[], into: JsonObject = {}): JsonObject => {
   for (const link of links) {
     const held = value[link.field.json];
@@ -133,9 +131,8 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
     if (read === undefined) continue;
     if (Array.isArray(read) && read.length === 0 && Array.isArray(held) && held.length > 0 && problems.length === 0)
       problems.push({ field: name, description: unknownHere });
-    // An empty field is an absent one.
     if (read === "") continue;
-    // One of the values that the other takes several of.
+    // A single value linked to a list.
     const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
     if (!put(into, link.path, wanted))
       problems.push({ field: name, description: `cannot be given together with ${link.path.map((field) => field.name).join(".")}` });
@@ -143,7 +140,6 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
   return into;
 };
 
-/** A message of version 2 in the shape of version 1. */
 const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const link of links) {
@@ -170,18 +166,18 @@ const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject =
   return out;
 };
 
-/** An answer of version 2 in the shape of version 1. */
+/** Converts a response of version 2 to version 1. */
 export const replyInView = (method: ViewedMethodFact, reply: JsonObject): JsonObject => messageOutward(linksOfMethod(method).reply, reply);
 
-/** A message of version 2 as this message of version 1. */
+/** Converts a version 2 message to this message of version 1. */
 export const messageInView = (message: MessageFact, other: MessageFact, value: JsonObject): JsonObject => messageOutward(linksOf(message, other), value);
 
-/** A request of version 2 in the shape of version 1, as far as that has its fields. */
+/** Converts a request of version 2 to version 1, as far as it has the fields. */
 export const requestInView = (method: ViewedMethodFact, request: JsonObject): JsonObject => messageOutward(linksOfMethod(method).request, request);
 
 /**
- * What a PUT changes: all that version 1 knows of the resource, so that fields which it does not know stay as they are. What a
- * full replacement must not change is changed where it is said. What a PATCH changes: what it says.
+ * Returns the mask of an update. PUT changes all fields that version 1 knows, except those that a full replacement must not
+ * change unless given. PATCH changes the given ones.
  */
 const maskOf = (method: ViewedMethodFact, reading: Reading): string => {
   const { requestIn } = method.view;
@@ -208,7 +204,7 @@ const maskOf = (method: ViewedMethodFact, reading: Reading): string => {
 
 const optionalFieldsByMethod = new Map<string, ReadonlySet<FieldFact>>();
 
-/** What version 2 requires of a request, and version 1 does not. */
+/** Fields required in version 2 and optional in version 1. */
 export const optionalInView = (method: ViewedMethodFact): ReadonlySet<FieldFact> => {
   const found = optionalFieldsByMethod.get(method.name);
   if (found) return found;
@@ -218,19 +214,19 @@ export const optionalInView = (method: ViewedMethodFact): ReadonlySet<FieldFact>
   return fields;
 };
 
-/** A request of version 1 as the operation of version 2 takes it. */
+/** Converts a request of version 1 for the operation of version 2. */
 export const readingInward = (method: ViewedMethodFact, reading: Reading): Reading => {
   const problems = [...reading.problems];
   const request = messageInward(linksOfMethod(method).request, reading.request, "", problems);
   const { of, requestIn } = method.view;
   if (requestIn && of.input.byName.has("update_mask")) request.updateMask = maskOf(method, reading);
-  // A body over REST is there where it is empty, too.
+  // Over REST, an empty body is still present.
   const body = of.http[0]?.body ?? "";
   if (body !== "" && body !== "*") request[body] ??= {};
   return { request, problems, bodyPaths: undefined };
 };
 
-/** How violations of version 2 name a field, and how those of version 1 do. Inside a resource by JSON names, beside it by proto names. */
+/** Returns the name of a field in violations: JSON names inside the resource, proto names outside. */
 const spelled = (method: MethodFact, path: readonly FieldFact[]): string => {
   const body = method.http[0]?.body ?? "";
   const inBody = body === "*" || path[0]?.json === body;
@@ -248,7 +244,7 @@ const violationNamesOf = (method: ViewedMethodFact): ReadonlyMap<string, string>
       ];
       const name = spelled(method.view.of, other);
       if (path.length > 0 && !names.has(name)) names.set(name, spelled(method, own));
-      // A list whose entries hold what those of version 1 are.
+      // A list with linked entries.
       const list = other.findIndex(({ shape }) => shape === "list");
       const ofList = spelled(method.view.of, other.slice(0, list + 1));
       if (list >= 0 && !names.has(ofList)) names.set(ofList, spelled(method, own));
@@ -259,13 +255,12 @@ const violationNamesOf = (method: ViewedMethodFact): ReadonlyMap<string, string>
   return names;
 };
 
-/** "[3]", or a map's key. */
+/** "[3]", or the key of a map. */
 const placeInList = /\[[^[\]]*\]/g;
 
-/** The last name of a field's path, without places in lists. */
 const lastName = (field: string): string => field.replace(placeInList, "").replace(/^.*\./, "");
 
-/** A violation by the names of version 1. What is no field of its messages stays. */
+/** Converts a violation to version 1 names. Names of other fields stay unchanged. */
 export const violationInView = (method: ViewedMethodFact, { field, description }: Violation): Violation => {
   const names = violationNamesOf(method);
   const plain = field.replace(placeInList, "");
@@ -273,7 +268,7 @@ export const violationInView = (method: ViewedMethodFact, { field, description }
   if (own === undefined) return { field, description };
   const places = field.match(placeInList) ?? [];
   const shown = method.input.byName.get(own.split(".")[0] ?? "")?.shape === "list" ? own.replace(/^[^.]+/, (first) => `${first}${places[0] ?? ""}`) : own;
-  // Words about a field begin with its name.
+  // Descriptions start with the field's name.
   const before = field.replace(/^.*\./, "");
   const isNamed = description.startsWith(`${before} `) || description.startsWith(`${lastName(field)} `);
   return { field: shown, description: isNamed ? `${lastName(own)}${description.slice(description.indexOf(" "))}` : description };

@@ -1,4 +1,4 @@
-// What a call says, and what it is answered, whichever protocol it comes over.
+// Options and response of a call, for any protocol.
 
 import type { JsonObject } from "#base/json.ts";
 
@@ -7,21 +7,21 @@ export interface Answer {
   readonly code: number;
   /** The reply, or {} on failure. */
   readonly reply: JsonObject;
-  /** The error's text and typed details; "" and [] on success. */
+  /** Error message and typed details; "" and [] on success. */
   readonly message: string;
   readonly details: readonly JsonObject[];
   /** HTTP status; undefined over gRPC. */
   readonly status: number | undefined;
-  /** HTTP headers, or gRPC's metadata: what came before the reply and what came behind it. */
+  /** HTTP headers, or gRPC metadata including trailers. */
   readonly headers: Readonly<Record<string, string>>;
-  /** REST: the body as it came. */
+  /** The raw body over REST. */
   readonly raw: string;
 }
 
 export interface CallOptions {
   readonly token?: string | undefined;
-  /** HTTP headers; over gRPC metadata of the same names. */
+  /** HTTP headers, or gRPC metadata. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Everything but the commit: a query parameter over REST, metadata over gRPC. */
+  /** Validates without committing: a query parameter over REST, metadata over gRPC. */
   readonly validateOnly?: boolean | undefined;
 }

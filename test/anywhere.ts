@@ -1,4 +1,4 @@
-// The command line as a terminal runs it, without the price of a process for each command.
+// Runs commands as in a terminal, mostly without a process each.
 
 import { runGantry } from "./command-line.ts";
 import { inShares } from "./length.ts";
@@ -6,13 +6,13 @@ import { environmentOfProgram, type Exit, gantry, type StartOptions } from "./st
 
 const inItsOwn = inShares(6);
 
-/** What listens to signals, looks around in a folder, or trusts authorities besides, which count for all of a process. */
+/** Commands that handle signals, use a working directory or trust other authorities affect the whole process. */
 const needsItsProcess = ([name = ""]: readonly string[], { env, cwd }: StartOptions): boolean =>
   name === "serve" || cwd !== undefined || env?.GANTRY_CA_FILE !== undefined;
 
 /**
- * Runs `gantry` as a terminal does. Of a short run most commands run in this process, which comes to the same without a start of Node
- * (test/command-line.ts); one in six has a process of its own, and so has what needs one.
+ * Runs `gantry`. In a short run most commands run in this process, with the same result and without Node's start
+ * (test/command-line.ts). One in six has its own process, as do commands that need one.
  */
 export const gantryAnywhere = async (args: readonly string[], options: StartOptions = {}): Promise<Exit> => {
   if (needsItsProcess(args, options) || inItsOwn()) return gantry(args, options);

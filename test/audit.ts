@@ -1,14 +1,13 @@
-// The audit log as tests look at it: brought up to date, read through the API, and checked as `gantry audit verify` does.
+// The audit log in tests: sealed, read through the API, and verified as by `gantry audit verify`.
 
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
 import { asOwner } from "./database.ts";
 import type { World } from "./world.ts";
 
-/** Writes and seals all that has happened. */
 export const sealAudit = ({ server }: World): Promise<void> => server.application.services.audit.finish();
 
-/** What a list answers, over every page. */
+/** Returns the items of all pages of a list. */
 export const everyPage = async (world: World, operation: string, field: string, request: JsonObject, token?: string): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   let pageToken = "";
@@ -21,7 +20,7 @@ export const everyPage = async (world: World, operation: string, field: string, 
   return found;
 };
 
-/** Entries in the order of their numbers, as the operator sees them unless there is a token. */
+/** Returns the entries by sequence, as seen by the operator or the token's identity. */
 export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
   await sealAudit(world);
   return everyPage(world, "gantry.audit.v1.AuditService/ListAuditEntries", "auditEntries", { orderBy: "sequence", ...request }, token);
@@ -32,7 +31,6 @@ export interface Verified {
   readonly lines: readonly string[];
 }
 
-/** Checks every log, or what is asked for. */
 export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
   const whole = await reportAudit(server.application, {
@@ -46,5 +44,5 @@ export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditRep
   return { whole, lines };
 };
 
-/** One statement, straight to the database: what somebody can do who has it, and not the secret key. */
+/** Runs one statement in the database: an attacker with database access but without the secret key. */
 export const tamper = ({ databaseUrl }: World, statement: string, values: readonly (string | number | null)[] = []) => asOwner(databaseUrl, statement, values);

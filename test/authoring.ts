@@ -1,4 +1,4 @@
-// The stage of authored advisories: organizations with images and imported advisories, and owners who write and review.
+// Fixture for authored advisories: organizations with images and imported advisories, and owners who write and review.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ export const v1 = "chainguard.platform.vulnerabilities.v1.Advisories";
 
 export interface Tenant {
   readonly group: string;
-  /** Tokens of two owners, by two upstream subjects. */
+  /** Tokens of two owners with different upstream subjects. */
   readonly author: string;
   readonly approver: string;
   readonly authorUid: string;
@@ -29,9 +29,8 @@ export interface Authoring {
   readonly world: World;
   newTenant(name: string): Promise<Tenant>;
   newOwner(group: string, subject: string, role?: string): Promise<{ readonly uid: string; readonly token: string }>;
-  /** An image of the group, imported with its packages. */
   importImage(group: string, repo: string, packages: readonly string[]): Promise<unknown>;
-  /** A document of an imported advisory on an apk package, fixed from a version on. */
+  /** Imports an advisory on an apk package, fixed from a version on. */
   importAdvisory(
     group: string,
     name: string,
@@ -42,12 +41,12 @@ export interface Authoring {
   createAdvisory(tenant: Tenant, advisory?: JsonObject, token?: string): Promise<JsonObject>;
   createEvent(tenant: Tenant, advisory: string, event?: JsonObject, token?: string): Promise<JsonObject>;
   review(tenant: Tenant, event: string, state?: string, token?: string): Promise<JsonObject>;
-  /** An advisory with an approved false positive. */
+  /** Creates an advisory with an approved false positive. */
   suppress(tenant: Tenant, advisory?: JsonObject): Promise<{ readonly advisory: JsonObject; readonly event: JsonObject }>;
-  /** Matches behind the answers, as the server does by itself. */
+  /** Runs the matching that the server runs in the background. */
   match(): Promise<void>;
   affected(tenant: Tenant, token?: string): Promise<JsonObject[]>;
-  /** "ADVISORY repo state" of each. */
+  /** Returns "ADVISORY repo state" for each. */
   states(tenant: Tenant): Promise<string[]>;
   file(token: string, path: string): Promise<{ readonly status: number; readonly body: string }>;
   close(): Promise<void>;

@@ -1,5 +1,4 @@
-// Clients of the authorization code grant as a test plays them: the host with their documents, the browser of a person who
-// answers the page, and the request for tokens.
+// Clients of the authorization code grant: a host of client documents, a user's browser, and token requests.
 
 import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,16 +9,15 @@ import type { World } from "./world.ts";
 
 export interface ClientHost {
   readonly url: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths in order. */
   readonly asked: string[];
-  /** Answers a path. */
   readonly answers: Map<string, (request: IncomingMessage, response: ServerResponse) => void>;
-  /** Puts a document at a path, with what is given in place of what a good one says. Its address, which is the client's id. */
+  /** Publishes a document, with overrides of a valid one. Returns its URL, which is the client ID. */
   put(path: string, document?: Readonly<Record<string, unknown>>): string;
   close(): Promise<void>;
 }
 
-/** Where the client of a test waits; nobody listens there. */
+/** The client's redirect URI, where nothing listens. */
 export const clientRedirect = "http://127.0.0.1:9/answer";
 
 export const openClientHost = async (): Promise<ClientHost> => {
@@ -58,7 +56,7 @@ export const makeVerifier = (): { readonly verifier: string; readonly challenge:
 
 export type Parameters = Readonly<Record<string, string | undefined>>;
 
-/** An authorization request; undefined leaves a parameter out. */
+/** Returns an authorization request; undefined omits a parameter. */
 export const authorizeUrl = (world: World, client: string, challenge: string, more: Parameters = {}): URL => {
   const url = new URL(`${world.url}/oauth/authorize`);
   const all = {
@@ -77,14 +75,13 @@ export const authorizeUrl = (world: World, client: string, challenge: string, mo
 const unescape = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** The hidden fields of a page's form. */
 export const hiddenFields = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescape(value)]));
 
-/** Where a page leads by itself. */
+/** Returns the target of a page's refresh. */
 export const refreshOf = ({ headers }: Pick<BrowserAnswer, "headers">): string => (headers.get("refresh") ?? "").replace(/^0;url=/, "");
 
-/** Presses a button of the page. */
+/** Submits the page with one of its buttons. */
 export const answerPage = (
   world: World,
   browser: FakeBrowser,
@@ -93,7 +90,7 @@ export const answerPage = (
   more: Readonly<Record<string, string>> = {},
 ) => browser.post(`${world.url}/oauth/authorize`, { ...hiddenFields(page.text), answer, ...more }, { origin: world.url });
 
-/** The person allows it and signs in. What the client's address is told, in its query. */
+/** The user signs in and consents. Returns the query that the client receives. */
 export const allow = async (
   world: World,
   provider: FakeProvider,
@@ -111,14 +108,13 @@ export const allow = async (
   return told;
 };
 
-/** The token endpoint's answer. */
 export const askForTokens = async (world: World, form: Parameters): Promise<{ readonly status: number; readonly body: JsonObject }> => {
   const given = Object.entries(form).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
   const response = await fetch(`${world.url}/oauth/token`, { method: "POST", body: new URLSearchParams(given) });
   return { status: response.status, body: (await response.json()) as JsonObject };
 };
 
-/** What a client sends with its code; undefined leaves a parameter out. */
+/** Returns a token request for a code; undefined omits a parameter. */
 export const codeForm = (client: string, code: string, verifier: string, more: Parameters = {}): Parameters => ({
   grant_type: "authorization_code",
   code,

@@ -1,4 +1,4 @@
-// Certificate authorities and certificates of a test's own, made by openssl in a folder of the test's.
+// Creates certificate authorities and certificates with openssl in a folder of the test.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -14,14 +14,13 @@ const openssl = (args: readonly string[]): void => void execFileSync("openssl", 
 const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 const filesOf = (folder: string, name: string): Certificate => ({ certificateFile: join(folder, `${name}.pem`), keyFile: join(folder, `${name}.key`) });
 
-/** An authority that signs itself. */
 export const makeAuthority = (folder: string, name: string): Certificate => {
   const files = filesOf(folder, name);
   openssl(["req", "-x509", ...newKey, "-days", "60", "-subj", `/CN=${name}`, "-keyout", files.keyFile, "-out", files.certificateFile]);
   return files;
 };
 
-/** A server's certificate of that authority, for names such as "DNS:localhost,IP:127.0.0.1". `ended`: its time is over. */
+/** Creates a server certificate for names such as "DNS:localhost,IP:127.0.0.1". `ended`: already expired. */
 export const signCertificate = (folder: string, name: string, authority: Certificate, names: string, { ended = false } = {}): Certificate => {
   const files = filesOf(folder, name);
   const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)];
@@ -45,12 +44,11 @@ export const signCertificate = (folder: string, name: string, authority: Certifi
     "-out",
     files.certificateFile,
   ]);
-  // A server sends what signed its certificate along.
+  // A server sends the chain.
   writeFileSync(files.certificateFile, readFileSync(files.certificateFile, "utf8") + readFileSync(certificateFile, "utf8"));
   return files;
 };
 
-/** What a server of https is started with. */
 export const readCertificateFiles = async ({ certificateFile, keyFile }: Certificate): Promise<{ readonly cert: string; readonly key: string }> => ({
   cert: await readFile(certificateFile, "utf8"),
   key: await readFile(keyFile, "utf8"),

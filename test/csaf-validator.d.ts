@@ -1,4 +1,4 @@
-// The validator's own types are in its source alone, which is no part of the package.
+// Types for the validator, whose package includes none.
 
 interface CsafFinding {
   readonly instancePath: string;

@@ -1,12 +1,12 @@
-// The test database itself.
+// The test database.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silent } from "#base/log.ts";
-import { openStore } from "#store";
+import { openStore } from "#db";
 import { freshDatabase } from "./database.ts";
 
-test("two test databases are migrated and know nothing of each other", async () => {
+test("two test databases are migrated and independent of each other", async () => {
   const [one, other] = await Promise.all([freshDatabase(), freshDatabase()]);
   const first = await openStore({ databaseUrl: one.url, log: silent });
   const second = await openStore({ databaseUrl: other.url, log: silent });

@@ -1,10 +1,10 @@
-// A fresh, migrated database for a test file, on a real PostgreSQL: a clone of a template that was migrated once.
+// A migrated database for each test file on a real PostgreSQL, cloned from a template that is migrated once.
 //
-// Servers work in it as they do elsewhere: as a role that owns nothing (docs/decisions/0014). What a test does beside
-// them, such as changing a table, it does with the owner's connection.
+// Servers use a role that owns nothing, as in production (docs/decisions/0014). Tests use the owner's connection for anything
+// else.
 //
-// Under test/run.ts all files share one server. A file that is run by itself (node --test file) uses DATABASE_URL
-// if that is set, else starts a server of its own, which ends with the process.
+// Under test/run.ts all files share one server. A file run alone (node --test file) uses DATABASE_URL if set, or an embedded
+// server that stops with the process.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,19 +13,18 @@ import { join } from "node:path";
 import { silent } from "#base/log.ts";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import pg from "pg";
-import { migrate } from "../server/store/migrate.ts";
+import { migrate } from "../server/db/migrate.ts";
 import { refuseUntold } from "./told.ts";
 
-/** A database server for tests: where databases are made, and what they are clones of. */
+/** A database server for tests, and the template of its databases. */
 export interface TestServer {
-  /** As the owner of all of them. */
+  /** As the owner of all databases. */
   readonly url: string;
-  /** As the role that serves. */
+  /** As the server's role. */
   readonly serverUrl: string;
   readonly template: string;
 }
 
-/** The same server's address with another database. */
 export const addressOf = (url: string, database: string): string => {
   const address = new URL(url);
   address.pathname = `/${database}`;
@@ -45,10 +44,10 @@ const command = async (url: string, statement: string): Promise<void> => {
 
 const freshName = (): string => `gantry_test_${process.pid}_${randomBytes(5).toString("hex")}`;
 
-/** Makes the role that serves on a database server of somebody's own, and returns its address. */
+/** Creates the server's role on an external database server, and returns its URL. */
 export const makeServerRole = async (url: string): Promise<string> => {
   const role = "gantry_test_server";
-  // Nobody knows it who does not know the owner's address.
+  // Only those with the owner's URL can derive it.
   const password = createHash("sha256").update(url).digest("hex");
   await command(
     url,
@@ -64,17 +63,15 @@ export const makeServerRole = async (url: string): Promise<string> => {
   return address.href;
 };
 
-/** Makes a migrated database of this name. */
 const makeDatabase = async (url: string, serverUrl: string, name: string): Promise<void> => {
   await command(url, `create database ${name} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
   await migrate(addressOf(url, name), { progress: () => {}, serverUrl: addressOf(serverUrl, name) });
   await command(addressOf(url, name), refuseUntold());
 };
 
-/** As the operator's guide has it: nobody makes temporary tables. The copy of a database has rights of its own. */
+/** Revokes temporary tables, as in the operator's guide. Clones do not inherit database privileges. */
 const closeDatabase = (url: string, name: string): Promise<void> => command(url, `revoke temporary on database ${name} from public`);
 
-/** Makes the migrated template on the server at `url`. */
 export const makeTemplate = async (url: string, serverUrl: string): Promise<TestServer> => {
   const template = freshName();
   await makeDatabase(url, serverUrl, template);
@@ -83,7 +80,7 @@ export const makeTemplate = async (url: string, serverUrl: string): Promise<Test
 
 export const dropDatabase = (url: string, database: string): Promise<void> => command(url, `drop database if exists ${database} with (force)`);
 
-/** An embedded server for tests in a directory of its own: quick to start, nothing kept. */
+/** Starts an embedded, non-durable server for tests in its own directory. */
 export const startTestServer = async (): Promise<{ url: string; serverUrl: string; directory: string; embedded: EmbeddedPostgres }> => {
   const directory = mkdtempSync(join(tmpdir(), "gantry-test-"));
   const embedded = await startEmbedded({ dataDirectory: directory, log: silent, progress: () => {}, durable: false });
@@ -91,7 +88,7 @@ export const startTestServer = async (): Promise<{ url: string; serverUrl: strin
   return { url: urlOf(embedded.ownerAddress), serverUrl: urlOf(embedded.address), directory, embedded };
 };
 
-/** The server of a file that runs by itself. Stopped at exit, where nothing can be awaited. */
+/** Starts the server of a file run alone. It is stopped at exit, synchronously. */
 const startOwnServer = async (): Promise<TestServer> => {
   const { url, serverUrl, directory } = await startTestServer();
   const trace = join(directory, "postgres", "postmaster.pid");
@@ -100,9 +97,7 @@ const startOwnServer = async (): Promise<TestServer> => {
       process.kill(Number.parseInt(readFileSync(trace, "utf8"), 10), "SIGQUIT");
       const pause = new Int32Array(new SharedArrayBuffer(4));
       for (let tries = 0; existsSync(trace) && tries < 400; tries++) Atomics.wait(pause, 0, 0, 5);
-    } catch {
-      // It has ended already.
-    }
+    } catch {}
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   });
   return makeTemplate(url, serverUrl);
@@ -118,16 +113,16 @@ const {
 let server: Promise<TestServer> | undefined;
 
 export interface TestDatabase {
-  /** As DATABASE_URL has it: of the role that serves. */
+  /** As in DATABASE_URL: for the server's role. */
   readonly url: string;
   readonly ownerUrl: string;
   drop(): Promise<void>;
 }
 
-/** By the address that servers have. */
+/** By the URL of the server's role. */
 const ownerUrls = new Map<string, string>();
 
-/** The owner's address of a database that this process has made. */
+/** Returns the owner's URL of a database that this process has created. */
 export const ownerUrlOf = (url: string): string => {
   const ownerUrl = ownerUrls.get(url);
   if (ownerUrl === undefined) throw new Error("that is no database of freshDatabase");
@@ -135,8 +130,9 @@ export const ownerUrlOf = (url: string): string => {
 };
 
 /**
- * A migrated database of the caller's own.
- * @param planted rows are written by the test itself, and told to nobody (told.ts)
+ * Creates a migrated database.
+ *
+ * @param planted the test inserts rows itself, without events (told.ts)
  */
 export const freshDatabase = async ({ planted = false } = {}): Promise<TestDatabase> => {
   const name = freshName();
@@ -157,12 +153,12 @@ export const freshDatabase = async ({ planted = false } = {}): Promise<TestDatab
       ? Promise.resolve({ url: sharedUrl, serverUrl: sharedServerUrl, template: sharedTemplate })
       : startOwnServer();
   const { url, serverUrl, template } = await server;
-  // Its files as they are: page by page through the write-ahead log, which is the default, costs three times as much processor time.
+  // Copies files; the default, through the write-ahead log, takes three times the CPU time.
   await command(url, `create database ${name} template ${template} strategy file_copy`);
   return made(url, serverUrl);
 };
 
-/** An empty database of the caller's own, as an operator makes one to restore into. */
+/** Creates an empty database, as an operator does before a restore. */
 export const emptyDatabase = async (): Promise<TestDatabase> => {
   const { url, serverUrl } = await (sharedUrl && sharedServerUrl
     ? Promise.resolve({ url: sharedUrl, serverUrl: sharedServerUrl })
@@ -192,10 +188,10 @@ const withOwner = async <T>(url: string, work: (query: OwnerQuery) => Promise<T>
   }
 };
 
-/** One statement as the owner of the database that servers reach at `url`; values come as PostgreSQL's own texts. */
+/** Runs one statement as the owner of the database at `url`; values are PostgreSQL texts. */
 export const asOwner = (url: string, ...statement: Parameters<OwnerQuery>): ReturnType<OwnerQuery> => withOwner(url, (query) => query(...statement));
 
-/** Every row of every table, as a text, by table: what somebody sees who has the database. */
+/** Returns every row of every table as text: the view of an attacker with the database. */
 export const everyRow = (url: string): Promise<ReadonlyMap<string, readonly string[]>> =>
   withOwner(url, async (query) => {
     const rows = new Map<string, readonly string[]>();

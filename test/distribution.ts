@@ -1,4 +1,4 @@
-// Calls the operations of the OCI Distribution protocol from the contract's facts, and sample content for those that take some.
+// Calls operations of the OCI Distribution protocol by the contract's facts, with sample content.
 
 import { hash } from "node:crypto";
 import { codes } from "#base/fault.ts";
@@ -7,17 +7,16 @@ import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions } from "./answer.ts";
 
 export const sampleBlob = Buffer.from("a blob");
-/** The smallest manifest that there is: an index of nothing. */
+/** The smallest manifest: an empty index. */
 export const sampleManifest = Buffer.from('{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}');
 
 export const digestOf = (bytes: Uint8Array | string, algorithm: "sha256" | "sha512" = "sha256"): string => `${algorithm}:${hash(algorithm, bytes, "hex")}`;
 
-/** What an operation that takes content is sent where nothing else is said. */
 const contentFor = (method: MethodFact): Buffer => (method.output.name.endsWith("Push") && method.input.byName.has("reference") ? sampleManifest : sampleBlob);
 
-/** Fields that are headers of the request. */
+/** Fields sent as headers. */
 const headerNames: Readonly<Record<string, string>> = { content_type: "content-type", content_range: "content-range", range: "range" };
-/** Fields that the protocol writes in its own way. */
+/** Fields with other names in the protocol. */
 const parameterNames: Readonly<Record<string, string>> = { digest_algorithm: "digest-algorithm", artifact_type: "artifactType" };
 
 const codesOfStatuses: Readonly<Record<number, number>> = {
@@ -34,13 +33,12 @@ const codesOfStatuses: Readonly<Record<number, number>> = {
   503: codes.UNAVAILABLE,
 };
 
-/** What of a text a header can carry: its bytes, without control characters. */
 const headerText = (text_: string): string =>
   Buffer.from(text_)
     .toString("latin1")
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
 
-/** The HTTP request that says the same as this message. */
+/** Returns the HTTP request of a message. */
 export const distributionRequest = (method: MethodFact, request: JsonObject): { verb: string; path: string; headers: Record<string, string> } => {
   const { distribution, input } = method;
   if (!distribution) throw new Error(`${method.name} has no path in the protocol`);
@@ -57,7 +55,7 @@ export const distributionRequest = (method: MethodFact, request: JsonObject): { 
   return { verb: request.head === true ? "HEAD" : distribution.verb, path: query.size > 0 ? `${path}?${query.toString()}` : path, headers };
 };
 
-/** One call. The answer has the code of its HTTP status, and the protocol's codes as details. */
+/** Sends one call. The response has the code of its HTTP status, and the protocol's codes as details. */
 export const callDistribution = async (
   url: string,
   method: MethodFact,
@@ -89,5 +87,4 @@ export const callDistribution = async (
   };
 };
 
-/** The protocol's codes of an answer. */
 export const errorCodesOf = ({ details }: Answer): string[] => details.map((error) => text(error, "code"));

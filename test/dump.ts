@@ -1,11 +1,11 @@
-// The rows of a database as SQL that puts them into an empty one of the same schema, with triggers aside: what they have
-// made is among the rows. Statements that a person can read: a column a line, long texts in pieces.
+// Dumps a database's rows as readable SQL for an empty database of the same schema, with triggers disabled because their results
+// are included: one column per line, long texts split.
 
 import pg from "pg";
 
 const pieceLength = 100;
 
-/** A text as a literal; a long one as several, each on its own line, which SQL joins. */
+/** Returns a literal; a long one as several that SQL concatenates. */
 const literalOf = (value: string): string => {
   const pieces = value.match(new RegExp(`[^]{1,${pieceLength}}`, "gu")) ?? [""];
   return pieces.map((piece) => `'${piece.replaceAll("'", "''")}'`).join("\n    ");
@@ -17,7 +17,7 @@ interface Column {
 }
 
 const findTables = async (client: pg.Client): Promise<string[]> => {
-  // Those that others refer to come before these; a partition's rows are its parent's.
+  // Referenced tables come first; a partition's rows are included in its parent.
   const { rows } = await client.query<{ name: string }>(`
     with recursive tables as (
       select c.oid, c.relname as name from pg_class c
@@ -40,7 +40,7 @@ const findColumns = async (client: pg.Client, table: string): Promise<Column[]> 
   return rows;
 };
 
-/** As server/audit makes them. */
+/** As server/audit creates them. */
 const dumpPartitions = async (client: pg.Client): Promise<string[]> => {
   const { rows } = await client.query<{ name: string; parent: string; bound: string }>(`
     select c.relname as name, inhparent::regclass::text as parent, pg_get_expr(c.relpartbound, c.oid) as bound
@@ -73,7 +73,7 @@ const dumpTable = async (client: pg.Client, table: string, rewrite: (value: stri
   ];
 };
 
-/** All rows of the database. `rewrite` takes out of each value what is of this machine. */
+/** Dumps all rows. `rewrite` replaces machine-specific values. */
 export const dumpRows = async (databaseUrl: string, rewrite: (value: string) => string): Promise<string> => {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();

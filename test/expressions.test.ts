@@ -1,8 +1,8 @@
-// No regular expression of ours backtracks: each one of the sources, and each pattern of the contract, is judged by
-// recheck, which finds a text that makes it take more than linear time, or proves that there is none.
+// No regular expression backtracks: recheck examines those of the sources and the contract, and finds a text that takes more than
+// linear time or proves that there is none.
 //
-// A proof takes up to a second and stays what it is: test/golden/expressions.json has the expressions that were proved, which
-// the short form believes. What stands in the sources anew is judged at once; `npm run golden` adds it. The long form judges all.
+// A proof takes up to a second and remains valid, so test/golden/expressions.json lists the proved ones, which the short form
+// trusts. New ones are checked at once; `npm run golden` adds them. The long form checks all.
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,24 +13,24 @@ import type { MessageFact } from "#contract/facts.ts";
 import { shortOrLong } from "./length.ts";
 import { codeOf } from "./source.ts";
 
-// Its pure form, in this process; the others are programs for some systems.
+// The pure JavaScript backend; the others are native programs for some systems.
 process.env.RECHECK_BACKEND = "pure";
 const { checkSync } = await import("recheck");
 
 const root = join(import.meta.dirname, "..");
 
-/** Expressions that may backtrack, since no user writes what they read. */
+/** Expressions that may backtrack, because they read no user input. */
 const constantInput: Readonly<Record<string, string>> = {
-  "server/store/migration-files.ts /^\\s*--.*$/gm": "reads our own migrations",
+  "server/db/migration-files.ts /^\\s*--.*$/gm": "reads our own migrations",
 };
 
-/** Where an expression is put together, and why that is no other than what is judged here. */
+/** Where expressions are built, and why they are covered here. */
 const builtExpressions: Readonly<Record<string, string>> = {
   "base/versions/pep440.ts": "of expressions that stand there; judged as it is built, below",
-  "server/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
+  "server/advisories/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
+  "server/advisories/resources/advisory.ts": "of a number of limits.ts; judged as it is built, below",
   "server/kernel/field-behavior.ts": "of the contract's patterns; each is judged below",
   "server/kernel/schema.ts": "of the name of a column, over the text of an index",
-  "server/resources/vulnerabilities/advisory.ts": "of a number of limits.ts; judged as it is built, below",
 };
 
 interface Expression {
@@ -52,16 +52,14 @@ const literalsOf = (path: string, source: string): Expression[] =>
     .filter(({ kind }) => kind === "pattern")
     .map(({ value, line }) => ({ at: `${path}:${line}`, source: value.slice(1, value.lastIndexOf("/")), flags: value.slice(value.lastIndexOf("/") + 1) }));
 
-/** Files that build an expression out of texts: RegExp with or without `new`. */
 const buildersIn = (files: Readonly<Record<string, string>>): string[] =>
   Object.entries(files)
     .filter(([, source]) => codeOf(source).some(({ kind, value }, index, tokens) => kind === "word" && value === "RegExp" && tokens[index + 1]?.value === "("))
     .map(([path]) => path);
 
 /**
- * The same verdict on every machine, however busy: no time ends the search, what it may read does, and the seed of what it
- * tries at random is fixed. A text that makes an expression read this much shows what the usual limit, a hundred times as
- * much, would show.
+ * Deterministic on every machine: bounded by steps instead of time, with a fixed seed. A text that reaches this bound would also
+ * reach the default, a hundred times higher.
  */
 const bounds = {
   randomSeed: 1,
@@ -77,7 +75,6 @@ const provedFile = join(root, "test", "golden", "expressions.json");
 const proved: ReadonlySet<string> = new Set(JSON.parse(readFileSync(provedFile, "utf8")) as string[]);
 const judged = new Map<string, string | undefined>();
 
-/** What is wrong with an expression; undefined: its time is linear in the text, whatever that is. */
 const problemOf = ({ source, flags }: Pick<Expression, "source" | "flags">): string | undefined => {
   const key = `/${source}/${flags}`;
   if (shortOrLong(proved.has(key), false)) judged.set(key, undefined);
@@ -99,13 +96,12 @@ const problemsIn = (files: Readonly<Record<string, string>>): string[] =>
       }),
   );
 
-test("no regular expression of the sources takes more than linear time, whatever text it is given", () => {
+test("no regular expression of the sources takes more than linear time on any text", () => {
   const problems = problemsIn(sources);
   assert.deepEqual(problems, []);
   assert.ok(judged.size > 100, `only ${judged.size} were found`);
 });
 
-/** Every message that requests hold, and the messages in them. */
 const messagesOf = (message: MessageFact, seen = new Set<MessageFact>()): Set<MessageFact> => {
   if (seen.has(message)) return seen;
   seen.add(message);
@@ -113,7 +109,7 @@ const messagesOf = (message: MessageFact, seen = new Set<MessageFact>()): Set<Me
   return seen;
 };
 
-test("no pattern of the contract takes more than linear time, as the whole of a text", () => {
+test("no pattern of the contract takes more than linear time when matched against a whole text", () => {
   const messages = methods.flatMap(({ input }) => [...messagesOf(input)]);
   const patterns = new Map(
     messages.flatMap(({ name, fields }) => fields.flatMap((field) => (field.pattern ? [[field.pattern, `${name}.${field.name}`] as const] : []))),
@@ -122,9 +118,9 @@ test("no pattern of the contract takes more than linear time, as the whole of a 
   for (const [pattern, at] of patterns) assert.equal(problemOf({ source: `^(?:${pattern})$`, flags: "u" }), undefined, `${at}: ${pattern}`);
 });
 
-test("what is built out of texts is built where it is known, and is linear, too", async () => {
+test("expressions are built only in known places, and are linear", async () => {
   assert.deepEqual(buildersIn(sources), Object.keys(builtExpressions));
-  // What these two build as they load: seen by standing in the constructor's way.
+  // Captures expressions built at load time by replacing the constructor.
   const built: RegExp[] = [];
   const Original = globalThis.RegExp;
   globalThis.RegExp = new Proxy(Original, {
@@ -136,7 +132,7 @@ test("what is built out of texts is built where it is known, and is linear, too"
   });
   try {
     await import("../base/versions/pep440.ts");
-    await import("../server/resources/vulnerabilities/advisory.ts");
+    await import("../server/advisories/resources/advisory.ts");
   } finally {
     globalThis.RegExp = Original;
   }
@@ -145,7 +141,7 @@ test("what is built out of texts is built where it is known, and is linear, too"
   for (const { source, flags } of ours) assert.equal(problemOf({ source, flags }), undefined, source);
 });
 
-test("every expression that is believed stands in the sources or the contract, and each of theirs is among them", () => {
+test("the proved expressions are exactly those of the sources and the contract", () => {
   const found = [...judged].flatMap(([key, problem]) => (problem === undefined ? [key] : [])).sort();
   if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(provedFile, `${JSON.stringify(found, undefined, 2)}\n`);
   else assert.deepEqual([...proved].sort(), found, "npm run golden");
@@ -162,7 +158,7 @@ test("every exception is still needed", () => {
   }
 });
 
-test("an expression that backtracks is seen wherever it stands, and one that is built is, too", () => {
+test("an expression that backtracks or is built from text is found anywhere", () => {
   const planted = {
     "server/a.ts": "export const one = (text: string) => text.replace(/\\/+$/, '');",
     "server/b.ts": "const two = `${/(a+)+b/.test(x) ? 1 : 2}`;",

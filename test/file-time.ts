@@ -1,5 +1,5 @@
-// Loaded before each test file (run-files.ts): a file that has not ended after ?ms= ends as one that failed. Its tests may be over,
-// and something in it still open; node's runner would wait for it for ever.
+// Loaded before each test file (run-files.ts): fails a file that is still running after ?ms=. Something may be open although its
+// tests have ended, and node's runner would wait forever.
 
 const ms = Number(new URL(import.meta.url).searchParams.get("ms"));
 

@@ -1,4 +1,4 @@
-// A port of 127.0.0.1 for a test that must know it before something listens there, or that nobody is to listen on.
+// Returns a port of 127.0.0.1 that a test needs to know in advance, or on which nothing must listen.
 
 import { randomInt } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -6,8 +6,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// Below what a system gives to those who name no port (32768 on Linux, 49152 elsewhere): a connection of another test took such a port
-// between the choice and the listening once, and what is stopped must find its port free again. Above those that fetch refuses to ask.
+// Below the ephemeral ports (32768 on Linux, 49152 elsewhere), which connections of other tests could take in between; a
+// restarted server must find its port free. Above the ports that fetch blocks.
 const [firstPort, portCount] = [10_240, 22_528];
 
 const mayListen = (port: number): Promise<boolean> =>
@@ -16,7 +16,7 @@ const mayListen = (port: number): Promise<boolean> =>
     probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 
-/** Whether this run of the tests gives the port to nobody else: each is a file that is made once. */
+/** Claims the port within this test run by creating a file exclusively. */
 const claimPort = async (port: number): Promise<boolean> => {
   const folder = join(tmpdir(), "gantry-ports");
   await mkdir(folder, { recursive: true });
@@ -29,7 +29,7 @@ const claimPort = async (port: number): Promise<boolean> => {
   }
 };
 
-/** A port that nobody listens on, and that no other test of this run is told. */
+/** Returns an unused port that no other test of this run gets. */
 export const freePort = async (): Promise<number> => {
   for (let tries = 0; tries < 100; tries++) {
     const port = firstPort + randomInt(portCount);

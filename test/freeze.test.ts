@@ -1,4 +1,4 @@
-// The checksums of landed migrations: what the check refuses, and that it means the checksums that databases compare.
+// Checksums of released migrations: what the check refuses, and that they equal those that databases compare.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { migrationsDirectory, readMigrations } from "../server/store/migration-files.ts";
+import { migrationsDirectory, readMigrations } from "../server/db/migration-files.ts";
 import { checksumOf, compareChecksums, formatChecksums, parseChecksums } from "../tools/freeze.ts";
 
 const frozen = new Map([
@@ -14,7 +14,7 @@ const frozen = new Map([
   ["0002_b.sql", checksumOf("b")],
 ]);
 
-test("a changed migration is named, and so is one that is gone or has no entry", () => {
+test("a migration that was changed or deleted, or has no entry, is named", () => {
   assert.deepEqual(compareChecksums(frozen, frozen), { changed: [], missing: [] });
   const files = new Map([
     ["0001_a.sql", checksumOf("a ")],
@@ -27,7 +27,7 @@ test("a changed migration is named, and so is one that is gone or has no entry",
   assert.deepEqual(missing, ["0003_c.sql"]);
 });
 
-test("the file is read as it was written", () => {
+test("the checksum file is parsed as written", () => {
   assert.deepEqual(parseChecksums(formatChecksums(frozen)), frozen);
 });
 
@@ -40,19 +40,18 @@ test("every migration is frozen with the checksum that databases compare", async
   );
 });
 
-/** A copy of the tool and the migrations, and a run of it. */
 const copy = (t: TestContext) => {
   const root = mkdtempSync(join(tmpdir(), "gantry-freeze-"));
   t.after(() => rmSync(root, { recursive: true }));
   mkdirSync(join(root, "tools"));
   cpSync(join(import.meta.dirname, "..", "tools", "freeze.ts"), join(root, "tools", "freeze.ts"));
-  const migrations = join(root, "server", "store", "migrations");
+  const migrations = join(root, "server", "db", "migrations");
   cpSync(migrationsDirectory, migrations, { recursive: true });
   const run = (...options: string[]) => spawnSync(process.execPath, [join(root, "tools", "freeze.ts"), ...options], { encoding: "utf8" });
   return { migrations, run };
 };
 
-test("the check refuses a new migration until npm run freeze has added it, and nothing adds a changed one", (t) => {
+test("the check refuses a new migration until npm run freeze adds it, and a changed one always", (t) => {
   const { migrations, run } = copy(t);
   assert.equal(run("--check").status, 0);
   writeFileSync(join(migrations, "9999_new.sql"), "-- compatible\nselect 1;\n");

@@ -1,5 +1,5 @@
-// What the command line writes, word for word: every form of output is a contract but for tables, which people read in review all
-// the same. Made anew from a running server and compared with test/golden/command-line.txt; uids are numbered.
+// Output of the command line: all formats except tables are stable, and tables are reviewed too. Compared with
+// test/golden/command-line.txt; uids are numbered.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Each part of a uid as a number of the same length, in the order of their first appearance; requests and the server have no number. */
+/** Replaces uid segments with numbers of the same length by first appearance, and zeroes request IDs. */
 const numbered = (() => {
   const known = new Map<string, string>();
   return (text: string): string =>
@@ -41,10 +41,10 @@ const numbered = (() => {
       });
 })();
 
-/** Without the progress that is drawn and taken away again, which comes where something takes longer than a second. */
+/** Removes progress output, which appears only after a second. */
 const withoutProgress = (err: string): string => err.replaceAll(/\r\u001b\[2K(?:\[[# ]*\] [^\r]*)?/g, "");
 
-test("what commands write is what test/golden/command-line.txt says", async () => {
+test("command output equals test/golden/command-line.txt", async () => {
   const told: string[] = [];
   const tell = async (line: string, columns?: number): Promise<void> => {
     const args = line.split(" ").map((word) => word.replaceAll("_", " "));
@@ -86,7 +86,7 @@ test("what commands write is what test/golden/command-line.txt says", async () =
   try {
     held = readFileSync(goldenPath, "utf8");
   } catch {
-    // Not there yet: everything is new.
+    // Missing: everything is new.
   }
   assert.equal(held, content, "test/golden/command-line.txt is not what the code makes now. If that is meant:  npm run golden");
 });

@@ -1,6 +1,6 @@
-// The examples of the OpenAPI documents are what a run asked and was answered: this makes them anew and compares with
-// test/golden/openapi-examples.json and openapi-examples-version-1.json (npm run golden accepts, npm run gen puts them into the documents).
-// What differs from run to run by its nature is replaced: uids, times, secrets.
+// Examples in the OpenAPI documents are recorded from a run and compared with test/golden/openapi-examples.json and
+// openapi-examples-version-1.json. `npm run golden` accepts changes, `npm run gen` copies them into the documents. Values that
+// differ per run (uids, times, secrets) are replaced.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -18,16 +18,14 @@ import { fillStage } from "./openapi/filled.ts";
 
 const startMs = Date.parse("2026-01-31T08:00:00.000Z");
 
-// Documents of feeds have versions that are made of times.
+// Versions of feed documents contain times.
 const stage = await openStage({}, undefined, startMs);
 const { world } = stage;
 after(() => stage.close());
 const filled = await fillStage(stage);
 
-/** The same value for the same place of an example, of as many hex digits. */
 const digits = (salt: string, count: number): string => createHash("sha256").update(salt).digest("hex").slice(0, count);
 
-/** Keys whose values are new in each run, and what stands for them. */
 const replaced: Readonly<Record<string, string>> = {
   nextPageToken: "a page token",
   pageToken: "a page token",
@@ -37,7 +35,7 @@ const replaced: Readonly<Record<string, string>> = {
   secret: "whsec_a-secret",
   requestId: "0123456789abcdef01234567",
   hash: "0123456789abcdef".repeat(4),
-  // The chart names the address of this run.
+  // The chart contains the URL of this run.
   chartDigest: `sha256:${"0123456789abcdef".repeat(4)}`,
   kid: "a key's name",
   n: "a modulus",
@@ -48,7 +46,7 @@ const replaced: Readonly<Record<string, string>> = {
   ecdhPublicKey: Buffer.from("a public key").toString("base64"),
 };
 
-/** In the order of what entries say besides uids, times and numbers. */
+/** Orders entries by their content without uids, times and numbers. */
 const byRest = (one: Json, other: Json): number => {
   const [first, second] = [one, other].map((each) =>
     JSON.stringify(each).replace(/[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|-\d+/g, ""),
@@ -56,7 +54,6 @@ const byRest = (one: Json, other: Json): number => {
   return (first ?? "") < (second ?? "") ? -1 : first === second ? 0 : 1;
 };
 
-/** Replaces what a run has of its own. `isDocument`: its lists and times have an order that says something, and are the same in each run. */
 const settled = (value: Json, isDocument: boolean): Json => {
   const uids = new Map<string, string>();
   const uidOf = (segment: string): string => {
@@ -72,7 +69,7 @@ const settled = (value: Json, isDocument: boolean): Json => {
     return times.get(time) ?? time;
   };
   const visit = (each: Json, key: string): Json => {
-    // Rows come in the order of their uids, which are new in each run.
+    // Rows are ordered by uids, which differ per run.
     if (Array.isArray(each)) return (isDocument ? each : each.toSorted(byRest)).slice(0, 2).map((entry) => visit(entry, key));
     if (isObject(each)) return Object.fromEntries(Object.entries(each).map(([name, inner]) => [name, visit(inner, name)]));
     if (key === "totalCount") return "2";
@@ -88,7 +85,7 @@ const settled = (value: Json, isDocument: boolean): Json => {
         .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "3f2b8c1e-5a4d-4c6b-9e7f-1a2b3c4d5e6f")
         .replace(/\bsample-\d+-/g, "sample-")
         .replace(/(?<=\buser_code=)[A-Z-]+/, "BCDF-GHJK")
-        // Samples are numbered in the order in which they are made, which is not always the same.
+        // Samples are numbered in creation order, which varies.
         .replace(/^([A-Za-z][A-Za-z ._-]*[a-z])-\d+$/, "$1")
         .replace(/^((?:https:|repo:|\w+@)\S*[a-z])-\d+$/, "$1")
     );
@@ -96,7 +93,7 @@ const settled = (value: Json, isDocument: boolean): Json => {
   return visit(value, "");
 };
 
-/** Lists without an example: those that the contract says are empty, and two of users, whom this run does not sign in. */
+/** Lists without an example: always empty ones, and two of users, who do not sign in here. */
 const emptyLists = [
   "MembershipsService_ListMemberships",
   "Registry_ListBuildReports",
@@ -113,7 +110,6 @@ interface Found {
   readonly example: JsonObject;
 }
 
-/** What was asked and answered; undefined where that says nothing. */
 const exampleOf = async (described: DescribedRequest, headers: Readonly<Record<string, string>>): Promise<Found | undefined> => {
   const { operation, body, inQuery } = described;
   const answer = await sendDescribed(world.url, described, headers);
@@ -136,16 +132,15 @@ const requestOf = async (method: MethodFact, path: number): Promise<JsonObject> 
   const asked = { ...(await answerableRequest(stage, of, place, false)), ...requestsOfGrown[rowMessage(of)?.name ?? ""] };
   const narrowed = of.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
   const row = rowMessage(of);
-  // A list of nothing shows nothing.
+  // An empty list shows nothing.
   if (isList(of) && row) await stage.make(row.name, { place });
   await stage.putBack(of, asked);
   return { ...(isViewed(method) ? requestInView(method, narrowed) : narrowed), ...(await filled.requestOf(method, path)) };
 };
 
-/** Of each operation; of one that gives files at each of its paths. */
 const examplesOf = async (from: readonly MethodFact[], judge: Judge): Promise<JsonObject> => {
   const made: JsonObject = {};
-  // Files first: they hold what was imported, and nothing yet of what other examples make.
+  // Files first, while they contain only imported data.
   const inOrder = from.toSorted((one, other) => Number(other.givesFile) - Number(one.givesFile));
   for (const method of inOrder.filter((each) => each.http.length > 0 && stage.answers(each))) {
     for (const [index, http] of method.http.entries()) {
@@ -159,10 +154,10 @@ const examplesOf = async (from: readonly MethodFact[], judge: Judge): Promise<Js
   return made;
 };
 
-/** Paths beside the contract that answer a program in JSON, and the form that is sent there. */
+/** JSON paths outside the contract, with their form. */
 const besideContract = async (): Promise<readonly (readonly [verb: string, path: string, form: Readonly<Record<string, string>>])[]> => {
   const refresh = methods.find(({ rpc }) => rpc === "ExchangeRefreshToken") ?? assert.fail("there are no refresh tokens");
-  // Behind it the organization has a verified name, and an identity provider.
+  // Creates a verified name and an identity provider for the organization.
   const { token } = await stage.callerOf(refresh, { uid: "", token: "" });
   return [
     ["GET", "/healthz", {}],
@@ -193,7 +188,7 @@ for (const [version, from, address, file] of [
   ["version 2", methods, "/openapi.json", "test/golden/openapi-examples.json"],
   ["version 1", version1, "/openapi/v1.json", "test/golden/openapi-examples-version-1.json"],
 ] as const) {
-  test(`the error answers of ${version} that a run makes have examples of it`, async () => {
+  test(`the error responses of ${version} have recorded examples`, async () => {
     const responses = part(part(await fetchDocument(world.url, address), "components"), "responses");
     const shown = (name: string): readonly string[] => Object.keys(part(part(part(part(responses, name), "content"), "application/json"), "examples"));
     for (const name of ["BadRequest", "Unauthenticated", "PermissionDenied", "NotFound", "Conflict", "PreconditionFailed"])
@@ -203,7 +198,7 @@ for (const [version, from, address, file] of [
     if (isObject(responses.Unimplemented)) assert.notDeepEqual(shown("Unimplemented"), []);
   });
 
-  test(`the examples of the documents of ${version} are what a run asked and was answered`, async () => {
+  test(`the examples of ${version} equal the recorded requests and responses`, async () => {
     const judge = judgeOf(await fetchDocument(world.url, address));
     const made = { ...(await examplesOf(from, judge)), ...(from === methods ? await examplesBeside(judge) : {}) };
     const empty = Object.entries(made).flatMap(([id, example]) => (isObject(example) && showsNothing(example) ? [id] : []));

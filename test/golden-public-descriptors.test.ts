@@ -1,5 +1,5 @@
-// The descriptors that the server serves by reflection are the public ones (contract/public-descriptors.txt): names, numbers, types,
-// presence and paths. What is missing or differs is in contract/public-exceptions.json, with the reason.
+// The descriptors served by reflection equal the public ones (contract/public-descriptors.txt): names, numbers, types, presence
+// and paths. contract/public-exceptions.json has the deviations with reasons.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const exceptions: Readonly<Record<string, string>> = JSON.parse(readFileSync("co
 let world: World;
 let served: DescFile[];
 
-/** Sends the requests on one stream of the reflection service; returns its responses in their order. */
+/** Sends requests on one reflection stream; returns the responses in order. */
 const reflect = (requests: readonly ServerReflectionRequest["messageRequest"][]): Promise<ServerReflectionResponse["messageResponse"][]> =>
   new Promise((resolve, reject) => {
     const client = new Client(new URL(world.url).host, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
@@ -51,7 +51,6 @@ const reflect = (requests: readonly ServerReflectionRequest["messageRequest"][])
     stream.end();
   });
 
-/** Every file that the server describes, as descriptors. */
 const readServed = async (): Promise<DescFile[]> => {
   const [listed] = await reflect([{ case: "listServices", value: "" }]);
   assert.ok(listed?.case === "listServicesResponse");
@@ -69,7 +68,6 @@ const readServed = async (): Promise<DescFile[]> => {
   return filesOf([...files.values()]);
 };
 
-/** Descriptors of the files, each after what it imports. */
 const filesOf = (protos: readonly FileDescriptorProto[]): DescFile[] => {
   const ordered = new Map<string, FileDescriptorProto>();
   const add = (proto: FileDescriptorProto): void => {
@@ -86,14 +84,14 @@ before(async () => {
 });
 after(() => world?.close());
 
-/** The key of the exception for a difference: its subject, or the start of it with "*" behind. */
+/** Returns the exception's key for a difference: its subject, or a prefix with "*". */
 const exceptionFor = ({ subject }: Difference): string | undefined =>
   Object.keys(exceptions).find((key) => (key.endsWith("*") ? subject.startsWith(key.slice(0, -1)) : key === subject));
 
 const unexplained = (differences: readonly Difference[]): string[] =>
   differences.filter((each) => exceptionFor(each) === undefined).map(({ subject, says }) => `${subject}: ${says}`);
 
-test("what reflection describes is the public contract; each exception has a reason, and exists", () => {
+test("reflection describes the public contract; every exception has a reason and is needed", () => {
   const facts = readFacts(publicText);
   assert.ok([...facts.keys()].filter((subject) => subject.startsWith("method ")).length > 300);
   const differences = compare(facts, describe(served));
@@ -106,7 +104,6 @@ test("what reflection describes is the public contract; each exception has a rea
   );
 });
 
-/** The served files with one of them changed. */
 const planted = (name: string, plant: (file: FileDescriptorProto) => unknown): DescFile[] => {
   const protos = served.map(({ proto }) => {
     const copy = clone(FileDescriptorProtoSchema, proto);
@@ -162,11 +159,11 @@ const plants: readonly (readonly [string, string, (file: FileDescriptorProto) =>
 ];
 
 for (const [what, file, plant, expected] of plants)
-  test(`the comparison finds what is planted: ${what}`, () => {
+  test(`the comparison finds a planted difference: ${what}`, () => {
     assert.deepEqual(unexplained(compare(readFacts(publicText), describe(planted(file, plant)))), expected);
   });
 
-test("a path of the public facts that no rule of the method has is reported", () => {
+test("a public path that the method lacks is reported", () => {
   const other = publicText.replace("; GET /auth/v1/ok", "; GET /auth/v1/fine");
   assert.notEqual(other, publicText);
   assert.deepEqual(unexplained(compare(readFacts(other), describe(served))), [

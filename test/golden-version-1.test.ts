@@ -1,5 +1,5 @@
-// The operations of version 1 as the public platform has them (test/public/version-1.txt), with their capabilities. What is not served
-// is in test/golden/version-1.txt, with the reason. Messages and numbers: test/golden-public-descriptors.test.ts.
+// Operations of version 1 with their capabilities, as on the public platform (test/public/version-1.txt).
+// test/golden/version-1.txt has those not served, with reasons. Messages and numbers: test/golden-public-descriptors.test.ts.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { methodByName } from "#contract/catalog.ts";
 import { files } from "#contract/descriptors.ts";
-import { resources } from "../server/resources/index.ts";
+import { resources } from "../server/application/resources.ts";
 import { readFacts } from "./public-descriptors.ts";
 
 const allInOne = new Map(files.flatMap((file) => file.services.map((service) => [service.typeName, service] as const)));
-/** An operation as the public list writes it; of several paths the one that it has there. */
+/** Returns an operation in the form of the public list, with the path used there. */
 const operationOf = (name: string, publicly: string): string | undefined => {
   const method = methodByName(name);
   if (!method) return undefined;
@@ -25,7 +25,6 @@ interface Service {
   readonly rpcs: string[];
 }
 
-/** The public services of this list, in their order. */
 const publicServices = (list: string): Service[] => {
   const found: Service[] = [];
   for (const line of readFileSync(join(import.meta.dirname, "public", list), "utf8")
@@ -40,14 +39,13 @@ const publicServices = (list: string): Service[] => {
 
 const noBuilds = "needs a build service";
 
-/** Declared, and answered: a shape of what version 2 has, or by a method of its own. */
+/** Returns true if the operation is served, as a view of version 2 or by its own method. */
 const isAnswered = (name: string): boolean => {
   const method = methodByName(name);
   const rpc = name.split("/")[1] ?? "";
   return method?.view !== undefined || resources.some(({ operations, methods = {} }) => operations.some((each) => each.name === name) && rpc in methods);
 };
 
-/** Why an operation, or all of a service, is not served. */
 const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.events.Identities/Create": "makes an identity that lies in no group: here each has one, and no path of this one names it",
   "chainguard.platform.registry.Registry/GetBuildStatus": noBuilds,
@@ -55,14 +53,13 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.libraries.Entitlements": "entitlements to the vendor's catalog: an organization owns its images here",
 };
 
-/** Where the contract says it otherwise, and why. */
 const different: Readonly<Record<string, string>> = {
   "chainguard.platform.iam.GroupInvites/CreateWithGroup": "has a path for REST besides; the operator alone may call it",
   "chainguard.platform.advisory.SecurityAdvisory/ListDocuments": "a filter that names a group asks for advisories.list there",
   "chainguard.platform.advisory.SecurityAdvisory/ListVulnerabilityMetadata": "a filter that names a group asks for advisories.list there",
 };
 
-test("what is served of version 1 is what the public platform has; what is missing is listed with its reason (test/golden/version-1.txt)", () => {
+test("version 1 serves what the public platform has; missing operations are listed with reasons in test/golden/version-1.txt", () => {
   const rows: string[][] = [];
   const used = new Set<string>();
   const reasonOf = (name: string): string => {
@@ -96,21 +93,20 @@ test("what is served of version 1 is what the public platform has; what is missi
   assert.equal(readFileSync(path, "utf8"), text, "test/golden/version-1.txt is not what the contract has now. If that is meant:  npm run golden");
 });
 
-/** The first version served every operation that is served; one that comes later is here, with its version. */
+/** Operations added after the first version, with their version. */
 const servedSince: Readonly<Record<string, string>> = {};
 const firstVersion = "0.1.0";
 
 const versionOf = (service: string): number => (/\.v2(?:beta1)?\./.test(service) ? 2 : 1);
 
-/** True for an operation that responds with something else than UNIMPLEMENTED. */
 const isServed = (name: string): boolean => {
   const method = methodByName(name);
   if (!method) return false;
-  // Of version 2 the generic verbs respond, too: which ones do is decided at the start.
+  // Generic verbs of version 2 are bound at the start.
   return versionOf(name) === 2 ? resources.some(({ operations }) => operations.some((each) => each.name === method.name)) : isAnswered(name);
 };
 
-test("docs/reference/compatibility.md lists every public operation, served or not, with its deviation or the reason", () => {
+test("docs/reference/compatibility.md lists every public operation, with its deviation or the reason why it is not served", () => {
   const exceptions: Readonly<Record<string, string>> = JSON.parse(readFileSync(join(import.meta.dirname, "../contract/public-exceptions.json"), "utf8"));
   const exceptionFor = (subject: string): string | undefined => {
     const key = Object.keys(exceptions).find((each) => (each.endsWith("*") ? subject.startsWith(each.slice(0, -1)) : each === subject));
@@ -153,7 +149,7 @@ test("docs/reference/compatibility.md lists every public operation, served or no
   else assert.equal(found, table, "docs/reference/compatibility.md is not what the contract has now. If that is meant:  npm run golden");
 });
 
-test("every operation that the public platform has under v2beta1 alone is served, with its path and capabilities", () => {
+test("every operation that is public only under v2beta1 is served with its path and capabilities", () => {
   const services = publicServices("version-2-beta.txt");
   assert.deepEqual(
     services.map(({ rpcs }) => rpcs.length),

@@ -1,5 +1,5 @@
-// What a person reads in review: routes, who may do what, errors word for word, the tables, and the SQL of every way to a page.
-// Made anew from the running code and compared with test/golden; a change that is meant is accepted by one command.
+// Golden files for review: routes, permissions, error texts, tables, and the SQL of all page types. Generated from the running
+// code and compared with test/golden; one command accepts changes.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import type { HandsOnFact, MethodFact } from "#contract/facts.ts";
-import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#store";
+import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#db";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
 import { folder, openStage } from "./conformance/stage.ts";
@@ -28,13 +28,11 @@ const assertGolden = (name: string, content: string): void => {
   let held = "";
   try {
     held = readFileSync(path, "utf8");
-  } catch {
-    // Not there yet: everything is new.
-  }
+  } catch {}
   assert.equal(held, content, `test/golden/${name} is not what the code makes now. If that is meant:  npm run golden`);
 };
 
-/** Columns of fixed width, so that a longer name moves its own line only. */
+/** Fixed column widths, so that a longer name moves only its own line. */
 const columns = (widths: readonly number[], rows: readonly (readonly string[])[]): string =>
   rows
     .map((row) =>
@@ -54,7 +52,7 @@ const asks = (method: MethodFact): string => {
   return `${method.capabilities.join(" + ")} ${method.unscoped ? "in reach" : `at ${method.scope?.join(".")}`}`;
 };
 
-test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
+test("the routes equal test/golden/routes.txt: path, operation, permission and event", () => {
   const rows = nonEmpty([...methods, ...version1], "operation").flatMap((method) =>
     [...method.http, ...(method.distribution ? [method.distribution] : []), ...(method.scim ? [method.scim] : [])].map(({ verb, template }) => [
       verb,
@@ -70,7 +68,7 @@ test("the routes are those of test/golden/routes.txt: path, operation, who may, 
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** What is said of a gift in place of what the contract says of its end and of sign-ins, where nobody has to hold what is given. */
+/** Descriptions of delegations that require no grant from the caller, in place of the contract's. */
 const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: string; readonly ends?: string; readonly fromSessions?: string }>> = {
   none: { gives: "nothing by itself", ends: "-", fromSessions: "-" },
   role: { gives: "the role's capabilities at its place" },
@@ -83,7 +81,7 @@ const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: strin
   deletion: { gives: "all that comes back, each as making it would", ends: "as what comes back" },
 };
 
-/** What gives rights or credentials without being an operation of the contract. */
+/** Sources of permissions or credentials outside the contract. */
 const besides = [
   ["sign-in: the provider's default role", "a role: asked of whoever made the provider", "-", "never", "-"],
   [
@@ -98,7 +96,7 @@ const besides = [
   ["gantry commands", "the operator's, which is everything", "-", "never", "-"],
 ];
 
-test("what each operation gives to others, and for how long, is the table of test/golden/gifts.txt", () => {
+test("the permissions that each operation delegates, and their expiry, equal test/golden/gifts.txt", () => {
   const asked = nonEmpty(
     methods.filter(({ handsOn }) => handsOn),
     "operation that hands on",
@@ -131,7 +129,7 @@ test("what each operation gives to others, and for how long, is the table of tes
   );
 });
 
-/** Whether a role with these capabilities allows the operation, decided as for every request. */
+/** Returns whether a role with these capabilities allows the operation, by the usual permission check. */
 const allows = (names: readonly string[], method: MethodFact): boolean => {
   if (method.scim) return false;
   const place = world.organization;
@@ -146,7 +144,7 @@ const allows = (names: readonly string[], method: MethodFact): boolean => {
 
 const roles = nonEmpty(Object.entries(builtInRoles), "built-in role");
 
-test("what each built-in role allows is the matrix of test/golden/roles.txt: every role, every operation", () => {
+test("the permissions of each built-in role on every operation equal test/golden/roles.txt", () => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   assert.ok(roles.length <= letters.length);
   const legend = roles.map(([name, held], index) => [
@@ -175,8 +173,8 @@ test("what each built-in role allows is the matrix of test/golden/roles.txt: eve
   );
 });
 
-test("the matrix is no theory: each operation with a place, asked by whoever is bound to a role, is refused where it has a dot and only there", async () => {
-  // In the OCI protocol what is refused and what is not there are one answer (oci: 4); conformance/access.test.ts asks those.
+test("each scoped operation is denied to a caller with a role exactly if the matrix says so", async () => {
+  // The OCI protocol responds the same to denied and missing (oci: 4); conformance/access.test.ts covers it.
   const scoped = nonEmpty(
     methods.filter((method) => method.scope && stage.answers(method) && !method.distribution),
     "operation with a place",
@@ -190,7 +188,7 @@ test("the matrix is no theory: each operation with a place, asked by whoever is 
     const { uid, token } = await stage.stranger(world.organization);
     await stage.bind(place, uid, builtInRoleUid(name));
     const answers = await Promise.all(
-      // Nothing but the place: what is allowed is then found to be wrong or missing, and changes nothing.
+      // Only the scope: allowed calls fail later as invalid or missing, and change nothing.
       scoped.map(
         async (method) => [method, await stage.call("grpc", method, withValue({}, method.scope ?? [], `${place}/0123456789abcdef`), { token })] as const,
       ),
@@ -200,7 +198,6 @@ test("the matrix is no theory: each operation with a place, asked by whoever is 
   }
 });
 
-/** What is refused by its name, the request, and who sends what. */
 type ErrorCase = readonly [
   title: string,
   verb: string,
@@ -208,7 +205,7 @@ type ErrorCase = readonly [
   sent: { readonly token?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> },
 ];
 
-test("errors come out word for word as in test/golden/errors.json and errors-version-1.json, on REST", async () => {
+test("REST errors equal test/golden/errors.json and errors-version-1.json", async () => {
   const group = await folder(stage);
   await stage.make("chainguard.platform.registry.v2.Repo", { parent: group, body: { name: "nginx" } });
   const stranger = await stage.stranger(world.organization);
@@ -257,7 +254,7 @@ test("errors come out word for word as in test/golden/errors.json and errors-ver
     ["a stranger", "DELETE", `/registry/v1/repos/${repoUid}`, { token: stranger.token }],
     ["a caller who may see the group", "DELETE", `/registry/v1/repos/${repoUid}`, { token: seer.token }],
     ["a resource that does not exist", "DELETE", `/registry/v1/repos/${absent}`, {}],
-    // A repo of a name that is taken would become what the request says.
+    // A repository with a taken name would be updated to the request.
     ["what a group has already", "POST", `/iam/v1/account_associations/${beside}`, { body: '{"name":"accounts"}' }],
     ["an ETag of before", "PUT", `/registry/v1/repos/${repoUid}`, { body: '{"name":"taken"}', headers: { "if-match": '"old"' } }],
     ["a body that is too large", "POST", `/registry/v1/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
@@ -294,10 +291,10 @@ test("errors come out word for word as in test/golden/errors.json and errors-ver
   assertGolden("errors-version-1.json", await shownOf(casesOfVersion1));
 });
 
-/** One line for each clause, so that a change shows where it is. */
+/** One line per clause, so that changes are easy to locate. */
 const pretty = (sql: string): string => sql.replace(/ (from|where|order by|left join|cross join lateral|join|and) /g, "\n  $1 ");
 
-test("the SQL of a get and of every way to a page is that of test/golden/queries.sql", async () => {
+test("the SQL of a get and of every page type equals test/golden/queries.sql", async () => {
   const table = world.server.application.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table ?? assert.fail();
   const root = "a".repeat(40);
   const inFolder = `${root}/${"0".repeat(16)}`;
@@ -365,7 +362,7 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
   );
 });
 
-test("the tables are those of test/golden/schema.txt: columns, indexes and what each is for, what a deletion takes along and is blocked by", async () => {
+test("the tables equal test/golden/schema.txt: columns, indexes with purpose, and cascading and blocking deletions", async () => {
   const { kernel, services } = world.server.application;
   assertGolden("schema.txt", describeSchema(kernel.resources, await readCatalogue(services.store.read)));
 });

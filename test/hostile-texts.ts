@@ -1,6 +1,6 @@
-// Texts that cost careless readers the square of their length, or more: repetitions that end otherwise than they began.
+// Texts that trigger quadratic or worse behaviour in naive parsers: repetitions with a different end.
 
-/** A text of exactly this many characters (UTF-16 units). */
+/** Returns a text of exactly this many characters (UTF-16 units). */
 export type HostileText = (length: number) => string;
 
 const repeated =
@@ -8,7 +8,6 @@ const repeated =
   (length) =>
     (beginning + part.repeat(Math.ceil(length / part.length))).slice(0, Math.max(0, length - end.length)) + end;
 
-/** One after another until the text is full. */
 const counted =
   (part: (index: number) => string): HostileText =>
   (length) => {
@@ -37,7 +36,7 @@ export const hostileTexts: Readonly<Record<string, HostileText>> = {
   "pairs of surrogates": (length) => repeated("\u{1F600}")(length - (length % 2)),
 };
 
-/** For Markdown, and HTML in it. */
+/** For Markdown and its HTML. */
 export const hostileMarkdown: Readonly<Record<string, HostileText>> = {
   ...hostileTexts,
   "line ends": repeated("\n"),

@@ -1,4 +1,4 @@
-// A person's part on the page that asks about an invite: what is sent is what the shown form holds.
+// A user on the invite page; forms are submitted as shown.
 
 import {
   answerLoopbackPage,
@@ -18,7 +18,7 @@ export const invitePath = "/oauth/invite";
 
 export type InviteAnswer = "accept" | "decline";
 
-/** Opens a link with an invite and signs in. Returns the page that follows: the question, or a redirect. */
+/** Opens an invite link and signs in. Returns the next page: the question or a redirect. */
 export const arriveWithInvite = async (
   world: World,
   provider: FakeProvider,
@@ -34,13 +34,13 @@ export const arriveWithInvite = async (
   return browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
 };
 
-/** Presses one of the page's buttons. The answer's `location` is where its page leads by itself. */
+/** Submits one of the page's buttons. `location` is the target of its refresh. */
 export const answerInvite = async (world: World, browser: FakeBrowser, page: Pick<BrowserAnswer, "text">, answer: InviteAnswer): Promise<BrowserAnswer> => {
   const answered = await submitForm(world, browser, invitePath, { ...hiddenFields(page.text), answer });
   return { ...answered, location: refreshTarget(answered)?.href ?? "" };
 };
 
-/** What the client's address receives in the end. */
+/** What the client's redirect URI receives. */
 export interface Received {
   readonly token: string;
   readonly refreshToken: string;
@@ -48,7 +48,7 @@ export interface Received {
   readonly status: string;
 }
 
-/** A whole sign-in with an invite that ends at the client's address. An invite that cannot be accepted is refused before the page. */
+/** Signs in with an invite, up to the client's redirect URI. An unacceptable invite is refused before the page. */
 export const signInWithInvite = async (
   world: World,
   provider: FakeProvider,

@@ -1,29 +1,28 @@
-// Short and long runs. `npm test` runs the short form of every test, from a fixed seed; `npm run test:long` runs the files
-// that import this (or property.ts) in their long form, from a random one. test/run.ts says which by two settings, and
-// nothing else reads them.
+// Short and long runs. `npm test` runs the short form of every test from a fixed seed; `npm run test:long` runs files that import
+// this or property.ts in their long form from a random seed. Only this file reads the two settings of test/run.ts.
 
 const isLong = process.env.GANTRY_TEST_LONG === "1";
 
-/** Of every choice that a test makes by chance. test/run.ts prints it; `--seed N` gives one. */
+/** The seed of all random choices. test/run.ts prints it; `--seed N` sets it. */
 export const seed = Number(process.env.GANTRY_TEST_SEED ?? 20_261_122);
 
-/** What the short form of a test takes, or the long one. */
+/** Returns the value for this kind of run. */
 export const shortOrLong = <T>(short: T, long: T): T => (isLong ? long : short);
 
-/** One in so many of what a long run asks all of; which ones follows from the seed. */
+/** Returns one in `oneIn`, chosen by the seed; all in a long run. */
 export const shareOf = <T>(all: readonly T[], oneIn: number): readonly T[] =>
   shortOrLong(
     all.filter((_, index) => (index + seed) % oneIn === 0),
     all,
   );
 
-/** The same of what comes one after the other: true for one in so many; in a long run for all. */
+/** The same for a sequence: returns true for one in `oneIn`; always in a long run. */
 export const inShares = (oneIn: number): (() => boolean) => {
   let count = seed;
   return () => isLong || count++ % oneIn === 0;
 };
 
-/** Numbers from 0 up to 1 that look random and follow from the seed alone (mulberry32); `salt` tells sequences apart. */
+/** Returns pseudorandom numbers in [0, 1) from the seed (mulberry32); `salt` distinguishes sequences. */
 export const randomNumbers = (salt = 0): (() => number) => {
   let state = (seed ^ Math.imul(salt, 0x9e3779b9)) >>> 0;
   return () => {
@@ -36,7 +35,7 @@ export const randomNumbers = (salt = 0): (() => number) => {
 
 const chance = randomNumbers(1);
 
-/** One of these by chance, at each call anew; in a long run all of them. */
+/** Returns a random one, different on each call; all in a long run. */
 export const oneOrAll = <T>(among: readonly T[]): readonly T[] => {
   const at = Math.floor(chance() * among.length);
   return shortOrLong(among.slice(at, at + 1), among);

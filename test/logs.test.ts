@@ -1,5 +1,4 @@
-// What a server tells in its log: the list in base/log-events.ts, the table in docs/operate/logs.md and the calls in the source
-// say the same. That no event is told which is not in the list, the type of Log sees to.
+// base/log-events.ts, docs/operate/logs.md and the log calls agree. The type of Log excludes unlisted events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +13,7 @@ interface Row {
   readonly means: string;
 }
 
-/** The rows of the table below "## Log events". */
+/** Returns the rows of the table under "## Log events". */
 const rowsOf = (guide: string): Row[] => {
   const section = /^## Log events\n([\s\S]*?)^## /m.exec(guide)?.[1] ?? "";
   return section.split("\n").flatMap((line) => {
@@ -23,7 +22,6 @@ const rowsOf = (guide: string): Row[] => {
   });
 };
 
-/** How the table says which events are the same. */
 const sameText = (event: LogEventName): string => {
   const { like, each } = logEventOf(event);
   if (like === undefined) return "all are logged";
@@ -32,7 +30,6 @@ const sameText = (event: LogEventName): string => {
 
 const isEvent = (name: string): name is LogEventName => Object.hasOwn(logEvents, name);
 
-/** What the table and the list disagree about. */
 const differences = (rows: readonly Row[]): string[] => {
   const told = new Map(rows.flatMap((row) => row.events.map((event) => [event, row] as const)));
   return [
@@ -48,7 +45,7 @@ const differences = (rows: readonly Row[]): string[] => {
 const guide = files.get("docs/operate/logs.md") ?? "";
 const rows = rowsOf(guide);
 
-test("the table of log events has every event, with its level and what makes two of them the same, and no other", () => {
+test("the table of log events has exactly the listed events, with level and grouping", () => {
   assert.ok(rows.length > 40, `only ${rows.length} rows were seen`);
   assert.deepEqual(differences(rows), []);
   const events = rows.flatMap((row) => row.events);
@@ -56,12 +53,12 @@ test("the table of log events has every event, with its level and what makes two
   for (const { means } of rows) assert.match(means, /\w+ \w+/);
 });
 
-test("each event of the list is told somewhere", () => {
+test("each listed event is logged somewhere", () => {
   const source = [...files]
     .filter(([path]) => isCode(path) && /^(?:server|cli|base)\//.test(path) && !isTest(path) && path !== "base/log-events.ts")
     .map(([, content]) => content)
     .join("\n");
-  // Two kinds of documents have their names put together.
+  // Two kinds of documents have composed event names.
   const forms = (event: string): string[] => [`log("${event}"`, `log(\`\${name}.${event.replace(/^(?:sbom|report)\./, "")}\``];
   for (const event of Object.keys(logEvents))
     assert.ok(
@@ -70,14 +67,14 @@ test("each event of the list is told somewhere", () => {
     );
 });
 
-test("the comparison sees what is missing, what is too much, and what is said wrongly", () => {
+test("the comparison finds missing, extra and wrong entries", () => {
   const without = guide.replace(/^\| `signin\.refused` .*\n/m, "");
   assert.deepEqual(differences(rowsOf(without)), ["signin.refused is not in the table"]);
   assert.deepEqual(differences(rowsOf(guide.replace("| `slow` |", "| `slow`, `quick` |"))), ["quick is in the table, and no event"]);
   assert.deepEqual(differences(rowsOf(guide.replace("| `slow` | warn |", "| `slow` | info |"))), ["slow is warn, and the same by: `operation`"]);
 });
 
-test("a warning has the messages of its causes without stack traces, and an error has both", () => {
+test("a warning contains the messages of its causes without stack traces, an error both", () => {
   const lines: string[] = [];
   const log = jsonLog((line) => lines.push(line));
   const cause = new Error("not reachable", { cause: new Error("ECONNREFUSED") });

@@ -1,5 +1,5 @@
-// The official clients of the protocol, of the new line (2026-07-28) and of the old one, which begin with `initialize`: somebody else's
-// programs, so that tests see what users' programs see.
+// The official MCP clients for the current protocol (2026-07-28) and the earlier one, which starts with `initialize`. Tests thus
+// see what users' programs see.
 
 import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
 import { StdioClientTransport as NewStdio } from "@modelcontextprotocol/client/stdio";
@@ -22,19 +22,19 @@ export interface ListedTool {
 export interface ToolResult {
   readonly isError: boolean;
   readonly structured: JsonObject | undefined;
-  /** The text blocks in their order. */
+  /** Text blocks in order. */
   readonly texts: readonly string[];
 }
 
 export interface McpClient {
   readonly revision: string | undefined;
-  /** All pages, and how many there were. */
+  /** Returns the tools of all pages and the number of pages. */
   listTools(): Promise<{ readonly tools: readonly ListedTool[]; readonly pages: number }>;
   callTool(name: string, given: JsonObject): Promise<ToolResult>;
   close(): Promise<void>;
 }
 
-/** Where the server is: an address with headers, or a command with its environment. */
+/** The server: a URL with headers, or a command with its environment. */
 export type McpPlace =
   | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   | { readonly command: string; readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> };
@@ -86,7 +86,7 @@ const wrap = (client: AnyClient, revision: string | undefined): McpClient => ({
 
 const info = { name: "gantry-test", version: "1.0.0" };
 
-/** Connects a client of this line. Throws what the client throws. */
+/** Connects a client of this protocol version. Throws the client's errors. */
 export const connectMcp = async (line: McpLine, place: McpPlace): Promise<McpClient> => {
   if (line === "2026-07-28") {
     const client = new NewClient(info, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
@@ -102,7 +102,7 @@ export const connectMcp = async (line: McpLine, place: McpPlace): Promise<McpCli
     "url" in place
       ? new OldHttp(new URL(place.url), { requestInit: { headers: place.headers } })
       : new OldStdio({ command: place.command, args: [...place.args], env: { ...place.env }, stderr: "pipe" });
-  // The old line's types are written for a looser compiler.
+  // The earlier client's types need looser compiler settings.
   await client.connect(transport as Parameters<OldClient["connect"]>[0]);
   return wrap(client as AnyClient, undefined);
 };

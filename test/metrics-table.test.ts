@@ -1,4 +1,4 @@
-// The table of metrics in docs/operate/metrics.md has what is declared, word for word, and nothing else.
+// The table in docs/operate/metrics.md equals the declared metrics.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { files } from "./project-files.ts";
 
 const section = /^## Metrics\n([\s\S]*?)^##/m.exec(files.get("docs/operate/metrics.md") ?? "")?.[1] ?? "";
 
-/** Labels whose values the table does not list: they are explained where they first stand, or too many. */
+/** Labels whose values the table omits: explained elsewhere, or too many. */
 const unlisted: readonly string[] = ["protocol", "pool"];
 
 const labelText = ([label, values]: readonly [string, Declared["labels"][string]]): string =>
@@ -16,7 +16,7 @@ const labelText = ([label, values]: readonly [string, Declared["labels"][string]
 const rowOf = (name: string, { kind, labels, of, help }: Declared): string =>
   `| \`${name}\` | ${kind} | ${Object.entries(labels).map(labelText).join("; ")} | ${of} | ${help} |`;
 
-test("the table of metrics is what is declared, in its order", () => {
+test("the table of metrics equals the declarations, in their order", () => {
   const rows = section.split("\n").filter((line) => /^\| `/.test(line));
   assert.deepEqual(
     rows,

@@ -1,5 +1,5 @@
-// The boundaries of the modules. modules.json says which module may import which other, and what each may use from
-// outside; this holds every import of the project against it, and is given planted imports that it must refuse.
+// Module boundaries: modules.json defines which modules and packages each module may import. All imports are checked, and planted
+// violations must be refused.
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,27 +9,25 @@ import { test } from "node:test";
 import { type Import, importsOf } from "./source.ts";
 
 interface Module {
-  /** How other modules write it: "#store", or "#base/*" where every file is open. Without one nobody may enter. */
+  /** Import name: "#store", or "#base/*" if every file is public. Without one, other modules cannot import it. */
   readonly entry?: string;
   readonly sees?: readonly string[];
-  /** Modules that exist for it while types are checked, and not when it runs. */
   readonly seesTypesOf?: readonly string[];
   readonly packages?: readonly string[];
-  /** Modules of Node, without "node:". */
+  /** Node's modules, without "node:". */
   readonly node?: readonly string[];
-  /** It starts programs, so an import that cannot be seen through is its work. */
+  /** Starts programs by path, so dynamic imports are allowed. */
   readonly startsByPath?: boolean;
 }
 
 interface Plan {
   readonly modules: Readonly<Record<string, Module>>;
-  /** Which modules of a module are its tests, and what they may bring in besides. */
+  /** Patterns of test files, and the additional packages that they may import. */
   readonly tests: { readonly files: readonly string[]; readonly packages: readonly string[] };
-  /** What stands around the project and may look into every module. Nothing in it imports from there. */
+  /** Folders outside the modules that may import all of them; nothing imports from there. */
   readonly outside: Readonly<Record<string, { readonly packages: readonly string[] }>>;
 }
 
-/** Contents by path. */
 type Sources = Readonly<Record<string, string>>;
 
 const root = join(import.meta.dirname, "..");
@@ -48,31 +46,26 @@ const readSources = (): Sources => {
   );
 };
 
-// ---- who is where ---------------------------------------------------------------------------------------------
-
 const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 const moduleOf = (path: string): string | undefined => Object.keys(plan.modules).find((module) => isWithin(module, path));
 const outsideOf = (path: string): string | undefined => Object.keys(plan.outside).find((folder) => isWithin(folder, path));
 const isTest = (path: string): boolean => plan.tests.files.some((form) => matchesGlob(path, form));
 
-/** "@scope/name/inner" and "name/inner" to the package's name. */
 const packageOf = (specifier: string): string =>
   specifier
     .split("/")
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
 
-/** The module that an entry leads to, written exactly as modules.json has it. */
+/** Returns the module of an entry, as written in modules.json. */
 const moduleBehind = (specifier: string): string | undefined =>
   Object.keys(plan.modules).find((module) => {
     const entry = plan.modules[module]?.entry;
     return entry !== undefined && (entry.endsWith("/*") ? specifier.startsWith(entry.slice(0, -1)) : specifier === entry);
   });
 
-// ---- the rules ------------------------------------------------------------------------------------------------
-
-/** What an import turns out to be: an arrow to a module, something from outside, or a wrong. */
+/** Classification of an import: an edge to a module, an external import, or a violation. */
 type Verdict = { readonly arrow?: string; readonly brings?: string; readonly wrong?: string };
 
 const relative = (path: string, specifier: string): Verdict => {
@@ -123,15 +116,15 @@ const judge = (path: string, each: Import): Verdict => {
 };
 
 interface Survey {
-  /** One sentence for each import that breaks a rule. */
+  /** One sentence per violation. */
   readonly wrongs: readonly string[];
-  /** Files of each module, tests aside; of each folder outside all of them. */
+  /** Files per module or outside folder, without tests. */
   readonly counts: ReadonlyMap<string, number>;
-  /** "from > to" between modules, tests aside. */
+  /** "from > to" between modules, without tests. */
   readonly arrows: ReadonlySet<string>;
-  /** Those of the arrows that only types take. */
+  /** Edges used only by types. */
   readonly typeArrows: ReadonlySet<string>;
-  /** "module + what it brings in". */
+  /** "module + external import". */
   readonly brought: ReadonlySet<string>;
 }
 
@@ -163,7 +156,6 @@ const survey = (sources: Sources): Survey => {
   return { wrongs, counts, arrows, brought, typeArrows: new Set([...arrows].filter((arrow) => !firm.has(arrow))) };
 };
 
-/** A path of arrows from a module or file back to itself, or undefined. */
 const findCycle = (arrows: Iterable<string>): string[] | undefined => {
   const next = new Map<string, string[]>();
   for (const arrow of arrows) {
@@ -188,7 +180,7 @@ const findCycle = (arrows: Iterable<string>): string[] | undefined => {
   return undefined;
 };
 
-/** The file that an import of the project leads to, or undefined: a package, or a module of Node's. */
+/** Returns the file of an import within the project; undefined for packages and Node's modules. */
 const targetOf = (path: string, specifier: string): string | undefined => {
   if (specifier.startsWith(".")) return posix.join(posix.dirname(path), specifier);
   if (!specifier.startsWith("#")) return undefined;
@@ -199,7 +191,7 @@ const targetOf = (path: string, specifier: string): string | undefined => {
   return posix.normalize(target.replace("*", specifier.slice(alias.length - 1)));
 };
 
-/** "from > to" between files, types included, tests too. */
+/** "from > to" between files, including types and tests. */
 const fileArrows = (all: Sources): string[] =>
   Object.entries(all).flatMap(([path, source]) =>
     importsOf(source).flatMap(({ specifier = "" }) => {
@@ -208,7 +200,7 @@ const fileArrows = (all: Sources): string[] =>
     }),
   );
 
-/** One sentence for each set of files that import each other in a circle: each circle is cut at its last arrow to find the next. */
+/** Returns a sentence per import cycle; each is cut at its last edge to find the next. */
 const fileCycles = (arrows: readonly string[]): string[] => {
   const left = new Set(arrows);
   const sentences: string[] = [];
@@ -219,7 +211,7 @@ const fileCycles = (arrows: readonly string[]): string[] => {
   return sentences;
 };
 
-/** What modules.json allows and nobody uses. A permission that is not used is an invitation. */
+/** Returns unused permissions of modules.json, which would invite new imports. */
 const unused = ({ arrows, brought }: Survey): string[] =>
   Object.entries(plan.modules).flatMap(([module, { sees = [], seesTypesOf = [], packages = [], node = [] }]) => [
     ...[...sees, ...seesTypesOf]
@@ -239,37 +231,35 @@ const draw = ({ arrows, typeArrows }: Survey): string => {
   return `%% Who imports whom, tests aside; dotted: types alone. Drawn by test/modules.test.ts (npm run golden).\ngraph TD\n${lines.join("\n")}\n`;
 };
 
-// ---- the tests ------------------------------------------------------------------------------------------------
-
 const sources = readSources();
 const found = survey(sources);
 
 const none = (sentences: readonly string[]): void => assert.equal(sentences.length, 0, `\n${sentences.join("\n")}`);
 
-test("every import of the project is one that modules.json allows", () => {
+test("every import of the project is allowed by modules.json", () => {
   none(found.wrongs);
 });
 
-test("no module can be reached from itself through others", () => {
+test("the modules have no import cycle", () => {
   const cycle = findCycle(found.arrows);
   assert.equal(cycle, undefined, `The modules ${cycle?.join(" > ")} go round in a circle; one of these arrows has to go.`);
 });
 
-test("no file of the project can be reached from itself through others, types included", () => {
+test("the files have no import cycle, including type imports", () => {
   const arrows = fileArrows(sources);
   assert.ok(arrows.length > 1000, `only ${arrows.length} imports between files were seen`);
   none(fileCycles(arrows));
 });
 
-test("modules.json allows nothing that nobody does", () => {
+test("modules.json allows nothing unused", () => {
   none(unused(found));
 });
 
-test("every module holds modules, and each import that stands on a line of its own is seen", () => {
+test("every module has files, and every import on its own line is found", () => {
   for (const module of Object.keys(plan.modules))
     assert.ok((found.counts.get(module) ?? 0) > 0, `No module of ${module} was seen; its rules hold for nothing.`);
   assert.ok((found.counts.get("test") ?? 0) > 0, "No module of test was seen.");
-  // A second, simpler reader: as this project formats its imports, each ends a line.
+  // A second, simpler parser: in this format each import ends a line.
   let lines = 0;
   for (const [path, source] of Object.entries(sources)) {
     const seen = importsOf(source).map(({ specifier }) => specifier);
@@ -281,42 +271,42 @@ test("every module holds modules, and each import that stands on a line of its o
   assert.ok(lines > 500, `only ${lines} imports were seen`);
 });
 
-test("every short name of package.json is the entry of a module, and the other way round", () => {
+test("the import names in package.json are exactly the module entries", () => {
   const entries = Object.entries(plan.modules).flatMap(([module, { entry }]) => (entry === undefined ? [] : [[entry, module] as const]));
   const expected = Object.fromEntries(entries.map(([entry, module]) => [entry, entry.endsWith("/*") ? `./${module}/*` : `./${module}/index.ts`]));
   assert.deepEqual({ ...aliases }, expected);
 });
 
-/** Each rule once: a module that breaks it, and the words that it must be answered with. */
+/** For each rule, a module that violates it and the expected message. */
 const planted: readonly (readonly [rule: string, path: string, source: string, violation: RegExp])[] = [
-  ["an arrow that is not there", "server/store/planted.ts", 'import { list } from "#kernel";', /server\/store must not know server\/kernel/],
-  ["types count as well", "server/store/planted.ts", 'import type { Kernel } from "#kernel";', /server\/store must not know server\/kernel/],
+  ["an arrow that is not there", "server/db/planted.ts", 'import { list } from "#kernel";', /server\/db must not know server\/kernel/],
+  ["types count as well", "server/db/planted.ts", 'import type { Kernel } from "#kernel";', /server\/db must not know server\/kernel/],
   ["upwards", "base/planted.ts", 'import { methods } from "#contract/catalog.ts";', /base must not know contract/],
-  ["sideways", "server/transport/planted.ts", 'import { openStore } from "#store";', /transport must not know server\/store/],
+  ["sideways", "server/transport/planted.ts", 'import { openStore } from "#db";', /transport must not know server\/db/],
   ["a type's arrow that carries more", "server/transport/planted.ts", 'import { makeServe } from "#kernel";', /sees only the types/],
   ["a value beside a type", "server/transport/planted.ts", 'import { makeServe, type Call } from "#kernel";', /sees only the types/],
-  ["around the entry", "server/kernel/planted.ts", 'import { listRows } from "../store/list.ts";', /goes around an entry.*#store/],
+  ["around the entry", "server/kernel/planted.ts", 'import { listRows } from "../db/list.ts";', /goes around an entry.*#db/],
   ["around the entry by a type", "server/kernel/verbs/planted.ts", 'import type { Row } from "../../store/handle.ts";', /goes around an entry/],
   [
     "around the entry over several lines",
     "server/kernel/planted.ts",
-    'import {\n  type Row,\n  listRows,\n} from "../store/list.ts";',
+    'import {\n  type Row,\n  listRows,\n} from "../db/list.ts";',
     /planted\.ts:1 .*goes around an entry/,
   ],
-  ["around the entry by an export", "server/kernel/planted.ts", 'export * from "../store/list.ts";', /goes around an entry/],
-  ["around the entry by an export of names", "server/kernel/planted.ts", 'export { listRows } from "../store/list.ts";', /goes around an entry/],
-  ["around the entry at run time", "server/kernel/planted.ts", 'const store = await import("../store/list.ts");', /goes around an entry/],
-  ["around the entry for its effect", "server/kernel/planted.ts", 'import "../store/list.ts";', /goes around an entry/],
+  ["around the entry by an export", "server/kernel/planted.ts", 'export * from "../db/list.ts";', /goes around an entry/],
+  ["around the entry by an export of names", "server/kernel/planted.ts", 'export { listRows } from "../db/list.ts";', /goes around an entry/],
+  ["around the entry at run time", "server/kernel/planted.ts", 'const store = await import("../db/list.ts");', /goes around an entry/],
+  ["around the entry for its effect", "server/kernel/planted.ts", 'import "../db/list.ts";', /goes around an entry/],
   [
     "behind a comment and a text",
     "server/kernel/planted.ts",
-    '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../store/list.ts";',
+    '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../db/list.ts";',
     /goes around an entry/,
   ],
   ["out of the project", "test/planted.ts", 'import { other } from "../../other/index.ts";', /leads out of the project/],
   ["from what runs into the tests", "server/kernel/planted.ts", 'import { openWorld } from "../../test/world.ts";', /nothing in it imports from there/],
   ["a test under what runs", "server/authn/planted.ts", 'import { serve } from "./testing.ts";', /does not lean on tests/],
-  ["past the entry", "server/kernel/planted.ts", 'import { listRows } from "#store/list.ts";', /is no entry/],
+  ["past the entry", "server/kernel/planted.ts", 'import { listRows } from "#db/list.ts";', /is no entry/],
   ["an entry that is not there", "server/kernel/planted.ts", 'import { help } from "#helpers";', /is no entry/],
   ["its own entry", "server/kernel/planted.ts", 'import { resource } from "#kernel";', /its own module/],
   ["a client that knows the server", "cli/login/planted.ts", 'import { readSettings } from "#application";', /cli\/login must not know server\/application/],
@@ -324,7 +314,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["a module that knows the command line", "server/application/planted.ts", 'import { runCommand } from "../../cli/program.ts";', /goes around an entry/],
   ["the driver in the command line", "cli/commands/planted.ts", 'import pg from "pg";', /"pg", which is not for cli/],
   ["the driver above the store", "server/kernel/planted.ts", 'import pg from "pg";', /"pg", which is not for server\/kernel/],
-  ["messages in the store", "server/store/planted.ts", 'import { create } from "@bufbuild/protobuf";', /is not for server\/store/],
+  ["messages in the store", "server/db/planted.ts", 'import { create } from "@bufbuild/protobuf";', /is not for server\/db/],
   ["messages in the kernel", "server/kernel/planted.ts", 'import { create } from "@bufbuild/protobuf";', /which is not for server\/kernel/],
   ["tokens outside of authn", "server/transport/planted.ts", 'import { jwtVerify } from "jose";', /"jose", which is not for server\/transport/],
   ["a part of a package", "server/outbox/planted.ts", 'import { x } from "undici/types.js";', /is not for server\/outbox/],
@@ -333,7 +323,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["Node in base", "base/planted.ts", 'import { hash } from "node:crypto";', /nothing of Node's/],
   ["Node in the contract", "contract/planted.ts", 'import { readFileSync } from "node:fs";', /nothing of Node's/],
   ["files in the kernel", "server/kernel/planted.ts", 'import { readFile } from "node:fs/promises";', /is not for server\/kernel/],
-  ["Node without its name", "server/store/planted.ts", 'import { join } from "path";', /write node:path/],
+  ["Node without its name", "server/db/planted.ts", 'import { join } from "path";', /write node:path/],
   ["required", "server/kernel/planted.ts", 'const { Client } = require("pg");', /"pg", which is not for/],
   ["resolved", "server/kernel/planted.ts", 'const where = import.meta.resolve("pg");', /"pg", which is not for/],
   ["Node's own by its function", "server/kernel/planted.ts", 'const { readFileSync } = process.getBuiltinModule("node:fs");', /is not for server\/kernel/],
@@ -343,7 +333,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
 ];
 
 for (const [rule, path, source, violation] of planted) {
-  test(`planted and refused: ${rule}`, () => {
+  test(`a planted violation is refused: ${rule}`, () => {
     const { wrongs } = survey({ [path]: source });
     assert.equal(wrongs.length, 1, `expected one violation, got ${JSON.stringify(wrongs)}`);
     assert.match(wrongs[0] ?? "", violation);
@@ -351,29 +341,29 @@ for (const [rule, path, source, violation] of planted) {
   });
 }
 
-test("planted and found: a circle of modules, and an arrow that nothing takes", () => {
+test("a planted module cycle and an unused edge are found", () => {
   assert.deepEqual(findCycle(["a > b", "b > c", "c > a", "a > c"]), ["a", "b", "c", "a"]);
   assert.equal(findCycle(["a > b", "b > c", "a > c"]), undefined);
-  const idle = unused(survey({ "server/outbox/planted.ts": 'import type { Write } from "#store";' }));
+  const idle = unused(survey({ "server/outbox/planted.ts": 'import type { Write } from "#db";' }));
   assert.ok(idle.includes("modules.json lets server/outbox see base, and it does not: take the arrow out."));
-  assert.ok(!idle.some((sentence) => sentence.includes("server/outbox see server/store")));
+  assert.ok(!idle.some((sentence) => sentence.includes("server/outbox see server/db")));
 });
 
-test("planted and found: a circle of files, by types, through an entry, over three files, and several at once", () => {
-  const store = { "server/store/index.ts": 'export { listRows } from "./list.ts";', "server/store/list.ts": 'import type { Row } from "./rows.ts";' };
+test("planted file cycles are found: by types, through an entry, over three files, and several at once", () => {
+  const store = { "server/db/index.ts": 'export { listRows } from "./list.ts";', "server/db/list.ts": 'import type { Row } from "./rows.ts";' };
   const cyclesOf = (more: Sources): string[] => fileCycles(fileArrows({ ...store, ...more }));
   assert.deepEqual(cyclesOf({}), []);
   assert.match(
-    cyclesOf({ "server/store/rows.ts": 'import type { Page } from "./list.ts";' }).join(),
-    /^server\/store\/list\.ts > server\/store\/rows\.ts > server\/store\/list\.ts: /,
+    cyclesOf({ "server/db/rows.ts": 'import type { Page } from "./list.ts";' }).join(),
+    /^server\/db\/list\.ts > server\/db\/rows\.ts > server\/db\/list\.ts: /,
   );
-  assert.match(cyclesOf({ "server/store/rows.ts": 'import { listRows } from "#store";' }).join(), /index\.ts > .*list\.ts > .*rows\.ts > .*index\.ts: /);
+  assert.match(cyclesOf({ "server/db/rows.ts": 'import { listRows } from "#db";' }).join(), /index\.ts > .*list\.ts > .*rows\.ts > .*index\.ts: /);
   const circles = { "base/a.ts": 'import "./b.ts";', "base/b.ts": 'import type { A } from "#base/a.ts";', "test/c.ts": 'export * from "./c.ts";' };
   assert.equal(cyclesOf(circles).length, 2);
   assert.deepEqual(cyclesOf({ "base/a.ts": 'import "./b.ts"; import { x } from "jose";', "base/b.ts": 'import { y } from "node:fs";' }), []);
 });
 
-test("the picture of the modules is current", () => {
+test("the module diagram is current", () => {
   const picture = draw(found);
   if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(picturePath, picture);
   assert.equal(readFileSync(picturePath, "utf8"), picture, "The modules have changed. If that is meant:  npm run golden");

@@ -1,5 +1,5 @@
-// The dashboard and the alert rules of deploy/monitoring name metrics, labels and values that there are, and each alert has a row in
-// docs/operate/alerts.md that says what to do. That a real server has them, test/story/metrics.test.ts sees.
+// Dashboard and alert rules of deploy/monitoring use only existing metrics, labels and values, and docs/operate/alerts.md
+// explains each alert. test/story/metrics.test.ts checks a real server.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,10 +11,10 @@ import { files } from "./project-files.ts";
 
 const metrics: ReadonlyMap<string, Declared> = new Map(Object.entries<Declared>(declared));
 
-/** What Prometheus adds to what it scrapes; and its own metric of each scrape. */
+/** Labels and the scrape metric added by Prometheus. */
 const ofPrometheus: readonly string[] = ["job", "instance"];
 
-/** Values of open labels, which stand elsewhere. */
+/** Values of open labels, defined elsewhere. */
 const openValues: Readonly<Record<string, readonly string[]>> = { code: ["OK", ...Object.keys(codes)], event: Object.keys(logEvents) };
 
 const declaredOf = (name: string): Declared | undefined => {
@@ -26,7 +26,6 @@ const declaredOf = (name: string): Declared | undefined => {
   return name.endsWith("_bucket") ? { ...histogram, labels: { ...histogram.labels, le: "open" } } : histogram;
 };
 
-/** What is wrong with a query. */
 const findWrong = (query: Query): string[] => {
   const { selectors, grouped } = readQuery(query);
   const known = new Set(ofPrometheus);
@@ -51,13 +50,13 @@ const findWrong = (query: Query): string[] => {
   return wrong;
 };
 
-test("every query of the dashboard and the alerts is PromQL, of metrics, labels and values that there are", () => {
+test("every query of dashboard and alerts is valid PromQL with existing metrics, labels and values", () => {
   const [dashboard, alerts] = [readDashboard(), readAlerts()];
   assert.ok(dashboard.length > 40 && alerts.length > 15, `${dashboard.length} queries, ${alerts.length} alerts`);
   assert.deepEqual([...dashboard, ...alerts].flatMap(findWrong), []);
 });
 
-test("the comparison sees a metric, a label and a value that there is not, and what is no query", () => {
+test("an unknown metric, label or value, and an invalid query, are found", () => {
   const wrongOf = (text: string): string[] => findWrong({ at: "x", text });
   assert.deepEqual(wrongOf("rate(gantry_request_total[5m])"), ["x: there is no metric gantry_request_total"]);
   assert.deepEqual(wrongOf("gantry_request_seconds"), ["x: there is no metric gantry_request_seconds"]);
@@ -75,7 +74,7 @@ test("metrics of the database are never added up over servers", () => {
   }
 });
 
-test("every metric but what is told elsewhere is shown on the dashboard", () => {
+test("the dashboard shows every metric except the listed ones", () => {
   const shown = new Set(readDashboard().flatMap((query) => readQuery(query).selectors.map(({ name }) => name.replace(/_(?:bucket|sum|count)$/, ""))));
   const elsewhere = ["process_resident_memory_bytes"];
   assert.deepEqual(
@@ -84,7 +83,7 @@ test("every metric but what is told elsewhere is shown on the dashboard", () => 
   );
 });
 
-test("each alert has a row in the guide that says what to do, and each row is of an alert; summaries name labels that the alert has", () => {
+test("each alert has a row in the guide and each row an alert; summaries use labels that the alert has", () => {
   const section = files.get("docs/operate/alerts.md") ?? "";
   const rows = new Map([...section.matchAll(/^\| `(Gantry\w+)` \| (.+) \|$/gm)].map(([, name = "", text = ""]) => [name, text]));
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// The queries of deploy/monitoring as PromQL's own grammar reads them: which metrics they name, and by which labels.
+// Parses the queries of deploy/monitoring with PromQL's grammar: metrics and labels.
 
 import assert from "node:assert/strict";
 import { parser } from "@prometheus-io/lezer-promql";
@@ -18,7 +18,7 @@ export interface Matcher {
   readonly value: string;
 }
 
-/** What a query asks of one metric. */
+/** The use of one metric in a query. */
 export interface Selector {
   readonly name: string;
   readonly matchers: readonly Matcher[];
@@ -26,7 +26,7 @@ export interface Selector {
 
 export interface ReadQuery {
   readonly selectors: readonly Selector[];
-  /** By which it groups or joins. */
+  /** Labels for grouping and joining. */
   readonly grouped: readonly string[];
 }
 
@@ -34,7 +34,7 @@ const content = (name: string): string => files.get(`deploy/monitoring/${name}`)
 
 export interface Alert extends Query {
   readonly name: string;
-  /** Of its annotations: "{{ $labels.instance }} …". */
+  /** From its annotations: "{{ $labels.instance }} …". */
   readonly summary: string;
 }
 
@@ -54,7 +54,7 @@ export const readAlerts = (): readonly Alert[] =>
     }),
   );
 
-/** Grafana's variables stand for what it puts in. */
+/** Replaces Grafana's variables. */
 const withValues = (text: string): string => text.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:job|instance)\b/g, "gantry");
 
 export const readDashboard = (): readonly Query[] => {
@@ -64,7 +64,7 @@ export const readDashboard = (): readonly Query[] => {
   );
 };
 
-/** Throws where the query is none. */
+/** Throws if the query is invalid. */
 export const readQuery = ({ at, text }: Query): ReadQuery => {
   const selectors: { name: string; matchers: Matcher[] }[] = [];
   const grouped: string[] = [];

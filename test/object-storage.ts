@@ -1,6 +1,6 @@
-// An S3 server of somebody else's for tests, as a process of its own: versitygw, which does all that the project asks of S3
-// and checks signatures and sums as S3 does. It needs Go and is built once, which takes a minute. None that npm has is good
-// enough: those reject signatures of today, or do not list what uploads are open.
+// An S3 server for tests in its own process: versitygw, which supports everything the project uses and verifies signatures and
+// checksums as S3 does. It needs Go and is built once, in a minute. Those on npm reject current signatures or cannot list open
+// uploads.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -12,7 +12,7 @@ import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { freePort } from "./free-port.ts";
 
 export interface ObjectStorage {
-  /** GANTRY_BLOBS for a prefix in its bucket. */
+  /** Returns GANTRY_BLOBS for a prefix in its bucket. */
   settingOf(prefix: string): string;
   stop(): Promise<void>;
 }
@@ -22,7 +22,7 @@ const program = join(cache, "versitygw");
 const module = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 const keys = { accessKeyId: "tester", secretAccessKey: "tester-secret" };
 
-/** Why there is none; false where there is. */
+/** Returns why it is unavailable, or false. */
 export const objectStorageMissing = (): string | false => {
   if (existsSync(program)) return false;
   const built = spawnSync("go", ["install", module], { env: { ...process.env, GOBIN: cache }, timeout: 300_000 });
@@ -46,7 +46,7 @@ const reached = async (url: string, child: ChildProcess): Promise<void> => {
   }
 };
 
-/** Starts one with an empty bucket, and gives this process its keys. */
+/** Starts it with an empty bucket, and sets the keys in this process. */
 export const startObjectStorage = async (): Promise<ObjectStorage> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-s3-"));
   await mkdir(join(folder, "objects"));

@@ -1,4 +1,4 @@
-// A document that takes back what it promised is found (tools/openapi-breaking.ts): each way to do so is planted once.
+// Breaking changes of OpenAPI documents are found (tools/openapi-breaking.ts); each kind is planted once.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -31,14 +31,14 @@ const breaches: readonly (readonly [string, (document: JsonObject) => void])[] =
 ];
 
 for (const [what, plant] of breaches) {
-  test(`planted: ${what}`, () => {
+  test(`a planted breaking change is found: ${what}`, () => {
     const after = read();
     plant(after);
     assert.notDeepEqual(brokenPromises(read(), after), []);
   });
 }
 
-test("what is added breaks nothing: an operation, an answer's field, a parameter, words", () => {
+test("additions break nothing: an operation, a response field, a parameter, a description", () => {
   const after = read();
   at(after, "paths")["/gantry/v1/new"] = structuredClone(at(after, "paths", "/gantry/v1/memberships"));
   at(after, "paths", "/gantry/v1/new", "get").operationId = "New_Operation";

@@ -1,4 +1,4 @@
-// A collector of OpenTelemetry's: takes traces as OTLP over HTTP (opentelemetry/proto/trace/v1/trace.proto) and keeps their spans.
+// An OpenTelemetry collector: accepts traces as OTLP over HTTP (opentelemetry/proto/trace/v1/trace.proto) and stores their spans.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
@@ -16,9 +16,9 @@ export interface ReceivedSpan {
   readonly startNs: bigint;
   readonly endNs: bigint;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
-  /** 2: an error. */
+  /** 2: error. */
   readonly status: number;
-  /** Of the service that sent it. */
+  /** Attributes of the sending service. */
   readonly resource: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -27,13 +27,11 @@ export interface OtlpReceiver {
   readonly port: number;
   readonly spans: readonly ReceivedSpan[];
   readonly requests: readonly { readonly path: string; readonly type: string }[];
-  /** What the next requests are answered with; "hang": nothing at all. */
+  /** Status for the next requests; "hang": no response. */
   answer: number | "hang";
-  /** All spans of a trace once `holds` of them; waits for it. */
+  /** Waits until `holds` accepts the spans of a trace, and returns them. */
   trace(traceId: string, holds: (spans: readonly ReceivedSpan[]) => boolean): Promise<readonly ReceivedSpan[]>;
-  /** Waits for a span. */
   find(holds: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
-  /** Waits for a request, answered or not. */
   asked(): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,7 +43,6 @@ const passOver = (reader: BinaryReader, type: WireType): void => {
   else reader.bytes();
 };
 
-/** Calls what stands for each field's number, and passes over the others. */
 const readFields = (bytes: Uint8Array, fields: Readonly<Record<number, (reader: BinaryReader) => void>>): void => {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
@@ -93,7 +90,6 @@ const readSpan = (bytes: Uint8Array, resource: ReceivedSpan["resource"]): Receiv
   return { ...span, attributes, resource };
 };
 
-/** ExportTraceServiceRequest. */
 const readExport = (bytes: Uint8Array): ReceivedSpan[] => {
   const spans: ReceivedSpan[] = [];
   readFields(bytes, {

@@ -9,14 +9,14 @@ import { importsOf } from "./source.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Asks Node itself: in a process where nobody has a hook. */
+/** Asks Node in a process without hooks. */
 const program = `
   import { text } from "node:stream/consumers";
   const asked = JSON.parse(await text(process.stdin));
   process.stdout.write(JSON.stringify(asked.map(([specifier, parent]) => import.meta.resolve(specifier, parent))));
 `;
 
-test("each import of ours is the file that Node finds for it, and what is not ours is left to Node", () => {
+test("each own import resolves to the file that Node finds, and all others are left to Node", () => {
   const asked = globSync("{base,bench,cli,client,contract,server,test,tools}/**/*.ts", { cwd: root, exclude: ["contract/gen/**/*_pb.d.ts"] }).flatMap(
     (path) => {
       const file = join(root, path);

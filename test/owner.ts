@@ -1,5 +1,5 @@
-// Calls as a tenant makes them: by an owner of the organization that they are about. The operator makes organizations and their first
-// owners, and calls what no owner may: that follows from the contract's capabilities and the built-in role, and from no list.
+// Calls as the owner of the affected organization. The operator creates organizations with their first owners, and makes calls
+// that no owner may; both follow from the contract's capabilities and the built-in role.
 
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -12,27 +12,27 @@ import { full, type World } from "./world.ts";
 
 const ownersCapabilities: ReadonlySet<string> = new Set(builtInRoles.owner);
 
-/** True for capabilities of which an owner lacks one: the operator alone can give them. */
+/** Returns true if an owner lacks one of the capabilities, so that only the operator can grant them. */
 export const isBeyondOwners = (names: readonly string[]): boolean => names.some((name) => !ownersCapabilities.has(name));
 
 const methodsByName = new Map([...methods, ...version1].map((method) => [method.name, method]));
 
-/** The organization that a request is about; undefined for what is the operator's, `otherwise` for what names no place. */
+/** Returns the organization of a request; undefined for operator calls, `otherwise` for requests without a scope. */
 const organizationOf = (name: string, request: JsonObject, otherwise: string): string | undefined => {
   const method = methodsByName.get(name);
   if (!method || isBeyondOwners(method.capabilities)) return undefined;
   const { descendantsOf = otherwise } = part(request, "uidp");
   const place = method.scope ? valueAt(request, method.scope) : method.input.byName.has("parent") ? request.parent : descendantsOf;
-  // What is made in no place is an organization.
+  // A resource created without a parent is an organization.
   return typeof place === "string" && isUid(place) ? rootOf(place) : undefined;
 };
 
 export interface Owners {
-  /** A token of the organization's owner, who holds what the built-in role says and nothing else. */
+  /** Returns a token of the organization's owner, with the built-in role only. */
   readonly token: (organization?: string) => Promise<string>;
-  /** A token of whoever makes this request: an owner, or the operator for what is the operator's. */
+  /** Returns the token for this request: an owner's or the operator's. */
   readonly tokenFor: (name: string, request: JsonObject, otherwise?: string) => Promise<string>;
-  /** The world as owners call it. `otherwise`: whose owner asks what names no place. */
+  /** Returns the world as owners call it. `otherwise`: the organization for requests without a scope. */
   readonly world: (otherwise?: string) => World;
 }
 
@@ -44,7 +44,7 @@ export const openOwners = (world: World): Owners => {
     await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid("owner") } });
     return identityUid;
   };
-  // One signature serves many calls, until the settable clock has moved away from it.
+  // Tokens are reused until the settable clock has moved away.
   const held = new Map<string, { readonly token: Promise<string>; readonly fromMs: number }>();
   const token = async (organization = world.organization): Promise<string> => {
     const owner = owners.get(organization) ?? makeOwner(organization);

@@ -1,4 +1,4 @@
-// A resource that the contract does not have: the file of roles once more, under other names and with what a test says.
+// A resource outside the contract: the file of roles under other names, with the test's changes.
 
 import { createFileRegistry, createRegistry, type DescFile, type DescMessage, type DescService, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -18,15 +18,15 @@ const requireDescriptor = <Desc>(desc: Desc | undefined, name: string): Desc => 
   return desc;
 };
 
-/** The file of roles as JSON text, where they are named `noun`. */
 const fileText = (noun: string): string =>
   JSON.stringify(toJson(FileDescriptorProtoSchema, RoleSchema.file.proto, { registry: options }))
     .replace(/Role/g, noun)
     .replace(/role/g, noun.toLowerCase());
 
 /**
- * The resource `noun`, with its rows in `table`.
- * @param change what is different in its contract: from the descriptor as JSON text to the same
+ * Returns the resource `noun` with its rows in `table`.
+ *
+ * @param change edits the descriptor's JSON text
  */
 export const plantResource = (noun: string, table: string, change: (text: string) => string): Resource => {
   const json = JSON.parse(change(fileText(noun))) as JsonValue;

@@ -1,5 +1,5 @@
-// A connection pooler in front of PostgreSQL, in the two modes that poolers have: a client keeps its connection until it
-// goes (session), or until its transaction ends (transaction). It speaks PostgreSQL's protocol, version 3, without passwords.
+// A connection pooler for PostgreSQL in session or transaction mode. It speaks PostgreSQL's protocol, version 3, without
+// passwords.
 
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
@@ -12,7 +12,7 @@ export interface Pooler {
 
 export interface PoolerOptions {
   readonly mode: "session" | "transaction";
-  /** Which of the connections at rest is given next. */
+  /** Which idle connection is used next. */
   readonly next: "latest" | "oldest";
   readonly size: number;
 }
@@ -23,7 +23,6 @@ interface Backend {
   user: ((frame: Buffer) => void) | undefined;
 }
 
-/** Cuts a stream of messages into one each: a letter, their length, and so many bytes. */
 const splitFrames = (take: (frame: Buffer) => void): ((bytes: Buffer) => void) => {
   let held = Buffer.alloc(0);
   return (bytes) => {
@@ -37,7 +36,7 @@ const splitFrames = (take: (frame: Buffer) => void): ((bytes: Buffer) => void) =
 };
 
 const sslRequest = 80_877_103;
-/** AuthenticationOk, BackendKeyData with a process that nobody has, ReadyForQuery. */
+/** AuthenticationOk, BackendKeyData with an unused process ID, ReadyForQuery. */
 const welcome = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x4b, 0, 0, 0, 12, 0x7f, 0, 0, 1, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
 
 export const openPooler = async (databaseUrl: string, { mode, next, size }: PoolerOptions): Promise<Pooler> => {
@@ -48,7 +47,7 @@ export const openPooler = async (databaseUrl: string, { mode, next, size }: Pool
     await client.connect();
     const stream = client.connection.stream as Socket;
     const backend: Backend = { client, stream, user: undefined };
-    // From here on its messages are the pooler's clients'.
+    // From here on its messages go to the pooler's clients.
     stream.removeAllListeners("data");
     stream.on(
       "data",

@@ -1,22 +1,20 @@
-// What the server's role may do is what the statements of the store do: no less, and no more. And what the owner's
-// connection grants is that, whatever somebody has granted before.
+// The server's role has exactly the privileges that the store's statements use, and migrations grant exactly these, whatever was
+// granted before.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { resources } from "#resources";
+import { resources } from "../server/application/resources.ts";
 import { asOwner, freshDatabase, type TestDatabase } from "./database.ts";
 import { files, isTest } from "./project-files.ts";
 import { literalsOf } from "./source.ts";
-import { tablesOf } from "./tables.ts";
-import { migrate } from "../server/store/migrate.ts";
-import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/store/privileges.ts";
-
-// ---- what statements use ----------------------------------------------------------------------------------------
+import { storeForm, tablesOf } from "./tables.ts";
+import { migrate } from "../server/db/migrate.ts";
+import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/db/privileges.ts";
 
 const lockForm = /\b(?:from|join)\s+(\w+)\b(?:(?!\bfrom\b|[()])[\s\S])*?\bfor (?:update|share|no key update|key share)\b/g;
 const forms: readonly (readonly [form: RegExp, uses: readonly Privilege[]])[] = [
   [/\binsert into\s+(\w+)/g, ["insert"]],
-  // Which row is in the way is read.
+  // The conflicting row is read.
   [/\binsert into\s+(\w+)\b[^;]*\bon conflict\b/g, ["select"]],
   [/\binsert into\s+(\w+)\b[^;]*\bdo update\b/g, ["update"]],
   [/\bupdate\s+(\w+)\s+(?:as \w+\s+)?set\b/g, ["update", "select"]],
@@ -35,25 +33,25 @@ const addUsesOf = (uses: Uses, statement: string): void => {
   for (const [form, privileges] of forms) for (const [, name, other] of statement.matchAll(form)) addUses(uses, name ?? other ?? "", privileges);
 };
 
-/** Bodies of functions that do the caller's work: what they do, the caller must be allowed to. */
+/** Returns bodies of functions that run with the caller's privileges. */
 const callersFunctions = (sql: string): string[] =>
   [...sql.matchAll(/create (?:or replace )?function ([^$]*)\$\$([\s\S]*?)\$\$/g)].flatMap(([, head = "", body = ""]) =>
     head.includes("security definer") ? [] : [body],
   );
 
-/** What is done through statements for any table (rows.ts), by a resource that has no operation of its own for it. */
+/** Privileges of generic statements (rows.ts) for resources without their own operation. */
 const throughRows: Readonly<Record<string, readonly Privilege[]>> = {
-  // TermsService/AcceptTerms makes one.
+  // TermsService/AcceptTerms inserts one.
   terms_acceptances: ["insert"],
 };
 
 /**
- * What is done with the owner's connection: migrations run, of which the server sees whether they have; the operator sets quotas and records
- * restores, which it reads.
+ * Files that use the owner's connection: migrations, whose state the server reads, and the operator's quotas and restores, which
+ * it reads too.
  */
 const ownersFiles = ["/migrate.ts", "/quotas.ts", "/restores.ts"];
 
-const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/store/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
+const sources = Object.fromEntries([...files].filter(([path]) => storeForm.test(path) && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
 const tables = tablesOf(sources);
 
 const usedPrivileges = (): Uses => {
@@ -63,14 +61,14 @@ const usedPrivileges = (): Uses => {
     else {
       const inFile: Uses = new Map();
       for (const { value } of literalsOf(content)) addUsesOf(inFile, value);
-      // What retention.ts deletes for an owner of a table.
+      // Deletions that retention.ts runs for the owner of a table.
       for (const [, table = ""] of content.matchAll(/\btable: "(\w+)", where: /g)) addUses(inFile, table, ["delete", "select"]);
       for (const [table, privileges] of inFile) addUses(uses, table, ownersFiles.some((name) => path.endsWith(name)) ? ["select"] : [...privileges]);
     }
   }
   for (const { table, operations, sideTables = [] } of resources) {
     if (table === undefined) continue;
-    // A create locks its parent's row, and an update and a deletion lock their own.
+    // A create locks its parent's row; an update and a deletion lock their own.
     addUses(uses, table, operations.some(({ rpc }) => /^(?:Create|Update|Delete)/.test(rpc)) ? everythingWithRows : ["select"]);
     for (const side of sideTables) addUses(uses, side.table, ["select", "delete"]);
   }
@@ -78,7 +76,7 @@ const usedPrivileges = (): Uses => {
   return uses;
 };
 
-test("the server's role may do with each table what the store's statements do, and nothing else", () => {
+test("the server's role has exactly the privileges that the store's statements use", () => {
   const uses = usedPrivileges();
   assert.ok(tables.size > 40, `only ${tables.size} tables were seen`);
   const listOf = (privilegesOf: (table: string) => readonly Privilege[]): string[] =>
@@ -86,12 +84,12 @@ test("the server's role may do with each table what the store's statements do, a
   assert.deepEqual(
     listOf((table) => narrowPrivileges[table] ?? everythingWithRows),
     listOf((table) => [...(uses.get(table) ?? [])]),
-    "server/store/privileges.ts says what is granted (above, as actual), and the statements use what is expected",
+    "server/db/privileges.ts says what is granted (above, as actual), and the statements use what is expected",
   );
   for (const table of Object.keys(narrowPrivileges)) assert.ok(tables.has(table), `there is no table ${table}`);
 });
 
-test("planted: each kind of statement is seen, and functions of the owner are not the caller's", () => {
+test("each kind of planted statement is recognized, and functions of the owner are not the caller's", () => {
   const seen = (statement: string): string[] => {
     const uses: Uses = new Map();
     addUsesOf(uses, statement);
@@ -110,8 +108,6 @@ test("planted: each kind of statement is seen, and functions of the owner are no
   );
 });
 
-// ---- what is granted --------------------------------------------------------------------------------------------
-
 let database: TestDatabase;
 before(async () => {
   database = await freshDatabase();
@@ -120,7 +116,7 @@ after(() => database.drop());
 
 const role = (): string => new URL(database.url).searchParams.get("user") ?? "";
 
-/** What each table's list says of the role, as PostgreSQL keeps it; partitions along. */
+/** Returns each table's privileges of the role, as PostgreSQL stores them, including partitions. */
 const heldGrants = async (): Promise<ReadonlyMap<string, string>> => {
   const rows = await asOwner(
     database.url,
@@ -143,7 +139,7 @@ test("a migrated database has exactly these grants", async () => {
   assert.deepEqual(sorted(await heldGrants()), sorted(expected()));
 });
 
-test("what somebody granted besides is taken away with the next migration, and what was taken away is given again", async () => {
+test("the next migration revokes additional grants and restores revoked ones", async () => {
   await asOwner(database.url, `select create_audit_month('2020-01')`);
   await asOwner(database.url, `grant all on audit_entries, audit_entries_2020_01, audit_retention, schema_migrations to ${role()}`);
   await asOwner(database.url, `revoke insert on groups from ${role()}`);
@@ -159,7 +155,7 @@ test("what somebody granted besides is taken away with the next migration, and w
   assert.deepEqual([makes, calls], ["f", "t"]);
 });
 
-test("where the grants are right, a start writes nothing", async () => {
+test("a start with correct grants writes nothing", async () => {
   const versions = (): Promise<unknown> => asOwner(database.url, "select relname, xmin::text from pg_class where relkind in ('r', 'p') order by 1");
   await migrateAgain();
   const known = await versions();

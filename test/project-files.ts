@@ -1,4 +1,4 @@
-// The project's own text files, for the tests that check rules on all of them.
+// The project's own text files, for tests of project-wide rules.
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const ignoredNames = readFileSync(join(root, ".gitignore"), "utf8")
 const isIgnored = (name: string): boolean =>
   name === ".git" || ignoredNames.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
 
-/** Not asked of git: an unpacked archive has none. */
+/** Not from git, which an unpacked archive lacks. */
 const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
   .filter((entry) => entry.isFile() && !isIgnored(entry.name))
   .map((entry) =>
@@ -23,15 +23,13 @@ const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true
   .map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
 const isBinary = (content: string): boolean => content.includes("\0");
 
-/** Contents by path. */
 export const files: ReadonlyMap<string, string> = new Map(found.filter(([, content]) => !isBinary(content)));
-/** Paths of pictures and the like. */
 export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));
 
 export const isGenerated = (path: string): boolean =>
-  path.startsWith("contract/gen/") || path.startsWith("client/gen/") || path === "server/resources/index.ts";
+  path.startsWith("contract/gen/") || path.startsWith("client/gen/") || /^server\/\w+\/resources\/index\.ts$/.test(path);
 const isVendored = (path: string): boolean => path.startsWith("contract/vendor/") || path === "LICENSE";
-/** Written by hand, and for this project. */
+/** Written by hand for this project. */
 export const isOurs = (path: string): boolean => !isGenerated(path) && !isVendored(path) && path !== "package-lock.json";
 export const isCode = (path: string): boolean => /\.(?:ts|js)$/.test(path) && isOurs(path);
 export const isTest = (path: string): boolean => /\.test\.ts$/.test(path);

@@ -1,6 +1,5 @@
-// An identity provider on loopback that vouches for whomever a test names, and that can be told to lie: a real server
-// with discovery, keys and a token endpoint that checks its client as RFC 6749 and RFC 7636 want it. A browser's part
-// is played by `signIn`: the redirects, the cookie, the way back.
+// A local identity provider that vouches for any user and can be told to lie: a real server with discovery, keys, and a token
+// endpoint that verifies clients by RFC 6749 and RFC 7636. `signIn` acts as the browser: redirects, cookie, return.
 
 import { createHash, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -15,19 +14,17 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface FakeProvider {
   readonly url: string;
   readonly clientSecret: string;
-  /** Changes to the ID token's claims; undefined takes one away. */
+  /** Changes to the ID token's claims; undefined removes one. */
   lies: Claims;
-  /** Signs in its place. */
+  /** Signs instead of the provider. */
   sign: ((claims: Claims) => Promise<string>) | undefined;
-  /** Answers in its place, if it returns true. */
+  /** Handles requests instead of the provider, if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
-  /** Claims told at the userinfo endpoint. */
   userinfoClaims: Claims | undefined;
-  /** Paths that were asked for. */
   readonly requestedPaths: string[];
-  /** A code for this person, as an answer to the question that this address asks. */
+  /** Returns a code for this user, for the authorization request at this URL. */
   vouch(address: URL, claims: Claims): string;
-  /** An ID token for its client, as a client has it that signed this person in; `claims` replace or, if undefined, remove what it says. */
+  /** Returns an ID token for its client, with the user signed in; `claims` replace or, if undefined, remove claims. */
   idToken(claims: Claims): Promise<string>;
   close(): Promise<void>;
 }
@@ -67,7 +64,7 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
     const form = await formOf(request);
     const refuse = (status: number, error: string): void => void response.writeHead(status).end(JSON.stringify({ error }));
     const [, basic = ""] = (request.headers.authorization ?? "").split(" ");
-    // RFC 6749, 2.3.1: both are encoded before they are put together.
+    // RFC 6749 §2.3.1: both are encoded before they are joined.
     const [id, secret] = Buffer.from(basic, "base64").toString("utf8").split(":").map(decodeURIComponent);
     if (id !== clientId || secret !== provider.clientSecret) return refuse(401, "invalid_client");
     const question = questions.get(form.get("code") ?? "");
@@ -104,7 +101,7 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
     else response.writeHead(404).end("{}");
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  // A test that fails before it closes this one shall fail, and not hang.
+  // A failing test that does not close the provider must not hang.
   server.unref();
   const provider: FakeProvider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -133,7 +130,7 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
   return provider;
 };
 
-/** Registers it with the organization, as its owner does. Gives the identity provider's uid. */
+/** Registers it with the organization, as its owner. Returns the identity provider's uid. */
 export const registerProvider = async (
   world: World,
   provider: FakeProvider,
@@ -147,12 +144,12 @@ export const registerProvider = async (
   return String(made.uid);
 };
 
-/** A browser that knows nothing but its cookies. */
+/** A browser with only cookies. */
 export interface FakeBrowser {
   readonly cookies: Map<string, string>;
-  /** One request; redirects are answers like others. */
+  /** Sends one request; redirects are not followed. */
   get(url: string | URL): Promise<BrowserAnswer>;
-  /** The same with a form; `headers`: what another site's page would make a browser say. */
+  /** The same with a form; `headers` simulate a page of another site. */
   post(url: string | URL, form: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>): Promise<BrowserAnswer>;
 }
 
@@ -187,11 +184,10 @@ export const openBrowser = (): FakeBrowser => {
 
 export const clientAddress = "http://127.0.0.1:9/done?token=true&error=true";
 
-/** The address that begins a sign-in. */
 export const signInUrl = (world: World, parameters: Readonly<Record<string, string>>): string =>
   `${world.url}/oauth?${new URLSearchParams({ exit: "redirect", redirect: clientAddress, ...parameters })}`;
 
-/** Where the provider sends the browser back to. */
+/** Returns the callback URL to which the provider redirects. */
 export const callbackUrl = (provider: FakeProvider, question: URL, code: string): URL => {
   const back = new URL(question.searchParams.get("redirect_uri") ?? "");
   back.search = new URLSearchParams({ code, state: question.searchParams.get("state") ?? "", iss: provider.url }).toString();
@@ -201,7 +197,7 @@ export const callbackUrl = (provider: FakeProvider, question: URL, code: string)
 const unescapeHtml = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** The form of the page before a port of the user's computer gets tokens; undefined for any other page. */
+/** Returns the form of the page shown before tokens go to a loopback port; undefined for other pages. */
 export const loopbackForm = ({ text }: Pick<BrowserAnswer, "text">): Record<string, string> | undefined =>
   text.includes('action="/oauth/loopback"')
     ? Object.fromEntries(
@@ -209,7 +205,7 @@ export const loopbackForm = ({ text }: Pick<BrowserAnswer, "text">): Record<stri
       )
     : undefined;
 
-/** Presses a button of that page. The answer's `location` is where its page leads by itself; any other answer comes back as it is. */
+/** Submits a button of that page. `location` is the target of its refresh; other responses are returned unchanged. */
 export const answerLoopbackPage = async (
   world: Pick<World, "url">,
   browser: FakeBrowser,
@@ -222,7 +218,7 @@ export const answerLoopbackPage = async (
   return { ...answered, location: (answered.headers.get("refresh") ?? "").replace(/^0;url=/, "") };
 };
 
-/** A whole sign-in of this person, who continues on the last page. Gives what the client's address is told. */
+/** Runs a whole sign-in of this user, who continues on the last page. Returns what the client receives. */
 export const signIn = async (
   world: World,
   provider: FakeProvider,

@@ -1,17 +1,17 @@
-// Describes protobuf files in the lines of contract/public-descriptors.txt, and compares the two.
+// Describes protobuf files in the format of contract/public-descriptors.txt, and compares both.
 
 import { type DescEnum, type DescField, type DescFile, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { http } from "#contract/gen/google/api/annotations_pb.js";
 
-/** By the line's subject ("message NAME"), what the line says, by its parts: a field, a value, "messages" or "http" of a method. */
+/** By subject ("message NAME"), the parts of the line: a field, a value, "messages" or "http" of a method. */
 export type Facts = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Gantry's own fields and capabilities have numbers from these on. */
+/** Gantry's own fields and capabilities have numbers from here on. */
 const ownFieldsFrom = 1000;
 const ownCapabilitiesFrom = 20_000;
 const capabilityEnum = "enum chainguard.capabilities.Capability";
 
-/** Parses contract/public-descriptors.txt. Throws for a line that has another form. */
+/** Parses contract/public-descriptors.txt. Throws if a line is malformed. */
 export const readFacts = (lines: string): Facts => {
   const facts = new Map<string, ReadonlyMap<string, string>>();
   const pair = (part: string): [string, string] => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)];
@@ -42,7 +42,7 @@ const typeOf = (field: DescField): string => {
   return field.oneof ? `${single} oneof ${field.oneof.name}` : single;
 };
 
-/** "GET /iam/v1/groups", the first rule first; empty for a method of gRPC alone. */
+/** Returns "GET /iam/v1/groups", first rule first; empty for gRPC-only methods. */
 const rulesOf = (method: DescMethod): string[] => {
   if (!hasOption(method, http)) return [""];
   const rule = getOption(method, http);
@@ -52,7 +52,7 @@ const rulesOf = (method: DescMethod): string[] => {
   });
 };
 
-/** What these files declare in public packages, in the same form. A method with several rules has the further ones as "http 2", … */
+/** Describes the public packages of these files. Additional rules of a method are "http 2", … */
 export const describe = (files: readonly DescFile[]): Facts => {
   const facts = new Map<string, ReadonlyMap<string, string>>();
   const addEnum = (declared: DescEnum): void => {
@@ -74,18 +74,15 @@ export const describe = (files: readonly DescFile[]): Facts => {
   return facts;
 };
 
-/** True if the number is one of Gantry's. */
 const isOwn = (subject: string, value: string): boolean => {
   const number = Number(value.split(":", 1)[0]);
   if (subject === capabilityEnum) return number >= ownCapabilitiesFrom;
   return subject.startsWith("message ") && number >= ownFieldsFrom;
 };
 
-/** The subjects of messages and enums that the fact names. */
 const namesIn = (facts: Facts, value: string): string[] =>
   [...value.matchAll(/chainguard\.[\w.]+/g)].flatMap(([name]) => [`message ${name}`, `enum ${name}`].filter((subject) => facts.has(subject)));
 
-/** Everything that the methods need, messages in messages too. */
 const reached = (facts: Facts, methods: readonly string[]): ReadonlySet<string> => {
   const found = new Set<string>();
   const follow = (subject: string): void => {
@@ -98,14 +95,14 @@ const reached = (facts: Facts, methods: readonly string[]): ReadonlySet<string> 
 };
 
 export interface Difference {
-  /** "message NAME", or of a part "message NAME field". */
+  /** "message NAME", or "message NAME field" for a part. */
   readonly subject: string;
   readonly says: string;
 }
 
 /**
- * What `served` lacks of the public facts, has otherwise, or has beside them without a number of Gantry's. A message or enum that only
- * missing methods need is missing with them, and is no difference of its own.
+ * Returns what `served` lacks, has differently, or adds without one of Gantry's numbers. Messages and enums needed only by
+ * missing methods are not reported separately.
  */
 export const compare = (publicFacts: Facts, served: Facts): Difference[] => {
   const found: Difference[] = [];

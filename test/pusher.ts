@@ -1,4 +1,4 @@
-// A client that pushes to a world's registry over HTTP, as far as tests need one: what is pushed is whole, and each step must succeed.
+// Pushes complete images to a test server's registry over HTTP; each step must succeed.
 
 import type { JsonObject } from "#base/json.ts";
 import { digestOf } from "./distribution.ts";
@@ -14,22 +14,22 @@ export interface Pushed {
 }
 
 export interface Pusher {
-  /** Answers a request of the protocol; `path` is below the repo: "manifests/latest". */
+  /** Sends a request; `path` is below the repository: "manifests/latest". */
   send(method: string, path: string, body?: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Response>;
   blob(content: string | Uint8Array, mediaType: string): Promise<Pushed>;
-  /** By the reference, or else by its digest. */
+  /** By the reference, otherwise by digest. */
   manifest(body: object, mediaType: string, reference?: string): Promise<Pushed>;
-  /** An image of this platform, with a layer of its own. */
+  /** Pushes an image of this platform with its own layer. */
   image(architecture: string, reference?: string): Promise<Pushed>;
-  /** An artifact about another manifest, with these layers. */
+  /** Pushes an artifact about another manifest, with these layers. */
   artifact(layers: readonly Pushed[], about: { readonly subject?: Pushed; readonly reference?: string; readonly annotations?: JsonObject }): Promise<Pushed>;
 }
 
 export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObject => ({ mediaType, digest, size: sizeBytes });
 
 /**
- * Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set.
- * Images of the same `seed`, platform and reference are the same.
+ * Pushes to the repository with this name or uid, with the token or a function that returns one, for tests that set the clock.
+ * Images with the same `seed`, platform and reference are identical.
  */
 export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
   const send: Pusher["send"] = async (method, path, body, headers = {}) =>

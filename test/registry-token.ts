@@ -1,11 +1,11 @@
-// Registry tokens as clients request them: with scopes, and with those of a challenge.
+// Requests registry tokens as clients do: with scopes, or those of a challenge.
 
 import assert from "node:assert/strict";
 import { decodeJwt } from "jose";
 import { type JsonObject, text } from "#base/json.ts";
 import { basic } from "./registry.ts";
 
-/** What one entry of a token permits. */
+/** The permissions of one entry of a token. */
 export interface TokenAccess {
   readonly repo?: string;
   readonly path?: string;
@@ -28,6 +28,5 @@ export const registryToken = async (url: string, password: string, ...scopes: re
 
 export const accessIn = (token: string): readonly TokenAccess[] => decodeJwt(token).gantry_access as readonly TokenAccess[];
 
-/** The parameters of the challenge. */
 export const challengeIn = (response: Response): Readonly<Record<string, string>> =>
   Object.fromEntries([...(response.headers.get("www-authenticate") ?? "").matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));

@@ -1,4 +1,4 @@
-// A client of the registry for tests: what clients of the OCI Distribution protocol send, step by step.
+// A registry client for tests that sends the steps of the OCI Distribution protocol.
 
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { digestOf } from "./distribution.ts";
@@ -12,18 +12,17 @@ export const emptyType = "application/vnd.oci.empty.v1+json";
 export interface RegistryRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | ReadableStream | undefined;
-  /** In the place of the client's own; "" for none. */
+  /** Replaces the client's own; "" for none. */
   readonly authorization?: string;
 }
 
 export interface RegistryClient {
-  /** Any request below /v2/. */
   send(verb: string, path: string, request?: RegistryRequest): Promise<Response>;
-  /** Pushes a blob in one request, and returns its digest. Throws where that fails. */
+  /** Pushes a blob in one request and returns its digest. Throws on failure. */
   pushBlob(repo: string, bytes: string | Uint8Array, algorithm?: "sha256" | "sha512"): Promise<string>;
-  /** Pushes a manifest by a tag or digest, and returns its sha256. Throws where that fails. */
+  /** Pushes a manifest by tag or digest and returns its sha256. Throws on failure. */
   pushManifest(repo: string, reference: string | undefined, manifest: JsonObject): Promise<string>;
-  /** Pushes an image of one layer, and returns the manifest's digest. */
+  /** Pushes an image with one layer and returns the manifest's digest. */
   pushImage(repo: string, reference: string | undefined, image?: ImageSample): Promise<string>;
 }
 
@@ -44,7 +43,6 @@ export const descriptor = (mediaType: string, bytes: string | Uint8Array): { med
 
 export const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 
-/** The protocol's codes of an answer that refuses. */
 export const errorsIn = async (response: Response): Promise<string[]> => {
   const body = (await response.json()) as { errors: { code: string }[] };
   return body.errors.map(({ code }) => code);

@@ -1,10 +1,10 @@
-// What tests of several machines wait by.
+// The waiting function of failover tests.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "./replicated-postgres.ts";
 
-test("a wait for what never comes ends by itself and says for what it was: else a test that has failed keeps the run from ending", async () => {
+test("a wait that never succeeds ends by itself and names its condition, so that a failed test does not hang the run", async () => {
   await assert.rejects(
     until(() => ("neverComes".length === 0 ? true : undefined), 50),
     /did not come within 50 ms: .*neverComes/,

@@ -1,5 +1,5 @@
-// Two PostgreSQL servers, the second a standby of the first, for tests of what happens when one of them fails: with the
-// programs that come with Gantry, or with those of a folder. They listen on ports of this machine, and trust it.
+// Two PostgreSQL servers, primary and standby, for failover tests, with the programs included in Gantry or those of a folder.
+// They listen on local ports and trust local users.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,19 +9,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { migrate } from "../server/store/migrate.ts";
+import { migrate } from "../server/db/migrate.ts";
 import { freePort } from "./free-port.ts";
 import { prepareDataDirectory } from "../server/postgres/data-directory.ts";
 import pg from "pg";
 
 const run = promisify(execFile);
 
-/** Many times what anything takes here that comes at all. */
+/** Many times longer than any wait here. */
 const untilMaxMs = 120_000;
 
 /**
- * Waits for what cannot be awaited otherwise. Ends by itself where it never comes: a loop that nobody can end keeps its process alive
- * when its test has failed long since, and the run hangs instead of saying which test it was.
+ * Polls until the condition is met. Throws after `maxMs`, because an endless loop would keep the process alive after its test has
+ * failed and hang the run.
  */
 export const until = async <T>(what: () => Promise<T | undefined> | T | undefined, maxMs: number = untilMaxMs): Promise<T> => {
   const endMs = performance.now() + maxMs;
@@ -33,10 +33,9 @@ export const until = async <T>(what: () => Promise<T | undefined> | T | undefine
   }
 };
 
-/** Of a server that has its start behind it. */
+/** For a server that has started. */
 const connectMaxMs = 5_000;
 
-/** Whether a process does something still; one that has ended and that nobody has asked for is none. */
 const isAlive = (pid: number): boolean => {
   try {
     return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -48,36 +47,33 @@ const isAlive = (pid: number): boolean => {
 export interface PostgresHost {
   readonly port: number;
   start(): Promise<void>;
-  /** Stops it in order. */
   stop(): Promise<void>;
-  /** Kills all of its processes at once, as a power cut does. */
+  /** Kills all its processes at once, as a power failure does. */
   kill(): Promise<void>;
-  /** From now on none of its processes does anything: what is sent to it is neither refused nor answered. */
+  /** Freezes all its processes: requests are neither refused nor answered. */
   pause(): void;
-  /** They go on where they were. */
+  /** Continues the frozen processes. */
   resume(): void;
-  /** A statement as its superuser. */
   query(statement: string): Promise<(string | null)[][]>;
 }
 
 export interface ReplicatedPostgres {
-  /** At the beginning the primary, and its standby. */
+  /** Initially the primary and its standby. */
   readonly first: PostgresHost;
   readonly second: PostgresHost;
-  /** DATABASE_URL of both hosts, the standby first; for the role that serves, or the owner. */
+  /** DATABASE_URL of both hosts, standby first; for the server's role, and for the owner. */
   readonly url: string;
   readonly ownerUrl: string;
-  /** The same of these alone. */
+  /** The same for these hosts only. */
   urlOf(...hosts: readonly PostgresHost[]): string;
-  /** Makes the standby a primary. */
   promote(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ReplicationOptions {
-  /** A commit is acknowledged when the standby has it. */
+  /** A commit is acknowledged once the standby has it. */
   readonly synchronous: boolean;
-  /** The folder of PostgreSQL's programs; those that come with Gantry where nothing is said. */
+  /** Folder of PostgreSQL's programs; default: those included in Gantry. */
   readonly programs?: string;
 }
 
@@ -90,7 +86,7 @@ const settings = (port: number, more: Readonly<Record<string, string>>): string[
     hot_standby: "on",
     max_connections: "100",
     shared_buffers: "32MB",
-    // What the kernel has survives a kill; a power cut is not what is tried.
+    // The kernel's buffers survive a kill; power failures are not tested.
     fsync: "off",
     wal_receiver_status_interval: "1s",
     wal_retrieve_retry_interval: "100ms",
@@ -113,7 +109,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
   const makeHost = async (name: string, more: Readonly<Record<string, string>>): Promise<PostgresHost & { readonly directory: string }> => {
     const port = await freePort();
     const directory = join(data, name);
-    // Of this one alone: another test's may have a server of the same name.
+    // Unique, because another test may have a server of the same name.
     const clusterName = `${name} of ${process.pid} at ${port}`;
     let child: ChildProcess | undefined;
     const query: PostgresHost["query"] = async (statement) => {
@@ -130,11 +126,11 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
       }
     };
     const isRunning = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
-    /** The server and the processes that it has started, each in a group of its own; these processes. */
+    /** Signals the server and its child processes, each in its own group, and returns them. */
     const signalAll = (which: "SIGKILL" | "SIGSTOP" | "SIGCONT"): number[] => {
       const pid = child?.pid;
       if (pid === undefined || !isRunning()) return [];
-      // First of all it starts no others.
+      // First prevents it from starting others.
       process.kill(pid, "SIGSTOP");
       const others = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
       const all = [...others, pid];
@@ -146,7 +142,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
       const gone = once(child, "close");
       const ending = end();
       await gone;
-      // Its own processes outlive it by a moment, and while they do, no server starts on the directory.
+      // Child processes exit slightly later and block a new start on the directory.
       await until(() => (ending.some(isAlive) ? undefined : true));
     };
     return {
@@ -169,7 +165,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
           stdio: ["ignore", "ignore", "ignore"],
         });
         const isUp = async (): Promise<true | undefined> => {
-          // Whoever answers there then is somebody else.
+          // Otherwise another process would be responding.
           if (!isRunning()) throw new Error(`the PostgreSQL server ${name} ended`);
           const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${port}/postgres`, connectionTimeoutMillis: connectMaxMs });
           client.on("error", () => {});
@@ -208,7 +204,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
     const fillFirst = async (): Promise<void> => {
       const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${first.port}/postgres` });
       await client.connect();
-      // Nobody is there yet who could acknowledge it.
+      // The standby cannot acknowledge yet.
       await client.query("set synchronous_commit = local");
       await client.query("create database gantry");
       await client.query(`create role ${role} login`);
@@ -222,7 +218,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
     if (hasBackupProgram) {
       await tool("pg_basebackup", ["-d", conninfo, "-D", second.directory, "-R", "-X", "stream", "-c", "fast"]);
     } else {
-      // Those that come with Gantry have no program for it: a copy of what is at rest.
+      // Gantry's programs do not include pg_basebackup: copies the stopped primary.
       await first.stop();
       await run("cp", ["-a", first.directory, second.directory]);
       await writeFile(join(second.directory, "standby.signal"), "");

@@ -1,4 +1,4 @@
-// The lines of a world's request log, as they come.
+// Collects the lines of a test server's request log.
 
 import type { Log } from "#base/log.ts";
 
@@ -6,13 +6,12 @@ type Line = Readonly<Record<string, unknown>>;
 
 export interface RequestLog {
   readonly log: Log;
-  /** All so far. */
   lines(): readonly Line[];
-  /** Everything that was logged, as text. */
+  /** Returns everything logged, as text. */
   text(): string;
-  /** The line of this request; waits for it, as it comes when the answer was taken. */
+  /** Waits for the line of this request, written after its response. */
   of(requestId: string): Promise<Line>;
-  /** The next line for which this holds, of those that have come too. */
+  /** Returns the next matching line, including earlier ones. */
   find(holds: (line: Line) => boolean): Promise<Line>;
 }
 

@@ -1,4 +1,4 @@
-// bin/resolve.js resolves imports by their text: it must find what Node finds.
+// bin/resolve.js resolves imports by text and must agree with Node.
 
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { resolveOwn } from "../bin/resolve.js";
 const root = join(import.meta.dirname, "..");
 const importsIn = (source: string): string[] => [...source.matchAll(/(?:from|import)\s*\(?\s*"([^"\n]+)"/g)].flatMap(([, name]) => name ?? []);
 
-test("every import between files of the package resolves to the file that Node finds", () => {
+test("every import within the package resolves to the file that Node finds", () => {
   let compared = 0;
   for (const path of globSync("{base,bin,cli,client,contract,server}/**/*.{ts,js}", { cwd: root })) {
     if (/\.(?:d|test|fixture)\.ts$/.test(path)) continue;
@@ -31,7 +31,7 @@ test("every import between files of the package resolves to the file that Node f
   assert.ok(compared > 1000, `only ${compared} imports`);
 });
 
-test("imports that mean more than their text are left to Node", () => {
+test("imports that need more than their text are left to Node", () => {
   const parent = pathToFileURL(join(root, "cli", "main.ts")).href;
   for (const specifier of ["./a.ts?again", "./a%20b.ts", "./a.json", "commander", "node:fs", "#nothing", "file:///tmp/a.ts", "../../outside.ts"])
     assert.equal(resolveOwn(specifier, parent), undefined, specifier);

@@ -1,4 +1,4 @@
-// The runner itself (run-files.ts), in a process of its own: node starts no runner below a test.
+// The test runner (run-files.ts), in its own process, because node starts no runner within a test.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,7 +14,6 @@ interface Told {
   readonly text: string;
 }
 
-/** Runs a test file of these lines, to its end or until the runner has told what `endsAt` matches. */
 const runLines = async (context: TestContext, lines: string, endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
   context.after(() => rm(folder, { recursive: true, force: true }));
@@ -42,31 +41,31 @@ const passes = `test("this one passes", () => {});`;
 const fails = `test("this one fails", () => assert.equal(1, 2));`;
 const hangs = `test("this one is cut off", async (t) => t.test("within", () => new Promise((resolve) => setTimeout(resolve, 60_000))));`;
 
-test("a file that is cut off is not told as one that failed", async (t) => {
+test("a file that was cut off is not reported as failed", async (t) => {
   const { ran, failed, text } = await runLines(t, `${passes}\n${hangs}`, "this one passes");
   assert.deepEqual({ ran, failed }, { ran: 1, failed: false });
   assert.doesNotMatch(text, /✖|abort|cancelled|failing/);
 });
 
-test("what failed before its file was cut off is told, and fails the run", async (t) => {
+test("a failure before the file was cut off is reported and fails the run", async (t) => {
   const { ran, failed, text } = await runLines(t, `${passes}\n${fails}\n${hangs}`, "this one fails");
   assert.deepEqual({ ran, failed }, { ran: 2, failed: true });
   assert.match(text, /✖ this one fails/);
   assert.doesNotMatch(text, /abort|cancelled|planted\.test\.ts'/);
 });
 
-test("a file that comes to its end passes or fails by its tests", async (t) => {
+test("a file that ends passes or fails by its tests", async (t) => {
   assert.deepEqual({ ...(await runLines(t, passes)), text: "" }, { ran: 1, failed: false, text: "" });
   assert.deepEqual({ ...(await runLines(t, `${passes}\n${fails}`)), text: "" }, { ran: 2, failed: true, text: "" });
 });
 
-test("a file whose tests have passed, and which does not end, is ended and fails the run", async (t) => {
+test("a file that does not end after its tests have passed is stopped and fails the run", async (t) => {
   const { ran, failed, text } = await runLines(t, `setInterval(() => {}, 1000);\n${passes}`, "(?!)", 3_000);
   assert.deepEqual({ ran, failed }, { ran: 1, failed: true });
   assert.match(text, /planted\.test\.ts/);
 });
 
-test("an error that nobody catches fails its file, whether a timer has thrown it or a promise", async (t) => {
+test("an uncaught error fails its file, from a timer or a promise", async (t) => {
   const turn = "await new Promise((resolve) => setTimeout(resolve, 20));";
   const ofTimer = `test("of a timer", async () => { setTimeout(() => { throw new Error("loose"); }); ${turn} });`;
   const ofPromise = `test("of a promise", async () => { void Promise.resolve().then(() => { throw new Error("loose"); }); ${turn} });`;

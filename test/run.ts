@@ -1,14 +1,13 @@
-// Runs the tests: one database server for all files, then node's own runner over them.
+// Runs the tests with one database server for all files and node's runner.
 //
 //   node test/run.ts                    every *.test.ts of the project
 //   node test/run.ts FILE… [--OPTION…]  these files; options are those of node --test
-//   node test/run.ts --long [FILE…]     the long form of the tests that have one, file after file (npm run test:long)
-//   --seed N                            what tests choose by chance; printed. Random with --long, fixed without it and under a
-//                                       budget: whether a change lands is no matter of chance
-//   --budget-seconds N                  with --long: ends when the time is over, and says what was left out
+//   node test/run.ts --long [FILE…]     long forms, one file after another (npm run test:long)
+//   --seed N                            seed of random choices, printed. Random with --long; fixed without it and under a
+//                                       budget, so that chance never decides about a change
+//   --budget-seconds N                  with --long: stops after this time and lists what was omitted
 //
-// The server is an embedded one, or DATABASE_URL where that is set. Fails when no test ran: a runner that finds
-// nothing must not look like success.
+// The server is embedded unless DATABASE_URL is set. Fails if no test ran, because an empty run must not look like success.
 
 import { randomInt } from "node:crypto";
 import { globSync, readFileSync, rmSync } from "node:fs";
@@ -22,7 +21,7 @@ import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 const root = join(import.meta.dirname, "..");
 const slowestShown = 10;
-/** What `npm test` as a whole takes at most on two cores (CONTRIBUTING.md). */
+/** Maximum of a whole `npm test` on two cores (CONTRIBUTING.md). */
 const wholeRunMaxSeconds = 600;
 
 const { values, positionals, tokens } = parseArgs({
@@ -31,7 +30,6 @@ const { values, positionals, tokens } = parseArgs({
   strict: false,
   tokens: true,
 });
-/** For node, as they were given. */
 const nodeOptions = tokens.flatMap((token) =>
   token.kind === "option" && !["long", "seed", "budget-seconds"].includes(token.name)
     ? [token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`]
@@ -46,11 +44,10 @@ const wholeNumber = (text: string): number => {
 };
 const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong && budgetSeconds === Number.POSITIVE_INFINITY ? randomInt(2 ** 31) : fixedSeed;
 
-/** Whether a test has a long form: it imports what tells long runs from short ones. */
 const hasLongForm = (path: string): boolean =>
   importsOf(readFileSync(path, "utf8")).some(({ specifier = "" }) => /(?:^|\/)(?:test\/|\.\/|\.\.\/)(?:length|property|anywhere)\.ts$/.test(specifier));
 
-/** Wherever they stand: a list of folders would leave out a new one without a word. */
+/** Searched everywhere: a list of folders would silently omit a new one. */
 const allFiles = (): string[] => globSync("*/**/*.test.ts", { cwd: root, exclude: ["node_modules", "dist", ".*"] }).map((path) => join(root, path));
 const files = (positionals.length > 0 ? positionals.map((path) => resolve(path)) : allFiles().filter((path) => !isLong || hasLongForm(path))).sort();
 
@@ -70,7 +67,6 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 const secondsSinceStart = (): number => performance.now() / 1000;
 
-/** All files at once. */
 const runShort = async (): Promise<boolean> => {
   const { ran, failed, seconds } = await runFiles(files, { ...options, signal: interrupted.signal });
   tellSlowest(seconds);
@@ -84,7 +80,7 @@ const runShort = async (): Promise<boolean> => {
   return ran > 0 && !failed && !interrupted.signal.aborted;
 };
 
-/** File after file, while the time lasts. Under a budget each day begins elsewhere in the list, so that none is left out for ever. */
+/** Runs one file after another within the budget. With a budget, each day starts at another file, so that all get their turn. */
 const runLong = async (): Promise<boolean> => {
   console.log(`${files.length} files have a long form:\n${files.map((path) => `  ${nameOf(path)}`).join("\n")}`);
   const first = Number.isFinite(budgetSeconds) ? Math.floor(Date.now() / 86_400_000) % files.length : 0;
@@ -100,7 +96,7 @@ const runLong = async (): Promise<boolean> => {
     console.log(`\n▸ ${nameOf(left[0])}`);
     const outcome = await runFiles([left[0]], { ...options, signal: AbortSignal.any([interrupted.signal, overtime.signal]) });
     clearTimeout(late);
-    // What failed before the end of its file is a failure all the same.
+    // A failure before the file was cut off counts.
     if (outcome.failed) failures.push(nameOf(left[0]));
     if (overtime.signal.aborted || interrupted.signal.aborted) {
       console.log(`\n${nameOf(left[0])}: ended by ${overtime.signal.aborted ? "the budget" : "a signal"} after ${outcome.ran} tests`);
@@ -123,7 +119,7 @@ const main = async (): Promise<boolean> => {
     return false;
   }
   console.log(`The seed of what tests choose by chance: ${seed}${isLong ? "" : " (npm test -- --seed N takes another)"}`);
-  // A server that a test starts must not find the operator's own database.
+  // Servers started by tests must not use the operator's database.
   const { DATABASE_URL: databaseUrl } = process.env;
   delete process.env.DATABASE_URL;
   const temporary = makeTemporaryFolder();

@@ -1,5 +1,5 @@
-// A valid body for every message of the contract, from its facts alone: examples, patterns, references, bounds.
-// A new resource gets its samples unasked, as long as its contract gives an example where a pattern cannot be guessed.
+// Valid bodies for every message of the contract from its facts: examples, patterns, references, bounds. A new resource needs no
+// samples if its contract has examples for patterns that cannot be guessed.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
@@ -8,27 +8,27 @@ import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { builtInRoles } from "../server/authz/roles.ts";
 
 export interface Sampling {
-  /** The uid of something of this kind, which the field may name. */
+  /** Returns the uid of a resource of this kind for a reference. */
   readonly refer: (message: string) => Promise<string>;
-  /** Different numbers give different values. */
+  /** Different numbers yield different values. */
   readonly variant: number;
   readonly nowMs: number;
-  /** What a list of capabilities holds (symbols); one harmless capability where it is not given. */
+  /** Capabilities (symbols) for lists; default: one harmless capability. */
   readonly capabilities?: readonly string[] | undefined;
 }
 
-// What no fact of the contract tells: fields that take a uid among other things.
+// Not in the contract: fields that accept a uid among other values.
 const alsoRefers: Readonly<Record<string, string>> = {
   "chainguard.platform.registry.v2.SyncConfig.source": "chainguard.platform.registry.v2.Repo",
 };
 
-/** Fields that take what the operator has configured, of which the contract's example is one. */
+/** Fields that take configured values; the contract's example is one. */
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
-// What goes with what is a rule across fields: only a verified organization has a kind.
+// A rule across fields: only a verified organization has a kind.
 const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
 
-/** What a message needs besides: an overlay adds something, and a list of requirements is of some format. */
+/** Other required parts: an overlay adds something, and a list of requirements has a format. */
 const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
   "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
   "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
@@ -39,18 +39,17 @@ const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
 
 const capabilityEnum = "chainguard.capabilities.Capability";
 
-/** Capabilities that an owner holds, and so may give away, and that any role may carry. */
+/** Capabilities that an owner can grant and any role may have. */
 export const grantable: readonly string[] = (builtInRoles.owner ?? []).filter((name) => capabilityByName(name)?.internalOnly === false);
 
 const symbolOf = (name: string | undefined): string => capabilityByName(name ?? "")?.symbol ?? "";
 
-/** A pattern of the contract as a regular expression over the whole value. */
+/** Returns the contract's pattern as a regular expression over the whole value. */
 export const matcherOf = (field: FieldFact): RegExp => new RegExp(`^(?:${field.pattern ?? "[^]*"})$`, "u");
 
 const isTakenBy = (field: FieldFact, text: string): boolean =>
   (field.pattern === undefined || matcherOf(field).test(text)) && (field.maxLength === 0 || field.shape !== "one" || text.length <= field.maxLength);
 
-/** A text that the field takes. Throws where the contract gives too little to find one. */
 const textOf = (field: FieldFact, variant: number): string => {
   const [, choices] = /^\^\(([^()]+)\)\$$/.exec(field.pattern ?? "") ?? [];
   if (choices !== undefined) {
@@ -59,9 +58,9 @@ const textOf = (field: FieldFact, variant: number): string => {
   }
   const base = field.example || "sample";
   const number = String(variant);
-  // A digest or an account number changes its last digits; a document (JWKS) only its blanks.
+  // Digests and account numbers vary in the last digits, documents (JWKS) in whitespace.
   const document = base.startsWith("{") ? `${base}${" ".repeat(variant % 16)}` : undefined;
-  // Of an expression the end stays the end: behind it nothing could match.
+  // An expression keeps its final "$", after which nothing could match.
   const longer = base.endsWith("$") ? `${base.slice(0, -1)}/${number}$` : `${base}-${number}`;
   const wanted = variant === 0 ? [base] : [document ?? longer, `${base.slice(0, -number.length)}${number}`, base];
   const found = wanted.find((text) => isTakenBy(field, text));
@@ -69,7 +68,7 @@ const textOf = (field: FieldFact, variant: number): string => {
   return found;
 };
 
-/** Fields whose other values are decided by somebody else than the author of the row: their first value alone. */
+/** Fields that another user than the author changes: only their first value is used. */
 export const decidedByOthers: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisoryEvent.review_state"]);
 
 const enumOf = (field: FieldFact, variant: number): string => {
@@ -108,7 +107,7 @@ const singleValueOf = async (field: FieldFact, owner: MessageFact, sampling: Sam
   }
 };
 
-/** A value that the field takes. `whole`: with everything that can be said inside it. */
+/** Returns a valid value. `whole`: with all nested fields. */
 export const valueOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, whole = false): Promise<Json> => {
   if (field.enum?.name === capabilityEnum) {
     const symbols = sampling.capabilities ?? [symbolOf(grantable[sampling.variant % grantable.length])];
@@ -119,7 +118,7 @@ export const valueOf = async (field: FieldFact, owner: MessageFact, sampling: Sa
   return field.shape === "map" ? { [field.keyKind === "string" ? `key-${sampling.variant}` : String(sampling.variant)]: value } : value;
 };
 
-/** The members of the field's oneof; a proto3 `optional` has none. */
+/** Returns the other members of the field's oneof; a proto3 `optional` has none. */
 export const rivalsOf = (message: MessageFact, field: FieldFact): FieldFact[] =>
   field.oneof === undefined || field.presence ? [] : message.fields.filter((other) => other !== field && other.oneof === field.oneof);
 
@@ -130,50 +129,46 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
-/**
- * True for what a body needs: REQUIRED, one member of each oneof, references (resources say which they insist on),
- * and whatever the contract gives an example of.
- */
+/** Returns true for fields a body needs: REQUIRED, one member of each oneof, references, and those with an example. */
 const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
   field.required ||
   field.minItems > 0 ||
   isFirst(message, field) ||
   (rivalsOf(message, field).length === 0 && field.shape === "one" && (field.refersTo !== "" || field.example !== ""));
 
-/** A valid body of the message. `whole`: every field that can be written, one member of each oneof. */
+/** Returns a valid body. `whole`: all writable fields, one member of each oneof. */
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
   const body: JsonObject = {};
   const always = whole ? completeBodies[message.name] : undefined;
   const needed = whole ? undefined : neededParts[message.name]?.(sampling.variant);
   for (const field of writable(message)) {
-    // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
+    // Batch entries may omit their parent and use the batch's (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
     if (whole || (isNeeded(message, field) && needed?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
   }
   return { ...body, ...needed, ...always };
 };
 
-/** The part of an operation's path before its first field: "/iam/v2/groups". */
+/** Returns the path before the first field: "/iam/v2/groups". */
 export const collectionOf = (method: MethodFact): string => (method.http[0]?.template ?? "").replace(/[/:]*\{.*$/, "").replace(/:.*$/, "");
 
-/** The operation that makes a resource of this message. */
 export const createOf = (message: string): MethodFact | undefined =>
   methods.find((method) => method.output.name === message && method.rpc === `Create${method.output.short}`);
 
-/** The request field that holds the resource; undefined where there is none. */
+/** Returns the request field with the resource, if any. */
 export const bodyField = (method: MethodFact): FieldFact | undefined => {
   const body = method.http[0]?.body;
   return body && body !== "*" ? method.input.byName.get(body) : undefined;
 };
 
-/** What a request says of what it makes where it has no field with the resource: everything but its place. */
+/** Returns the fields of a create request that has no resource field, without the parent. */
 export const ownFieldsOf = async ({ input }: MethodFact, sampling: Sampling): Promise<JsonObject> => {
   const made: JsonObject = {};
   for (const field of input.fields) if (!field.scope && isNeeded(input, field)) made[field.json] = await valueOf(field, input, sampling);
   return { ...made, ...neededParts[input.name]?.(sampling.variant) };
 };
 
-/** The resource whose uid an operation is about: what its scope refers to, what is made in its collection, or what it changes. */
+/** Returns the resource that an operation concerns: from its scope, its collection, or its body. */
 export const subjectOf = (method: MethodFact): MessageFact | undefined => {
   const field = method.input.fields.find(({ uid, refersTo }) => uid && refersTo !== "");
   const named = field && method.http[0]?.template.includes(`{${field.name}=`) ? messageByName(field.refersTo) : undefined;
@@ -182,7 +177,7 @@ export const subjectOf = (method: MethodFact): MessageFact | undefined => {
   return named ?? inCollection ?? (method.rpc === `Update${changed?.short}` && createOf(changed?.name ?? "") ? changed : undefined);
 };
 
-/** The request with the value put at the path, and nothing else changed. `undefined` takes it away. */
+/** Returns the request with the value at the path; `undefined` removes it. */
 export const withValue = (request: JsonObject, path: readonly string[], value: Json | undefined): JsonObject => {
   const [first = "", ...rest] = path;
   const { [first]: found, ...others } = request;
@@ -190,17 +185,14 @@ export const withValue = (request: JsonObject, path: readonly string[], value: J
   return value === undefined ? others : { ...others, [first]: value };
 };
 
-/** What stands at the path. */
 export const valueAt = (request: JsonObject, path: readonly string[]): Json | undefined => {
   let found: Json | undefined = request;
   for (const key of path) found = isObject(found) ? found[key] : undefined;
   return found;
 };
 
-/** The same value without the fields inside it that are said once (IMMUTABLE). */
 export const withoutImmutable = (field: FieldFact, value: Json): Json => without(field, value, ({ immutable }) => immutable);
 
-/** The same value without the fields inside it that no answer shows (INPUT_ONLY). */
 export const withoutInputOnly = (field: FieldFact, value: Json): Json => without(field, value, ({ inputOnly }) => inputOnly);
 
 const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => boolean): Json => {
@@ -209,7 +201,7 @@ const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => bool
   return Object.fromEntries(kept.map((inner) => [inner.json, without(inner, value[inner.json] ?? null, left)]));
 };
 
-/** The list, or an error where it is empty: a suite that enumerates nothing must not look like success. */
+/** Returns the list; throws if it is empty, because a suite without cases must not look like success. */
 export const nonEmpty = <T>(found: readonly T[], what: string): readonly T[] => {
   if (found.length === 0) throw new Error(`there is no ${what}: this suite would test nothing`);
   return found;

@@ -1,7 +1,7 @@
-// The database for a person to read: each resource's table with what the contract says of it, then every other table.
+// Describes the database for review: each resource's table with its contract, then all other tables.
 
 import type { BoundResource } from "#kernel";
-import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#store";
+import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#db";
 import { requiredIndexes } from "../server/kernel/schema.ts";
 
 type Line = readonly [head: string, ...cells: string[]];
@@ -26,13 +26,11 @@ const indexTextOf = ({ unique, method, keys, included, predicate }: CatalogueInd
     .filter((word) => word !== "")
     .join(" ");
 
-/** The head beside the first of several lines. */
 const linesUnder = (head: string, entries: readonly (readonly string[])[]): Line[] =>
   entries.length === 0 ? [[head, "-"]] : entries.map((cells, index) => [index === 0 ? head : "", ...cells]);
 
 const widthMax = 64;
 
-/** Cells of one width, as far as they are not much longer than most. */
 const aligned = (rows: readonly (readonly string[])[]): string[][] => {
   const widthOf = (column: number): number => Math.min(widthMax, Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows.map((cells) => cells.map((cell, column) => cell.padEnd(widthOf(column))));
@@ -67,7 +65,7 @@ const resourceLines = (resource: BoundResource, table: CatalogueTable): Line[] =
   ];
 };
 
-/** Tables of the resources in the order of their messages, then the others in the order of their names. */
+/** Describes resource tables in message order, then other tables by name. */
 export const describeSchema = (resources: ReadonlyMap<string, BoundResource>, catalogue: Catalogue): string => {
   const ofResources = [...resources.values()].flatMap((resource) => {
     const table = catalogue.get(resource.shape.table.name);

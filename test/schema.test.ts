@@ -1,5 +1,5 @@
-// The tables that the migrations make fit the contract: every column, every index that a list, a uniqueness or a deletion
-// needs. A step of `npm run check`; a server asks the same when it starts. What it must not miss is planted here.
+// The migrated tables match the contract: columns, and indexes for lists, uniqueness and deletions. Part of `npm run check`;
+// servers check the same at the start. Violations are planted.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,8 +9,8 @@ import pg from "pg";
 import { Fault } from "#base/fault.ts";
 import { type Log, silent } from "#base/log.ts";
 import { openKernel, type Resource } from "#kernel";
-import { resources } from "#resources";
-import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, openStore, readCatalogue } from "#store";
+import { resources } from "../server/application/resources.ts";
+import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, openStore, readCatalogue } from "#db";
 import { compareSchema } from "../server/kernel/schema.ts";
 import { asOwner, freshDatabase } from "./database.ts";
 import { plantResource } from "./planted-resource.ts";
@@ -25,12 +25,10 @@ after(async () => {
 
 const catalogue = await readCatalogue(store.read);
 
-test("a migrated database has every table, column and index that the contract asks for", () => {
+test("a migrated database has every table, column and index that the contract requires", () => {
   assert.ok(resources.filter(({ table }) => table !== undefined).length > 10);
   assert.deepEqual(compareSchema(resources, catalogue), { mismatches: [], unfinished: [] });
 });
-
-// ---- tables that do not fit -------------------------------------------------------------------------------------
 
 const changed = (name: string, change: (table: CatalogueTable) => CatalogueTable): Catalogue =>
   new Map([...catalogue].map(([key, table]) => [key, key === name ? change(table) : table]));
@@ -54,7 +52,6 @@ const withIndex = (table: string, index: string, change: (held: CatalogueIndex) 
 
 const withoutIndex = (table: string, index: string): Catalogue => withIndex(table, index, () => []);
 
-/** Of a column, and with it of its indexes. */
 const withCollation = (table: string, column: string, collation: string): Catalogue =>
   changed(table, (held) => ({
     ...held,
@@ -236,12 +233,12 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
 ];
 
 for (const [title, planted, sentence] of unfit) {
-  test(`${title} is one sentence that names the table and what to do`, () => {
+  test(`${title} yields one sentence with the table and the remedy`, () => {
     assert.deepEqual(compareSchema(resources, planted), { mismatches: [sentence], unfinished: [] });
   });
 }
 
-test("an index that is not valid is told of, and no mismatch", () => {
+test("an invalid index is reported as unfinished, not as a mismatch", () => {
   const planted = withIndex("tags", "tags_by_digest", (held) => [{ ...held, valid: false }]);
   assert.deepEqual(compareSchema(resources, planted), {
     mismatches: [],
@@ -249,20 +246,20 @@ test("an index that is not valid is told of, and no mismatch", () => {
   });
 });
 
-test("further indexes are nobody's business, and one that has more keys behind the wanted ones serves", () => {
+test("additional indexes are accepted, and an index with additional trailing keys suffices", () => {
   const longer = withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: [...held.keys, { expression: "name", collation: "C", descending: false }] }]);
   assert.deepEqual(compareSchema(resources, longer), { mismatches: [], unfinished: [] });
 });
 
-// ---- a resource made after the guide, with its slips ------------------------------------------------------------
+// A resource built by the guide, with typical mistakes.
 
-/** The guide's own table, so that the guide stays true; under a name that whoever follows it does not take. */
+/** Uses the guide's table, so that the guide stays correct, under a name that its readers do not use. */
 const guide = readFileSync(join(import.meta.dirname, "..", "docs", "adding-a-resource.md"), "utf8");
 const [, guideTable = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
 const table = "planted_berths";
 const createTable = guideTable.replaceAll("berths", table);
 
-/** Roles have capabilities, berths have none; and a name is unique below its parent. */
+/** Berths have no capabilities, unlike roles, and their names are unique below a parent. */
 const asBerths = (text: string): string => {
   const file = JSON.parse(text) as { messageType: { name: string; field?: { name: string }[]; options?: Record<string, unknown> }[] };
   for (const message of file.messageType) {
@@ -277,7 +274,6 @@ const berth = plantResource("Berth", table, asBerths);
 let opened: Promise<World> | undefined;
 after(async () => (await opened)?.close());
 
-/** What the start says, and what it logs. */
 const started = async (planted: Resource): Promise<{ said: string; logged: string[] }> => {
   opened ??= openWorld({ DATABASE_URL: database.url });
   const { services } = (await opened).server.application;
@@ -293,7 +289,7 @@ const started = async (planted: Resource): Promise<{ said: string; logged: strin
   }
 };
 
-// The planted operations are in nobody's catalogue: that is found out when everything else fits.
+// The planted operations are not in the contract, which is checked last.
 const fits = /is not in the contract$/;
 
 const query = async (...statements: readonly string[]): Promise<void> => {
@@ -310,14 +306,14 @@ test("a resource without its table stops the start with one sentence", async () 
   assert.equal((await started(berth)).said, "the table planted_berths of Berth does not exist: create it in a migration");
 });
 
-test("the table that the guide shows is all that its resource needs", async () => {
+test("the table in the guide is sufficient for its resource", async () => {
   await query(createTable);
   const { said, logged } = await started(berth);
   assert.match(said, fits);
   assert.deepEqual(logged, []);
 });
 
-test("a Create whose parent does not say what it is stops the start, naming the request", async () => {
+test("a Create without the parent's type stops the start and names the request", async () => {
   const mole = plantResource("Mole", table, (text) => asBerths(text).replaceAll('"refersTo":"chainguard.platform.iam.v2.Group",', ""));
   assert.equal(mole.parentMessage, "");
   assert.equal(
@@ -327,7 +323,7 @@ test("a Create whose parent does not say what it is stops the start, naming the 
   );
 });
 
-test("a resource that says nothing of its rows stops the start", async () => {
+test("a resource without the resource option stops the start", async () => {
   const quay = plantResource("Quay", table, (text) => asBerths(text).replace(/"\[gantry\.annotations\.v1\.resource\]":\{[^}]*\}/, ""));
   assert.match(
     (await started(quay)).said,
@@ -335,7 +331,7 @@ test("a resource that says nothing of its rows stops the start", async () => {
   );
 });
 
-test("a resource that is counted without a quota and without triggers stops the start with what to do for each", async () => {
+test("a counted resource without a quota or triggers stops the start with a remedy for each", async () => {
   const counted = (text: string): string => asBerths(text).replaceAll('"unique":["name"]', '"unique":["name"],"counted":true');
   assert.equal(
     (await started(plantResource("Buoy", table, counted))).said,
@@ -343,7 +339,7 @@ test("a resource that is counted without a quota and without triggers stops the 
   );
 });
 
-test("a resource that is counted, and in no table, is one sentence that says so", () => {
+test("a counted resource without a table is reported in one sentence", () => {
   const planted = resources.map(({ ownTable, ...each }) => (each.fact.short === "ScimUser" ? each : { ...each, ...(ownTable && { ownTable }) }));
   assert.deepEqual(compareSchema(planted, catalogue), {
     mismatches: ["ScimUser is counted, and its file names no table: name the one with its rows"],
@@ -351,7 +347,7 @@ test("a resource that is counted, and in no table, is one sentence that says so"
   });
 });
 
-test("a trigger that counts and is switched off stops the start, and the line that it says is all it takes", async () => {
+test("a disabled counting trigger stops the start, and the suggested statement fixes it", async () => {
   await query("drop trigger repos_counted_gone on repos");
   const { said } = await started(berth);
   const [, line = ""] = /^the table repos has no trigger that counts after delete: (create trigger .*)$/.exec(said) ?? [];
@@ -362,7 +358,7 @@ test("a trigger that counts and is switched off stops the start, and the line th
   await query("alter table repos enable trigger repos_counted_made");
 });
 
-test("an order without its index stops the start with the line that makes it, and that line is all it takes", async () => {
+test("an order without an index stops the start, and the suggested statement fixes it", async () => {
   await query("drop index planted_berths_by_create_time");
   const { said } = await started(berth);
   const [, line = ""] = /^the table planted_berths has no index for order by create_time: (create index .*)$/.exec(said) ?? [];
@@ -371,13 +367,13 @@ test("an order without its index stops the start with the line that makes it, an
   assert.match((await started(berth)).said, fits);
 });
 
-test("an index that was never finished is a warning in the log, and the server starts", async () => {
+test("an unfinished index is logged as a warning, and the server starts", async () => {
   const [line = ""] = /create index planted_berths_by_name .*/.exec(createTable) ?? [];
   await query("drop index planted_berths_by_name");
   const writer = new pg.Client({ connectionString: database.ownerUrl });
   await writer.connect();
   await writer.query("begin; lock table planted_berths in row exclusive mode");
-  // Waits for the writer, until it is cut off: what is left is an index that nobody can use.
+  // The build waits for the writer until it times out, which leaves an invalid index.
   await assert.rejects(query("set statement_timeout = '200ms'", line.replace("create index", "create index concurrently")), /timeout/);
   await writer.end();
   const { said, logged } = await started(berth);
@@ -388,7 +384,7 @@ test("an index that was never finished is a warning in the log, and the server s
   ]);
 });
 
-test("tables that the start itself writes to stop it with the same sentences, not with an error of PostgreSQL's", async () => {
+test("tables that the start itself writes produce the same sentences instead of a PostgreSQL error", async () => {
   for (const [statement, sentence] of [
     ["alter table roles rename column description to other", /^the table roles has no column description/],
     ["alter table roles rename to others", /^the table roles of Role does not exist/],

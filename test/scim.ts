@@ -1,4 +1,4 @@
-// An identity provider as SCIM sees it: its token, its address, and requests there.
+// An identity provider's SCIM client: token, URL and requests.
 
 import { builtInRoleUid } from "#authz";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -15,13 +15,12 @@ export interface ScimProvider {
   readonly token: string;
   /** "http://…/scim/v2/…" */
   readonly base: string;
-  /** One request below the provider's address. */
   ask(verb: string, path: string, body?: Json, headers?: Readonly<Record<string, string>>): Promise<ScimAnswer>;
 }
 
 const service = "iam.IdentityProvidersService";
 
-/** One request at a SCIM address. `body`: a text is sent as it is. */
+/** Sends a request to a SCIM URL. A string `body` is sent unchanged. */
 export const askScim = async (
   url: string,
   token: string | undefined,
@@ -43,7 +42,7 @@ export const askScim = async (
   return { status: response.status, headers: response.headers, body: isObject(parsed) ? parsed : {} };
 };
 
-/** Two owners of the organization whom no provider's SCIM reaches. */
+/** Creates two owners of the organization outside any provider's SCIM. */
 export const makeOwners = async (world: World, organization = world.organization): Promise<void> => {
   for (const name of ["first", "second"]) {
     const made = await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -57,7 +56,7 @@ export const makeOwners = async (world: World, organization = world.organization
   }
 };
 
-/** Switches SCIM on for an identity provider of an organization that has its owners, and gives its token. */
+/** Enables SCIM for an identity provider and returns its token. */
 export const enableScim = async (world: World, uid: string): Promise<ScimProvider> => {
   const { token, etag } = await world.ok(`${service}/GenerateScimToken`, { identityProviderUid: uid });
   await world.ok(`${service}/SetScimEnabled`, { identityProviderUid: uid, enabled: true, etag: etag ?? "" });
@@ -65,7 +64,6 @@ export const enableScim = async (world: World, uid: string): Promise<ScimProvide
   return { uid, token: String(token), base, ask: (verb, path, body, headers) => askScim(base + path, String(token), verb, body, headers) };
 };
 
-/** An identity provider of the organization with SCIM. */
 export const openScimProvider = async (world: World, issuer = "https://login.example.com", more: JsonObject = {}): Promise<ScimProvider> => {
   const made = await world.ok(`${service}/CreateIdentityProvider`, {
     parent: world.organization,

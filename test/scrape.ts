@@ -1,9 +1,9 @@
-// What a scraper reads: the lines of Prometheus' text format as families with their series.
+// Parses the Prometheus text format into families and series.
 
 import assert from "node:assert/strict";
 
 export interface Series {
-  /** With the ending of a histogram's: "_bucket", "_sum", "_count". */
+  /** Includes a histogram's suffix: "_bucket", "_sum", "_count". */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -34,7 +34,7 @@ const readLabels = (text: string): Record<string, string> => {
 
 const numberOf = (text: string): number => (text === "+Inf" ? Number.POSITIVE_INFINITY : text === "NaN" ? Number.NaN : Number(text));
 
-/** Families by name. Throws where a line is none of the format, a series has no family before it, or stands twice. */
+/** Returns families by name. Throws if a line is malformed, or a series is repeated or precedes its family. */
 export const readScrape = (text: string): ReadonlyMap<string, Family> => {
   assert.ok(text.endsWith("\n"), "a scrape ends with a line's end");
   const families = new Map<string, { kind: string; help: string; series: Series[] }>();
@@ -65,7 +65,7 @@ export const readScrape = (text: string): ReadonlyMap<string, Family> => {
   return families;
 };
 
-/** The value of the one series with these labels, or 0 where there is none; of a histogram its count. */
+/** Returns the value of the series with these labels, 0 if absent; the count of a histogram. */
 export const valueOf = (families: ReadonlyMap<string, Family>, name: string, labels: Readonly<Record<string, string>> = {}): number => {
   const family = families.get(name);
   assert.ok(family, `no metric ${name}`);

@@ -1,4 +1,4 @@
-// Sessions as tests ask for them: two servers on one database, the operations, and the revocation endpoint.
+// Sessions in tests: two servers on one database, the operations, and the revocation endpoint.
 
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ export const operations = {
   revokeGroup: `${service}/RevokeGroupSession`,
 } as const;
 
-/** Two servers with one database, key, clock time and public URL. The tests sign in at the first. */
+/** Opens two servers with the same database, key, clock and public URL. Tests sign in at the first. */
 export const openServers = async (): Promise<{ readonly first: World; readonly second: World; close(): Promise<void> }> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-sessions-"));
@@ -39,27 +39,25 @@ export const openServers = async (): Promise<{ readonly first: World; readonly s
   };
 };
 
-/** The sessions that a list returns. */
 export const sessionsOf = async (world: World, token: string, operation: string = operations.list, request: JsonObject = {}): Promise<JsonObject[]> => {
   const { sessions } = await world.ok(operation, request, { token });
   return Array.isArray(sessions) ? sessions.filter(isObject) : [];
 };
 
-/** RFC 7009: the status and the body of the response. */
+/** RFC 7009: returns status and body of the response. */
 export const revokeToken = async (world: World, token: string, more: Readonly<Record<string, string>> = {}): Promise<readonly [number, string]> => {
   const response = await fetch(`${world.url}/oauth/revoke`, { method: "POST", body: new URLSearchParams({ token, ...more }) });
   return [response.status, await response.text()];
 };
 
-/** The code of a request with this token: 0, or 16 if it is refused. */
+/** Returns the code of a request with this token: 0, or 16 if it is refused. */
 export const codeOf = async (world: World, token: string, protocol: "rest" | "grpc" = "rest"): Promise<number> =>
   (await world.call("iam.GroupsService/ListGroups", {}, { token, protocol })).code;
 
-/** The code of a use of this refresh token. */
 export const refreshCode = async (world: World, token: string): Promise<number> =>
   (await world.call("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token })).code;
 
-/** Resolves once a transaction of this database waits for another one. */
+/** Resolves once a transaction of this database waits for another. */
 export const untilOneWaits = async ({ server }: World): Promise<void> => {
   const statement = "select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())";
   for (;;) {

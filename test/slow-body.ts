@@ -1,15 +1,15 @@
-// A request over HTTP/1.1 whose body comes when the test says so: what happens between its headers and its end.
+// An HTTP/1.1 request whose body is sent on demand, to test what happens after its headers.
 
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { JsonObject } from "#base/json.ts";
 
 export interface BegunRequest {
-  /** Sends the body. Returns the status of the answer. */
+  /** Sends the body and returns the response status. */
   end(): Promise<number>;
 }
 
-/** Sends the headers of a request, and returns when the server asks for the body, which is when it knows who asks. */
+/** Sends the headers, and returns when the server requests the body, after it has authenticated the caller. */
 export const beginRequest = async (url: string, token: string, document: JsonObject, verb = "POST"): Promise<BegunRequest> => {
   const { hostname, port, pathname } = new URL(url);
   const body = JSON.stringify(document);

@@ -1,20 +1,20 @@
-// The tokens of a TypeScript or JavaScript source, its literals, its top-level functions, and what it imports: as much of
-// a parser as the tests of the project's own rules need. No compiler stands behind it (TypeScript 7 has no API, and tools
-// built on an older one saw zero modules and reported success), so the tests that use it prove that it sees.
+// A tokenizer for TypeScript and JavaScript: tokens, literals, top-level functions and imports, as needed for project rules. It
+// uses no compiler, because TypeScript 7 has no API and tools based on older ones reported success on zero modules; tests that
+// use it prove that it finds something.
 
 export interface Token {
-  /** A template comes as its texts, each a token, with the tokens of ${…} between them. */
+  /** A template is its text parts, with the tokens of ${…} in between. */
   readonly kind: "word" | "number" | "mark" | "text" | "template" | "pattern" | "comment";
-  /** The word or mark; the inside of a text, template or comment. */
+  /** The word or mark; the content of a text, template or comment. */
   readonly value: string;
   /** From 1. */
   readonly line: number;
-  /** Of a template's text: whether it opens the template, and whether it closes it. */
+  /** For template text: whether it opens or closes the template. */
   readonly opens?: boolean;
   readonly closes?: boolean;
 }
 
-// Behind these a slash begins a pattern; behind anything else it divides.
+// A slash after these starts a pattern; otherwise it divides.
 const marksBeforePattern = new Set([..."(,=:[!&|?{};+-*%<>~^"]);
 const wordsBeforePattern = new Set(["return", "typeof", "case", "in", "of", "await", "yield", "void", "throw", "delete", "new"]);
 
@@ -24,23 +24,23 @@ const expression = {
   blockComment: /\/\*[\s\S]*?\*\//y,
   shebang: /#![^\n]*/y,
   text: /"(?:[^"\\\n]|\\[\s\S])*"|'(?:[^'\\\n]|\\[\s\S])*'/y,
-  // A "[" of a pattern may hold a bare slash.
+  // A pattern's "[" may contain a bare slash.
   pattern: /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y,
   number: /\d[\w.]*/y,
   word: /#?[\p{L}_$][\p{L}\p{N}_$]*/uy,
-  // A template from behind its backtick, or from behind the brace of ${…}, to the next of either.
+  // Template text from a backtick, or the closing brace of ${…}, to the next of either.
   template: /((?:[^`\\$]|\\[\s\S]|\$(?!\{))*)(`|\$\{)/y,
 } as const;
 
-/** Splits a source into tokens. Throws where it is no source. */
+/** Splits a source into tokens. Throws if it is invalid. */
 export const tokensOf = (source: string): Token[] => {
   const tokens: Token[] = [];
-  // For each ${…} that is open: how many braces are open within it.
+  // Open braces within each open ${…}.
   const braces: number[] = [];
   let at = 0;
   let line = 1;
   let before: Token | undefined;
-  // Whether the template before ended at a ${, behind which an expression begins.
+  // Whether the previous template part ended with ${, which starts an expression.
   let opensExpression = false;
 
   const match = (form: RegExp): RegExpExecArray | undefined => {
@@ -106,16 +106,14 @@ export const tokensOf = (source: string): Token[] => {
   return tokens;
 };
 
-/** The tokens without comments. */
 export const codeOf = (source: string): Token[] => tokensOf(source).filter(({ kind }) => kind !== "comment");
 
 const is = (token: Token | undefined, value: string): boolean =>
   token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
 
-/** A text or template of the code, with "${}" where an expression stands in it. */
+/** A text or template, with "${}" for its expressions. */
 export interface Literal {
   readonly value: string;
-  /** Of its beginning. */
   readonly line: number;
 }
 
@@ -133,77 +131,15 @@ export const literalsOf = (source: string): Literal[] => {
   return found;
 };
 
-/** A function at the top of a file. */
-export interface TopLevelFunction {
-  readonly name: string;
-  readonly line: number;
-  /** Its tokens, without comments and white space: equal where two functions are the same. */
-  readonly body: string;
-}
-
-const opening = new Set(["(", "[", "{"]);
-const closing = new Set([")", "]", "}"]);
-
-/** Functions that are declared at the top of a file: `const name = (…) => …` in every form, and `function name`. */
-export const functionsOf = (source: string): TopLevelFunction[] => {
-  const tokens = codeOf(source);
-  const found: TopLevelFunction[] = [];
-  /** The first token from `start` on, outside of brackets, that `wanted` accepts. */
-  const find = (start: number, wanted: (index: number) => boolean): number => {
-    let depth = 0;
-    for (let index = start; index < tokens.length; index++) {
-      const { kind, value } = tokens[index] ?? { kind: "mark", value: "" };
-      if (depth === 0 && wanted(index)) return index;
-      if (kind === "mark" && opening.has(value)) depth++;
-      if (kind === "mark" && closing.has(value)) depth--;
-    }
-    return tokens.length;
-  };
-  const isArrow = (index: number): boolean => is(tokens[index], "=") && is(tokens[index + 1], ">");
-  const textOf = (start: number, end: number): string =>
-    tokens
-      .slice(start, end)
-      .map(({ value }) => value)
-      .join(" ");
-
-  let depth = 0;
-  for (const [index, token] of tokens.entries()) {
-    if (token.kind === "mark" && opening.has(token.value)) depth++;
-    if (token.kind === "mark" && closing.has(token.value)) depth--;
-    if (depth !== 0 || token.kind !== "word") continue;
-    const name = tokens[index + 1];
-    if (name?.kind !== "word") continue;
-    if (token.value === "function") {
-      const end = find(find(index, (at) => is(tokens[at], "{")) + 1, (at) => is(tokens[at], "}"));
-      found.push({ name: name.value, line: name.line, body: textOf(index + 2, end) });
-    }
-    if (token.value !== "const" && token.value !== "let") continue;
-    const assignment = find(index + 2, (at) => is(tokens[at], "=") && !isArrow(at) && !is(tokens[at - 1], "="));
-    let start = assignment + 1;
-    const end = find(start, (at) => is(tokens[at], ";"));
-    if (is(tokens[start], "async")) start++;
-    // Parameters, a return type at most, and the arrow: a value in parentheses has none behind it.
-    const afterParameters = is(tokens[start], "(") ? find(start + 1, (at) => is(tokens[at], ")")) + 1 : undefined;
-    const isFunction =
-      is(tokens[start], "function") ||
-      is(tokens[start], "<") ||
-      (tokens[start]?.kind === "word" && isArrow(start + 1)) ||
-      (afterParameters !== undefined && (isArrow(afterParameters) || (is(tokens[afterParameters], ":") && find(afterParameters, isArrow) < end)));
-    if (isFunction) found.push({ name: name.value, line: name.line, body: textOf(assignment + 1, end) });
-  }
-  return found;
-};
-
 export interface Import {
-  /** "#store", "./uid.ts", "node:fs", "jose"; undefined where it is no plain text and nobody can tell. */
+  /** "#db", "./uid.ts", "node:fs", "jose"; undefined if it is not a literal. */
   readonly specifier: string | undefined;
   readonly typesOnly: boolean;
-  /** The names that it takes, as the other file calls them; types aside. Empty for `* as`, `import()` and the like. */
+  /** Imported names as exported, without types. Empty for `* as`, `import()` and similar. */
   readonly values: readonly string[];
   readonly line: number;
 }
 
-/** The names between two tokens of `{ one, type Two, three as four }`, types aside. */
 const valuesAmong = (tokens: readonly Token[]): string[] =>
   tokens.flatMap((token, index) => {
     const [before, after] = [tokens[index - 1], tokens[index + 1]];
@@ -211,7 +147,7 @@ const valuesAmong = (tokens: readonly Token[]): string[] =>
     return begins && !(token.value === "type" && after?.kind === "word") ? [token.value] : [];
   });
 
-/** Everything that a source imports, in every way that there is. */
+/** Returns all imports of a source, in every form. */
 export const importsOf = (source: string): Import[] => {
   const tokens = codeOf(source);
   const found: Import[] = [];
@@ -221,9 +157,9 @@ export const importsOf = (source: string): Import[] => {
   for (const [index, token] of tokens.entries()) {
     const [next, second] = [tokens[index + 1], tokens[index + 2]];
     if (token.kind !== "word" || is(tokens[index - 1], ".")) continue;
-    // A function of our own may be called so too: the one that imports takes one text.
+    // Own functions may have this name; the real one takes one text.
     if (token.value === "require" && is(next, "(") && second?.kind === "text" && is(tokens[index + 3], ")")) add(second, false, token.line);
-    // Node's own, loaded when it is called.
+    // Node's own modules, loaded on demand.
     if (token.value === "process" && is(next, ".") && is(second, "getBuiltinModule") && is(tokens[index + 3], "(")) add(tokens[index + 4], false, token.line);
     if (token.value === "import" && is(next, "(")) add(second, false, token.line);
     else if (token.value === "import" && is(next, ".")) {
@@ -232,7 +168,7 @@ export const importsOf = (source: string): Import[] => {
     else if (token.value === "import" || token.value === "export") {
       const typesOnly = is(next, "type");
       const opening = typesOnly ? second : next;
-      // export const …: no other module. export { … } may have one behind it.
+      // export const … is not an import; export { … } may be one.
       if (token.value === "export" && !is(opening, "{") && !is(opening, "*")) continue;
       let end = index + 1;
       while (end < tokens.length && !is(tokens[end], "from") && !is(tokens[end], ";") && !is(tokens[end], "}")) end++;

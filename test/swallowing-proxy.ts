@@ -1,18 +1,17 @@
-// A TCP proxy in front of PostgreSQL that swallows packets when a test says so, as a firewall that has lost its state: what
-// is open then stays open and dead for good, what connects then is never answered, and what connects later works.
+// A TCP proxy for PostgreSQL that drops packets on demand, as a firewall that lost its state: open connections stay open but
+// dead, new ones get no response, and later ones work.
 
 import { once } from "node:events";
 import { createServer, connect, type Socket } from "node:net";
 import { join } from "node:path";
 
 export interface SwallowingProxy {
-  /** The database's address by way of the proxy. */
   readonly url: string;
-  /** From now on nothing goes through. */
+  /** Drops everything from now on. */
   swallow(): void;
-  /** From now on there is nobody: what is open ends, and what connects is hung up on. */
+  /** Closes all connections and rejects new ones from now on. */
   hangUp(): void;
-  /** What connects from now on goes through. */
+  /** Forwards new connections from now on. */
   forward(): void;
   close(): Promise<void>;
 }
@@ -25,7 +24,7 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
   const sockets = new Set<Socket>();
   let isDark = false;
   let isGone = false;
-  /** Whose bytes are thrown away. */
+  /** Sockets with discarded data. */
   let dead = new WeakSet<Socket>();
 
   const keep = (socket: Socket): Socket => {

@@ -1,5 +1,5 @@
-// Every table has one owner among the files of the store, and modules.json names it, the tables that each file reads
-// besides, and the tables of each module. `npm run golden` writes what the code says into modules.json.
+// Every table has one owner among the store's files. modules.json lists owners, other tables each file reads, and tables of each
+// module; `npm run golden` updates it.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const read = (): ModulesFile => JSON.parse(readFileSync(path, "utf8"));
 
 const columnsMax = 160;
 
-/** As modules.json is written: an object's entries on lines of their own, a list on one line while it fits. */
+/** Formats as in modules.json: object entries on their own lines, lists on one line if they fit. */
 const written = (value: unknown, indent = ""): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const inner = `${indent}  `;
@@ -42,7 +42,6 @@ const written = (value: unknown, indent = ""): string => {
         .replace(/,$/, "")}\n${indent}]`;
 };
 
-/** The same file with these tables in it. */
 const withTables = ({ tables: _before, ...file }: ModulesFile, plan: TablePlan): ModulesFile => {
   const modules = Object.entries(file.modules).map(([module, { tables: _, ...facts }]) => {
     const tables = plan.modules[module];
@@ -67,37 +66,35 @@ test("modules.json names the tables of each file of the store and of each module
   assert.deepEqual({ files: tables, modules: said }, plan, "Who uses which tables has changed. If that is meant:  npm run golden");
 });
 
-// ---- planted --------------------------------------------------------------------------------------------------
-
 const store: Sources = {
-  "server/store/migrations/0001_x.sql":
+  "server/db/migrations/0001_x.sql":
     "-- create table none ();\ncreate table sessions (id text);\ncreate table people (id text);\ncreate table groups (uid text);",
-  "server/store/index.ts":
-    'export { type Session, findSession } from "./sessions.ts";\nexport { findPerson as personOf } from "./people.ts";\nexport { insertRow } from "./rows.ts";',
-  "server/store/sessions.ts":
+  "server/db/index.ts": 'export { findPerson as personOf } from "./people.ts";\nexport { insertRow } from "./rows.ts";',
+  "server/iam/store/index.ts": 'export { type Session, findSession } from "./sessions.ts";',
+  "server/iam/store/sessions.ts":
     'const findSession = (rows: Read) => rows.query(`select ${list} from sessions as s join people as p on p.id = s.id`);\nrows.query("delete from sessions");',
-  "server/store/people.ts": 'rows.query("update people as p set name = $1"); rows.query(`insert into people (id) select id from sessions`);',
-  "server/store/rows.ts": "rows.query(`insert into ${table} (uid)`);",
-  "server/resources/iam/group.ts": 'export const group = resource({\n  table: "groups",\n});',
-  "server/signin/x.ts": 'import { findSession, type Session } from "#store";',
-  "server/kernel/x.ts": 'import { insertRow } from "#store";',
-  "server/authn/x.ts": 'import type { Session } from "#store";',
+  "server/db/people.ts": 'rows.query("update people as p set name = $1"); rows.query(`insert into people (id) select id from sessions`);',
+  "server/db/rows.ts": "rows.query(`insert into ${table} (uid)`);",
+  "server/iam/resources/group.ts": 'export const group = resource({\n  table: "groups",\n});',
+  "server/iam/signin/x.ts": 'import { findSession, type Session } from "#iam/store";',
+  "server/kernel/x.ts": 'import { insertRow } from "#db";',
+  "server/authn/x.ts": 'import type { Session } from "#iam/store";',
 };
-const moduleNames = ["server/store", "server/signin", "server/kernel", "server/authn", "server/resources"];
+const moduleNames = ["server/db", "server/iam/signin", "server/kernel", "server/authn", "server/iam/resources"];
 const planted = (more: Sources, declared?: TablePlan["files"]) => planTables({ ...store, ...more }, moduleNames, declared);
 
-test("planted: owners, joins and modules are found", () => {
+test("planted owners, joins and modules are found", () => {
   const found = planted({});
   assert.deepEqual(found.violations, []);
   assert.deepEqual(found.plan.files, {
-    "server/store/people.ts": { owns: ["people"], reads: ["sessions"] },
-    "server/store/rows.ts": { owns: ["groups"], anyTable: true },
-    "server/store/sessions.ts": { owns: ["sessions"], reads: ["people"] },
+    "server/db/people.ts": { owns: ["people"], reads: ["sessions"] },
+    "server/db/rows.ts": { owns: ["groups"], anyTable: true },
+    "server/iam/store/sessions.ts": { owns: ["sessions"], reads: ["people"] },
   });
-  assert.deepEqual(found.plan.modules, { "server/signin": ["sessions"], "server/kernel": ["*"] });
+  assert.deepEqual(found.plan.modules, { "server/iam/signin": ["sessions"], "server/kernel": ["*"] });
 });
 
-test("planted and refused: a table that two files write, by any statement, and one that none does", () => {
+test("a planted table written by two files, or by none, is refused for any kind of statement", () => {
   for (const statement of [
     "insert into people (id) values ($1)",
     "update people set id = $1",
@@ -108,16 +105,16 @@ test("planted and refused: a table that two files write, by any statement, and o
     "copy people (id) from stdin",
     "lock table people in exclusive mode",
   ]) {
-    const { violations: refused } = planted({ "server/store/other.ts": `rows.query(\`${statement}\`);` });
+    const { violations: refused } = planted({ "server/db/other.ts": `rows.query(\`${statement}\`);` });
     assert.deepEqual(refused.length, 1, statement);
     assert.match(refused[0] ?? "", /^people is written by .*(?:other\.ts and .*people\.ts|people\.ts and .*other\.ts)/);
   }
-  assert.match(planted({ "server/store/migrations/0002_y.sql": "create table lost (id text);" }).violations.join(), /^lost is owned by no file/);
+  assert.match(planted({ "server/db/migrations/0002_y.sql": "create table lost (id text);" }).violations.join(), /^lost is owned by no file/);
 });
 
-test("planted: every way to read another's table is seen, and what only looks like one is not", () => {
+test("every way to read another file's table is found, and look-alikes are not", () => {
   const readsOf = (statement: string): readonly string[] =>
-    planted({ "server/store/other.ts": `rows.query(\`${statement}\`);` }).plan.files["server/store/other.ts"]?.reads ?? [];
+    planted({ "server/db/other.ts": `rows.query(\`${statement}\`);` }).plan.files["server/db/other.ts"]?.reads ?? [];
   for (const statement of [
     "select 1 from people",
     "select 1 from sessions s, people p",
@@ -130,16 +127,18 @@ test("planted: every way to read another's table is seen, and what only looks li
     assert.deepEqual(readsOf(statement), [], statement);
 });
 
-test("planted: a resource's table belongs to the file that modules.json names, where it reads it, and else to that of any table", () => {
-  const groups = { "server/store/hierarchy.ts": "rows.query(`select uid from groups`);" };
-  assert.deepEqual(planted(groups).plan.files["server/store/rows.ts"]?.owns, ["groups"]);
-  const declared = { "server/store/hierarchy.ts": { owns: ["groups"] } };
-  assert.deepEqual(planted(groups, declared).plan.files["server/store/hierarchy.ts"], { owns: ["groups"] });
-  assert.deepEqual(planted({}, declared).plan.files["server/store/rows.ts"]?.owns, ["groups"]);
-  assert.deepEqual(planted({ "server/store/groups.ts": "rows.query(`select uid from groups`);" }).plan.files["server/store/groups.ts"], { owns: ["groups"] });
+test("a planted resource table belongs to the file named in modules.json, otherwise to the generic one", () => {
+  const groups = { "server/db/hierarchy.ts": "rows.query(`select uid from groups`);" };
+  assert.deepEqual(planted(groups).plan.files["server/db/rows.ts"]?.owns, ["groups"]);
+  const declared = { "server/db/hierarchy.ts": { owns: ["groups"] } };
+  assert.deepEqual(planted(groups, declared).plan.files["server/db/hierarchy.ts"], { owns: ["groups"] });
+  assert.deepEqual(planted({}, declared).plan.files["server/db/rows.ts"]?.owns, ["groups"]);
+  assert.deepEqual(planted({ "server/iam/store/groups.ts": "rows.query(`select uid from groups`);" }).plan.files["server/iam/store/groups.ts"], {
+    owns: ["groups"],
+  });
 });
 
-test("planted: tables that migrations drop or rename, and partitions, are none", () => {
+test("dropped and renamed tables and partitions are not counted", () => {
   const sql = "drop table people; alter table sessions rename to visits; create table part_1 partition of visits for values from (1) to (2);";
-  assert.deepEqual([...tablesOf({ ...store, "server/store/migrations/0002_y.sql": sql })].sort(), ["groups", "visits"]);
+  assert.deepEqual([...tablesOf({ ...store, "server/db/migrations/0002_y.sql": sql })].sort(), ["groups", "visits"]);
 });

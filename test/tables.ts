@@ -1,27 +1,22 @@
-// Which file of the store owns which table, which it reads besides, and which tables each module uses through the store:
-// found in the migrations, in the SQL of the store's files and in what modules import from #store. modules.json says the
-// same by hand, and tables.test.ts compares the two.
+// Finds which store file owns and reads which tables, and which tables each module uses through the store, from migrations, SQL
+// literals and imports of #store. tables.test.ts compares it with modules.json.
 
 import { importsOf, literalsOf } from "./source.ts";
 
-/** Contents by path. */
 export type Sources = Readonly<Record<string, string>>;
 
-/** What a file of the store does with tables. */
 export interface FileTables {
-  /** Its own: it alone writes them. */
+  /** Owned: only this file writes them. */
   readonly owns?: readonly string[];
-  /** Others that its statements join or name. */
+  /** Other tables in its statements. */
   readonly reads?: readonly string[];
-  /** It has statements for any table that it is given. */
+  /** Has generic statements for any table. */
   readonly anyTable?: true;
 }
 
-/** What modules.json says of tables. */
 export interface TablePlan {
-  /** By file of the store. */
   readonly files: Readonly<Record<string, FileTables>>;
-  /** By module; "*" stands for the tables that a statement for any table is given. */
+  /** By module; "*" for generic statements. */
   readonly modules: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -31,12 +26,14 @@ interface Use {
   readonly anyTable: boolean;
 }
 
-const storeFolder = "server/store/";
-const genericOwner = "server/store/rows.ts";
+/** The folders that may hold SQL: the database module, and the store of each domain. */
+export const storeForm = /^server\/(?:db|\w+\/store)\//;
+const storeFolderOf = (path: string): string | undefined => storeForm.exec(path)?.[0];
+const genericOwner = "server/db/rows.ts";
 
-/** Not what runs: modules.json counts these as tests, too. */
+/** modules.json also counts fixtures and testing.ts as tests. */
 const isTest = (path: string): boolean => /\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
-const isStoreFile = (path: string): boolean => path.startsWith(storeFolder) && path.endsWith(".ts") && !isTest(path);
+const isStoreFile = (path: string): boolean => storeForm.test(path) && path.endsWith(".ts") && !isTest(path);
 
 const name = '(?:only\\s+)?"?([a-z_][a-z0-9_]*|\\$\\{\\})"?';
 const writeForms = [
@@ -50,7 +47,7 @@ const joinForm = new RegExp(`\\b(?:join|using)\\s+${name}`, "g");
 const fromForm = /(?<!\bdelete\s+)\bfrom\s+/g;
 const fromItem = new RegExp(`^${name}(?:\\s+(?:as\\s+)?[a-z_]\\w*)?\\s*(,\\s*)?`);
 
-/** Everything that stands behind `from`, over commas. */
+/** Returns all tables after `from`, including comma lists. */
 const namesAfterFrom = (text: string): string[] =>
   [...text.matchAll(fromForm)].flatMap((match) => {
     const names: string[] = [];
@@ -66,11 +63,11 @@ const namesAfterFrom = (text: string): string[] =>
 const createForm = /\bcreate table (?:if not exists )?"?([a-z_][a-z0-9_]*)"?(?!\s+partition of)(?=[\s(])/g;
 const namesIn = (forms: readonly RegExp[], text: string): string[] => forms.flatMap((form) => [...text.matchAll(form)].map(([, found = ""]) => found));
 
-/** Every table that there is: the migrations make it, or a file of the store does. */
+/** Returns every table created by a migration or a store file. */
 export const tablesOf = (sources: Sources): ReadonlySet<string> => {
   const tables = new Set<string>();
   for (const [path, content] of Object.entries(sources).sort(([one], [other]) => (one < other ? -1 : 1))) {
-    if (!path.startsWith(storeFolder) || isTest(path)) continue;
+    if (!storeForm.test(path) || isTest(path)) continue;
     const texts = path.endsWith(".sql") ? [content.replace(/--[^\n]*/g, "")] : literalsOf(content).map(({ value }) => value);
     for (const text of texts) {
       for (const table of namesIn([createForm], text)) tables.add(table);
@@ -88,7 +85,7 @@ const useOf = (content: string, tables: ReadonlySet<string>): Use => {
   for (const { value } of literalsOf(content)) {
     const written = [...namesIn(writeForms, value), ...namesIn([createForm], value)];
     const read = [...namesIn([joinForm], value), ...namesAfterFrom(value), value];
-    // "from ${…}" may be a subquery; what writes, or locks, any table says so.
+    // "from ${…}" may be a subquery; writes and locks of any table are explicit.
     anyTable ||= written.includes("${}");
     for (const each of written) if (tables.has(each)) writes.add(each);
     for (const each of read) if (tables.has(each)) reads.add(each);
@@ -96,30 +93,32 @@ const useOf = (content: string, tables: ReadonlySet<string>): Use => {
   return { writes, reads, anyTable };
 };
 
-/** Tables whose rows are a resource's: "table: …" of a resource file. */
 const resourceTables = (sources: Sources): ReadonlySet<string> =>
   new Set(
     Object.entries(sources)
-      .filter(([path]) => path.startsWith("server/resources/"))
+      .filter(([path]) => /^server\/\w+\/resources\//.test(path))
       .flatMap(([, content]) => [...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, table = ""]) => table)),
   );
 
-/** Whether the file is called as the table: access-version.ts and access-versions.ts for access_versions. */
+/** Returns whether the file is named like the table: access-version.ts or access-versions.ts for access_versions. */
 const isNamedAs = (path: string, table: string): boolean => {
-  const name = `${storeFolder}${table.replaceAll("_", "-")}`;
+  const name = `${storeFolderOf(path) ?? ""}${table.replaceAll("_", "-")}`;
   return path === `${name}.ts` || `${path.replace(/\.ts$/, "")}s` === name;
 };
 
-/** Names that the store's entry exports, each with the file that it comes from. */
-const filesOfNames = (entry: string): Map<string, string> =>
-  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${storeFolder}${specifier.replace(/^\.\//, "")}`])));
+/** The files that the entry of a folder re-exports from, by exported name. */
+const filesOfNames = (folder: string, entry: string): Map<string, string> =>
+  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${folder}${specifier.replace(/^\.\//, "")}`])));
+
+/** "server/iam/store/" to "#iam/store". */
+const aliasOf = (folder: string): string => `#${folder.replace(/^server\//, "").replace(/\/$/, "")}`;
 
 const moduleOf = (path: string, modules: readonly string[]): string | undefined =>
   modules.filter((module) => path === module || path.startsWith(`${module}/`)).sort((one, other) => other.length - one.length)[0];
 
 const sorted = (values: Iterable<string>): string[] => [...new Set(values)].sort();
 
-/** What modules.json should say, and what no words in it could make right. `declared` names the owner where nothing writes. */
+/** Returns the expected content of modules.json and violations. `declared` names owners of tables that nothing writes. */
 export const planTables = (
   sources: Sources,
   modules: readonly string[],
@@ -152,17 +151,19 @@ export const planTables = (
     }),
   );
 
-  const fileOf = filesOfNames(sources[`${storeFolder}index.ts`] ?? "");
+  const folders = new Set(Object.keys(sources).flatMap((path) => storeFolderOf(path) ?? []));
+  const entries = new Map([...folders].map((folder) => [aliasOf(folder), filesOfNames(folder, sources[`${folder}index.ts`] ?? "")]));
   const used = new Map<string, Set<string>>();
   for (const [path, content] of Object.entries(sources)) {
     const module = moduleOf(path, modules);
-    if (module === undefined || path.startsWith(storeFolder) || isTest(path)) continue;
+    if (module === undefined || storeForm.test(path) || isTest(path)) continue;
     for (const { specifier, values } of importsOf(content)) {
-      if (specifier !== "#store") continue;
+      const fileOf = entries.get(specifier ?? "");
+      if (fileOf === undefined) continue;
       for (const value of values) {
         const file = fileOf.get(value) ?? "";
         const { owns, reads = [], anyTable } = files[file] ?? {};
-        // Who has statements for any table owns those of resources without a file of their own, and stands for all.
+        // The file with generic statements owns tables of resources without their own file.
         const own = file === genericOwner ? [] : (owns ?? (anyTable ? [] : reads));
         const touched = [...own, ...(anyTable ? ["*"] : [])];
         used.set(module, new Set([...(used.get(module) ?? []), ...touched]));

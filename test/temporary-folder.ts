@@ -1,6 +1,5 @@
-// Where the files lie that a run of the tests makes and removes: in memory where there is plenty of it. Each database of a test
-// file is a thousand files, and ext4 looks at every inode that was given back within the last seconds before it gives one out:
-// measured, a third of the processor time of all tests.
+// The folder for temporary files of a test run: in memory if there is enough. A test database has a thousand files, and ext4
+// checks recently freed inodes before reuse: a third of the CPU time of all tests (measured).
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
@@ -8,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const memoryFolder = "/dev/shm";
-/** Of files that live at once: 2 GiB, measured. The rest is for the programs. */
+/** Concurrent files take 2 GiB (measured); the rest is for programs. */
 const wantedBytes = 8 * 1024 ** 3;
 
-/** Tests run programs that lie there, which its mount may forbid. */
+/** Tests run programs in it, which its mount may forbid. */
 const mayRunPrograms = (folder: string): boolean => {
   const program = join(folder, "program");
   writeFileSync(program, "#!/bin/sh\n", { mode: 0o700 });
@@ -31,7 +30,7 @@ const folderInMemory = (): string | undefined => {
   }
 };
 
-/** A new folder, for whoever removes it. Open to everybody as /tmp is: PostgreSQL runs as an ordinary user where root runs the tests. */
+/** Creates a folder that the caller removes. World-writable like /tmp, because PostgreSQL runs as another user if tests run as root. */
 export const makeTemporaryFolder = (): string => {
   const folder = folderInMemory() ?? mkdtempSync(join(tmpdir(), "gantry-tests-"));
   chmodSync(folder, 0o1777);

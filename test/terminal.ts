@@ -1,5 +1,5 @@
-// A terminal that signs in with a code, and what a person's browser does with the pages that confirm it. The person has
-// hands only: what is sent is what the shown form holds.
+// A device-code sign-in from both sides: the terminal, and the user's browser on the confirmation pages. Forms are submitted as
+// shown.
 
 import type { JsonObject } from "#base/json.ts";
 import { type Claims, type FakeBrowser, type FakeProvider, openBrowser, callbackUrl } from "./provider.ts";
@@ -17,7 +17,6 @@ export interface Page {
   readonly headers: Headers;
 }
 
-/** Sends a form as a program does. */
 export const postForm = async (
   url: string,
   form: Readonly<Record<string, string>> | URLSearchParams,
@@ -33,25 +32,22 @@ export interface Codes {
   readonly page: string;
 }
 
-/** A terminal asks for its codes. */
 export const requestDeviceCodes = async (world: World, form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
   const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, { client_id: "terminal", ...form });
   if (status !== 200) throw new Error(`no codes: ${status} ${JSON.stringify(body)}`);
   return { deviceCode: String(body.device_code), userCode: String(body.user_code), page: String(body.verification_uri_complete) };
 };
 
-/** It asks for its tokens. */
 export const poll = (world: World, { deviceCode }: Pick<Codes, "deviceCode">, form: Readonly<Record<string, string>> = {}): Promise<Reply> =>
   postForm(`${world.url}/oauth/token`, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: deviceCode, client_id: "terminal", ...form });
 
 const unescaped = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** What the page's form holds by itself. */
 export const hiddenFields = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescaped(value)]));
 
-/** Sends the form of a page, with what the person typed and the button that was pressed. */
+/** Submits a form with typed values and the pressed button. */
 export const submitForm = async (
   world: World,
   browser: FakeBrowser,
@@ -73,17 +69,16 @@ export const submitForm = async (
   return { status: response.status, text: await response.text(), headers: response.headers };
 };
 
-/** Opens the page that asks to confirm. One that has a code in its field first is gone on from. */
+/** Opens the confirmation page; submits a prefilled code first. */
 export const showConfirmation = async (world: World, browser: FakeBrowser, page: string): Promise<Page> => {
   const shown = await browser.get(page);
   const typed = /<input id="user_code" name="user_code" value="([^"]+)"/.exec(shown.text)?.[1];
   return typed === undefined ? shown : submitForm(world, browser, "/oauth/device", { user_code: unescaped(typed) });
 };
 
-/** Where a page takes the browser by itself; undefined where it stays. */
 export const refreshTarget = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
 
-/** Opens the page, presses the button that confirms, signs in as this person, and gives the last page. */
+/** Opens the page, confirms, signs in as this user, and returns the last page. */
 export const confirmAs = async (
   world: World,
   provider: FakeProvider,

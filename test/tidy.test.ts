@@ -1,5 +1,5 @@
-// The project's rules of style that a program can check. Each is a function from one file to its violations, holds for
-// every file of the project, and is given a file that breaks it: a rule that sees nothing is worse than none.
+// Style rules of the project that a program can check. Each rule is a function from a file to its violations, applied to all
+// files, and tested with planted violations, because a rule that finds nothing is worse than none.
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
@@ -8,27 +8,22 @@ import { settingNames } from "#application";
 import { binaryFiles, files, isCode, isOurs, isTest } from "./project-files.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
-/** The violations in a file, one sentence each. */
 type Rule = (path: string, content: string) => readonly string[];
 
 interface FileRule {
   readonly title: string;
-  /** The files that it is about. */
+  /** Returns whether the rule applies to a file. */
   readonly about: (path: string) => boolean;
   readonly rule: Rule;
-  /** Files that break it, each with words of the violation. Written in pieces where the rule reads this file too. */
+  /** Violating files with the expected message. Strings are split if the rule reads this file too. */
   readonly planted: readonly (readonly [path: string, content: string, violation: RegExp])[];
-  /** Files that it must leave alone. */
   readonly fine: readonly (readonly [path: string, content: string])[];
 }
 
 const isKernel = (path: string): boolean => path.startsWith("server/kernel/") && isCode(path) && !isTest(path);
 
-// ---- how a rule reads a file ----------------------------------------------------------------------------------
-
 const at = (path: string, line: number): string => `${path}:${line}`;
 
-/** A violation for each token of the code that `wrong` has a sentence for. */
 const eachToken =
   (wrong: (token: Token, before: Token | undefined, after: Token | undefined) => string | undefined): Rule =>
   (path, content) =>
@@ -37,7 +32,6 @@ const eachToken =
       return why === undefined ? [] : [`${at(path, token.line)} ${why}`];
     });
 
-/** A violation for each line that one of the expressions matches. */
 const eachLine =
   (forms: readonly RegExp[], why: string): Rule =>
   (path, content) =>
@@ -45,12 +39,10 @@ const eachLine =
       .split("\n")
       .flatMap((line, index) => (forms.some((form) => form.test(line)) ? [`${at(path, index + 1)} ${why}: ${line.trim().slice(0, 100)}`] : []));
 
-// ---- the rules ------------------------------------------------------------------------------------------------
-
 const isWord = (token: Token | undefined, value: string): boolean => token?.kind === "word" && token.value === value;
 const isMark = (token: Token | undefined, value: string): boolean => token?.kind === "mark" && token.value === value;
 
-// Where a type stands: a function may be called any.
+// Only as a type; a function may be named any.
 const noAny = eachToken((token, before, after) => {
   const named = isMark(before, ".") || isMark(after, ":") || isMark(after, "(") || ["const", "let", "function"].some((each) => isWord(before, each));
   return isWord(token, "any") && !named ? "says any: say unknown, and find out what it is" : undefined;
@@ -90,7 +82,7 @@ const tellingName: Rule = (path) => {
   return emptyNames.has(name) ? [`${path} could hold anything: name it for the one idea in it`] : [];
 };
 
-// What only code looks like; prose with a semicolon is prose.
+// Unambiguous code; prose may contain a semicolon.
 const codeForms = [
   /^(?:import|export)\b.*["'];?$/,
   /^(?:const|let|var)\s+[\w$[{].*=/,
@@ -102,7 +94,7 @@ const codeForms = [
 ];
 const noDeadCode: Rule = (path, content) =>
   tokensOf(content).flatMap(({ kind, value, line }) => {
-    // A comment of documentation may show an example.
+    // Documentation may contain an example.
     if (kind !== "comment" || value.startsWith("/**")) return [];
     return value.split("\n").flatMap((text, index) => {
       const plain = text
@@ -144,7 +136,7 @@ const titlesGuarantee: Rule = (path, content) =>
 
 const noConsole = eachToken((token, before) => (isWord(token, "console") && !isMark(before, ".") ? "writes to the console: the log is handed in" : undefined));
 
-// Joined from pieces: this file is read too.
+// Split, because this file is checked too.
 const machinePaths = [new RegExp(`(?<![\\w.])/(?:${["home", "Users"].join("|")})/[a-z]`), new RegExp(`(?<![\\w.])/${"wo"}rk/`), /\b[A-Z]:\\\\[A-Za-z]/];
 const noMachinePath = eachLine(machinePaths, "names a path of one machine");
 
@@ -177,7 +169,7 @@ const portableLock: Rule = (path, content) => {
     ...(resolved === undefined
       ? []
       : [`${path}: ${name} is bound to ${resolved.replace(/^(\w+:\/\/[^/]+).*$/, "$1")}: npm install --omit-lockfile-registry-resolved`]),
-    // What a registry does not carry was never seen (tools/lock.ts).
+    // Packages that a registry lacks have no checksum (tools/lock.ts).
     ...(integrity !== undefined || name === "" || link || (dev && optional) ? [] : [`${path}: ${name} has no integrity: nobody would notice another content`]),
     ...Object.keys(optionalDependencies)
       .filter((each) => !named.has(each))
@@ -185,20 +177,19 @@ const portableLock: Rule = (path, content) => {
   ]);
 };
 
-// Every resource's table and message, as the resource files declare them.
 const declared = [...files]
-  .filter(([path]) => path.startsWith("server/resources/"))
+  .filter(([path]) => /^server\/\w+\/resources\//.test(path))
   .flatMap(([, content]) => [
     ...[...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, name = ""]) => name),
     ...[...content.matchAll(/^ {2}message: "[\w.]+\.(\w+)"/gm)].map(([, name = ""]) => name),
   ]);
 const resourceNames = new Set(declared);
 
-/** What the kernel still says of single resources. This list only shrinks. */
+/** Resources that the kernel still names. This list only shrinks. */
 const knownInKernel = new Set([
-  // The uidp filter's meaning is fixed by the platform, and it speaks of groups.
+  // The platform defines the uidp filter in terms of groups.
   "server/kernel/select.ts Group",
-  // A refusal names a group to whoever may see groups there (decisions: Access).
+  // An error names a group only to callers who may see groups there (decisions: Access).
   "server/kernel/permit.ts groups",
 ]);
 
@@ -211,7 +202,7 @@ const namesInKernel = (path: string, content: string): { line: number; name: str
     .filter(({ name }) => !knownInKernel.has(`${path} ${name}`));
 const kernelKnowsNone: Rule = (path, content) =>
   namesInKernel(path, content).map(
-    ({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; what is particular stands in server/resources`,
+    ({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; code for one resource belongs in its domain`,
   );
 
 const linkForm = /\]\(([^)\s]+)\)/g;
@@ -231,7 +222,7 @@ const linksLead: Rule = (path, content) =>
     return anchor === undefined || headings.includes(anchor) ? [] : [`${path} links to ${target}, which has no such heading`];
   });
 
-/** What a test chooses by chance follows from the seed that is printed (test/length.ts). */
+/** Random choices in tests follow from the printed seed (test/length.ts). */
 const choosesBySeed = eachToken((token, before, after) => {
   if (isWord(token, "random") && isMark(before, ".") && isMark(after, "("))
     return "chooses by a chance that nobody can repeat: randomNumbers of test/length.ts";
@@ -241,14 +232,13 @@ const choosesBySeed = eachToken((token, before, after) => {
 });
 
 const columnsMax = 160;
-/** What protoc's plugins for Go have written. */
 const isGeneratedGo = (path: string): boolean => /\.pb(?:\.gw)?\.go$/.test(path);
 const shortLines: Rule = (path, content) =>
   (isGeneratedGo(path) ? "" : content)
     .split("\n")
     .flatMap((line, index) => ([...line].length > columnsMax ? [`${at(path, index + 1)} has ${[...line].length} columns; a line ends at ${columnsMax}`] : []));
 
-// What begins a statement, or stands in the middle of one that begins with something else. SQL is written in lower case.
+// The start of a statement, or its middle if preceded by something else. SQL is lower-case.
 const statementForms = [
   /^\s*(?:with (?:recursive )?\w+(?: \([\w, ]+\))? as\b|select\s[\s\S]*(?:\sfrom\s|\()|insert into\s|truncate\s|lock table\s)/,
   /^\s*(?:copy \S+ (?:from|to)\s|vacuum\b|notify \w|listen \w|set (?:local|session)\b|begin\b(?:;| isolation| transaction)|commit;|rollback;)/,
@@ -260,12 +250,12 @@ const statementForms = [
 const noSqlAbove: Rule = (path, content) =>
   literalsOf(content).flatMap(({ value, line }) =>
     statementForms.some((form) => form.test(value))
-      ? [`${at(path, line)} holds SQL, which belongs to the file of server/store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
+      ? [`${at(path, line)} holds SQL, which belongs to the file of a store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
       : [],
   );
-const maySpeakSql = /^(?:server\/(?:store|postgres)|test|bench|tools)\//;
+const maySpeakSql = /^(?:server\/(?:db|postgres|\w+\/store)|test|bench|tools)\//;
 
-// Words that this project's code once had of its own. Each with the term that stands for it now.
+// Terms that the project no longer uses, with their replacements.
 const withdrawnWords: ReadonlyMap<string, string> = new Map([
   ["house", "services, the application, or the architecture"],
   ["room", "a module"],
@@ -281,14 +271,14 @@ const withdrawnWords: ReadonlyMap<string, string> = new Map([
 const singular = (word: string): string => (word === "quarters" || word === "particulars" ? word : word.replace(/(?<=witness)es$|(?<=[a-rt-z])s$/, ""));
 const replacementOf = (word: string): string | undefined => withdrawnWords.get(singular(word.toLowerCase()));
 
-/** "takeUpEvents" and "TAKE_UP" to their words; what was two words and is withdrawn as one stays together. */
+/** Splits "takeUpEvents" and "TAKE_UP" into words; a withdrawn compound stays together. */
 const partsOf = (name: string): string[] =>
   name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .split(/[^A-Za-z0-9]+/)
     .map((part) => part.toLowerCase())
     .flatMap((part, index, all) => [part, ...(part === "take" && all[index + 1] === "up" ? ["takeup"] : [])]);
-/** Something makes room, or there is room: that is no module. */
+/** Not a module: "makes room", "there is room". */
 const otherRoom = /\b(?:makes?|making|made|keeps?|leaves?|has|have|is|no|more|enough) room\b/gi;
 const wordsOf = (text: string): string[] =>
   text
@@ -311,8 +301,6 @@ const fieldsWords: Rule = (path, content) => [
       )
     : eachTextLine(path, 1, content)),
 ];
-
-// ---- the same, as a list --------------------------------------------------------------------------------------
 
 const fileRules: readonly FileRule[] = [
   {
@@ -352,7 +340,7 @@ const fileRules: readonly FileRule[] = [
     rule: opensWithComment,
     planted: [
       ["base/x.ts", "export const x = 1;", /does not say what it is for/],
-      ["server/store/migrations/0001_x.sql", "create table x ();", /does not say/],
+      ["server/db/migrations/0001_x.sql", "create table x ();", /does not say/],
     ],
     fine: [
       ["bin/x.js", "#!/usr/bin/env node\n// Runs.\n"],
@@ -425,8 +413,8 @@ const fileRules: readonly FileRule[] = [
     title: "what serves does not write to the console",
     about: (path) => isCode(path) && /^(?:base|contract|server)\//.test(path) && !isTest(path),
     rule: noConsole,
-    planted: [["server/store/x.ts", 'console.log("here");', /writes to the console/]],
-    fine: [["server/store/x.ts", "settings.console = true; // console.log"]],
+    planted: [["server/db/x.ts", 'console.log("here");', /writes to the console/]],
+    fine: [["server/db/x.ts", "settings.console = true; // console.log"]],
   },
   {
     title: "nothing names a path of one machine",
@@ -494,7 +482,7 @@ const fileRules: readonly FileRule[] = [
     rule: shortLines,
     planted: [
       ["base/x.ts", `const x = 1;\n// ${"a comment ".repeat(16)}`, /x\.ts:2 has 163 columns/],
-      ["server/store/migrations/0001_x.sql", `-- ${"x".repeat(158)}`, /161 columns/],
+      ["server/db/migrations/0001_x.sql", `-- ${"x".repeat(158)}`, /161 columns/],
       ["contract/proto/gantry/x.proto", "x".repeat(161), /161/],
       ["modules.json", " ".repeat(161), /161/],
     ],
@@ -505,23 +493,23 @@ const fileRules: readonly FileRule[] = [
     about: (path) => isCode(path) && !isTest(path) && !maySpeakSql.test(path) && !/\/testing\.ts$|\.fixture\.ts$/.test(path),
     rule: noSqlAbove,
     planted: [
-      ["server/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],
-      ["server/signin/x.ts", "const found = `\n  select ${list}\n  from ${table} where true`;", /holds SQL/],
+      ["server/iam/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],
+      ["server/iam/signin/x.ts", "const found = `\n  select ${list}\n  from ${table} where true`;", /holds SQL/],
       ["server/audit/x.ts", "rows.query(`insert into audit_entries (uid) values ($1)`);", /holds SQL/],
       ["server/audit/x.ts", "rows.query(`update outbox as o set position = $1`);", /holds SQL/],
       ["server/audit/x.ts", 'rows.query("delete from outbox");', /holds SQL/],
       ["server/audit/x.ts", "rows.query(`drop table ${name}`);", /holds SQL/],
-      ["server/feeds/x.ts", "rows.query(`with old as (delete from feeds returning 1) select count(*) from old`);", /holds SQL/],
-      ["server/feeds/x.ts", "const exists = `exists (select 1 from feeds where owner = ${uid})`;", /holds SQL/],
+      ["server/advisories/feeds/x.ts", "rows.query(`with old as (delete from feeds returning 1) select count(*) from old`);", /holds SQL/],
+      ["server/advisories/feeds/x.ts", "const exists = `exists (select 1 from feeds where owner = ${uid})`;", /holds SQL/],
       ["bin/x.js", "client.query('create temporary table x (n int)');", /holds SQL/],
     ],
     fine: [
       [
-        "server/signin/x.ts",
+        "server/iam/signin/x.ts",
         '"select a provider and sign in"; "update the group"; "delete from now on"; "create table"; // select x from y'.replace('; "create table"', ""),
       ],
       ["server/kernel/x.ts", 'const words = ["insert", "update", "delete"]; "Select the file, from any folder."; "created from an invite";'],
-      ["server/signin/x.ts", "`set the address`; `begin again`; `commit`;"],
+      ["server/iam/signin/x.ts", "`set the address`; `begin again`; `commit`;"],
     ],
   },
   {
@@ -539,8 +527,8 @@ const fileRules: readonly FileRule[] = [
       ["test/x.test.ts", 'test("a Doorway is open", () => {});', /server context/],
       ["docs/x.md", "Every take-up of events", /fan out/],
       ["docs/x.md", "It settles its witnesses.", /complete/],
-      ["server/store/migrations/0001_x.sql", "-- The upkeep forgets it.", /maintenance/],
-      ["server/store/quarters.ts", "// Makes it.", /quarters\.ts:1 says/],
+      ["server/db/migrations/0001_x.sql", "-- The upkeep forgets it.", /maintenance/],
+      ["server/db/quarters.ts", "// Makes it.", /quarters\.ts:1 says/],
     ],
     fine: [
       [
@@ -569,7 +557,7 @@ for (const { title, about, rule, planted, fine } of fileRules) {
     assert.equal(violations.length, 0, `\n${violations.join("\n")}`);
   });
 
-  test(`${title}: the rule sees what breaks it, and leaves the rest alone`, () => {
+  test(`${title}: the rule finds planted violations and accepts valid files`, () => {
     for (const [path, content, violation] of planted) {
       assert.ok(about(path), `the rule is not about ${path}`);
       const [first = ""] = rule(path, content);
@@ -579,7 +567,7 @@ for (const { title, about, rule, planted, fine } of fileRules) {
   });
 }
 
-test("what the kernel is excused for is still there", () => {
+test("every exception for the kernel is still needed", () => {
   const used = [...files]
     .filter(([path]) => isKernel(path))
     .flatMap(([path, content]) => codeOf(content).flatMap(({ value }) => (value.match(/[A-Za-z_]+/g) ?? []).map((name) => `${path} ${name}`)));
@@ -587,18 +575,18 @@ test("what the kernel is excused for is still there", () => {
   assert.ok(resourceNames.has("repos") && resourceNames.has("Group"), "the names of resources were not found");
 });
 
-test("every setting is in docs/reference/configuration.md, and the page has no other", () => {
+test("docs/reference/configuration.md lists exactly the existing settings", () => {
   const path = "docs/reference/configuration.md";
   const rows = (files.get(path) ?? "").split("\n").filter((line) => /^\| `(?:GANTRY_|DATABASE_URL|OTEL_)/.test(line));
   const named = rows.flatMap((line) => [...(line.split(" | ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
   assert.deepEqual(named.toSorted(), [...settingNames].sort(), `the table of ${path} is not that of server/application/setting-names.ts`);
 });
 
-/** Files that a document names and that are not there; a bare name is in the folder of the one before it, as one reads it. */
+/** Returns missing files named by a document; a bare name is in the folder of the previous one. */
 const lostFiles = (content: string): string[] => {
   let folder = "";
   return [...content.matchAll(/`([\w./-]+\.(?:ts|js|json))`/g)].flatMap(([, name = ""]) => {
-    // "x.ts" stands for any file.
+    // "x.ts" represents any file.
     if (/^x\./.test(name)) return [];
     const path = name.includes("/") ? name : join(folder, name);
     if (name.includes("/")) folder = join(name, "..");
@@ -606,14 +594,14 @@ const lostFiles = (content: string): string[] => {
   });
 };
 
-test("every file that docs/architecture.md names is there", () => {
+test("every file named in docs/architecture.md exists", () => {
   const content = files.get("docs/architecture.md") ?? "";
   assert.ok([...content.matchAll(/`[\w./-]+\.ts`/g)].length > 40, "no files were found in it");
   assert.deepEqual(lostFiles(content), []);
   assert.deepEqual(lostFiles("`base/uid.ts`, `time.ts`, `lost.ts`; `server/nowhere.ts` and `x.ts`"), ["base/lost.ts", "server/nowhere.ts"]);
 });
 
-test("what a comment cites stands in the documents", () => {
+test("every decision and attack cited in a comment exists in the documents", () => {
   const headings = (path: string): string[] => [...(files.get(path) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => heading);
   const decisions = headings("docs/decisions/README.md");
   const attacks = new Set([...(files.get("docs/attacks.md") ?? "").matchAll(/^\| (\d+) \|/gm)].map(([, number = ""]) => number));

@@ -1,20 +1,20 @@
-// In databases for tests alone: a transaction that writes a resource's row and tells of it in no event fails at its
-// commit, naming the row. So every test proves that nothing changes untold (server/kernel/change.ts), unasked.
+// In test databases, a transaction that writes a resource's row without an event for it fails at commit and names the row. Every
+// test thus proves that each change has an event (server/kernel/change.ts).
 
 import { operatorUid } from "#authz";
-import { resources } from "#resources";
-import type { Write } from "#store";
+import { resources } from "../server/application/resources.ts";
+import type { Write } from "#db";
 
 /**
- * Columns whose change is told to nobody, by table, with the reason. What is not here is told by an event of the same
- * transaction whose subject is the row, or whose audit context lists it (batches).
+ * Columns that change without an event, by table, with the reason. All other changes need an event of the same transaction with
+ * the row as subject or in its audit context (batches).
  */
 const untoldColumns: Readonly<Record<string, readonly string[]>> = {
-  // When an identity was last seen is noted at most once a minute by its requests; a sign-in is told as such.
+  // Requests record the last use at most once a minute; sign-ins have their own event.
   identities: ["last_seen_time"],
-  // A folder is of its organization's kind and status: a trigger of the database, told with the organization.
+  // A trigger copies them from the organization, whose event covers it.
   groups: ["kind", "status"],
-  // How a sink does is told by its deliveries; that it is switched off is an event.
+  // Deliveries report a sink's health; disabling it is an event.
   subscriptions: ["failing_since"],
 };
 
@@ -23,10 +23,12 @@ const events = (table: string): boolean =>
 
 const tables = [...new Set(resources.flatMap(({ table }) => (table && events(table) ? [table] : [])))].sort();
 
-// Besides: built-in roles and the operator's identity are the server's own, above every organization, and written at
-// each start before anybody could be told.
+// Built-in roles and the operator's identity are written at each start, above every organization, and have no subscribers.
 
-/** The statements that make a database refuse what is untold; its functions are the owner's, for the table is nobody else's. */
+/**
+ * Returns the statements that make a database refuse changes without events. The functions run as the owner, the only role with
+ * access to the table.
+ */
 export const refuseUntold = (): string => `
   create unlogged table told_rows (transaction xid8, uid text, primary key (transaction, uid));
 
@@ -63,7 +65,7 @@ export const refuseUntold = (): string => `
     )
     .join("")}`;
 
-/** Lets this transaction write rows that are told in no event: what a test plants beside the server. */
+/** Lets this transaction write rows without events: fixtures of a test. */
 export const plant = async (rows: Write): Promise<Write> => {
   await rows.query("select set_config('gantry.untold', 'on', true)");
   return rows;

@@ -1,4 +1,4 @@
-// A running server for one test file: its own database, a settable clock, real sockets, and callers.
+// A running server for a test file: its own database, settable clock, real sockets, and callers.
 
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,33 +14,33 @@ import { type Answer, type CallOptions, callOver, disconnect, type Protocol } fr
 import { freshDatabase } from "./database.ts";
 import { freePort } from "./free-port.ts";
 
-/** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
+/** Expands short package names such as "iam.GroupsService/GetGroup". Full names stay unchanged. */
 export const full = (name: string): string => (/^(?:chainguard|gantry)\./.test(name) ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`);
 
 export interface World {
   readonly url: string;
   readonly server: Server;
-  /** As the server has it. */
+  /** For the server's role. */
   readonly databaseUrl: string;
-  /** The organization made at start. */
+  /** The organization created at the start. */
   readonly organization: string;
-  /** Milliseconds since 1970, as the server sees them; settable. */
+  /** The server's clock in milliseconds since 1970; settable. */
   readonly clock: { now: number };
-  /** A token for any identity; the operator's without one. */
+  /** Returns a token for an identity; by default the operator's. */
   token(identity?: string, narrowing?: { readonly capabilities?: readonly string[]; readonly scopes?: readonly string[] }): Promise<string>;
-  /** Calls through a protocol, as the operator unless options say otherwise. `name` without package and version. */
+  /** Calls an operation, by default as the operator. `name` omits package and version. */
   call(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<Answer>;
   /**
-   * The same, and the reply. Throws where the call fails. A group that is created with a name that is taken gets a number behind it: tests
-   * say what a group is for. A test of names uses `call`.
+   * Calls an operation and returns its reply; throws on failure. A new group with a taken name gets a number, because tests use
+   * descriptive names; tests of names use `call`.
    */
   ok(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<JsonObject>;
-  /** Every event so far, oldest first; sign-ins, which only the audit log is told, aside. */
+  /** Returns all events so far, oldest first, without sign-ins, which only the audit log records. */
   events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
   close(): Promise<void>;
 }
 
-/** Starts a server. `environment` adds to or replaces its settings; its clock begins at `nowMs`. */
+/** Starts a server. `environment` adds or replaces settings; its clock starts at `nowMs`. */
 export const openWorld = async (environment: Readonly<Record<string, string>> = {}, log: Log = silent, nowMs = Date.now()): Promise<World> => {
   const database = environment.DATABASE_URL ? undefined : await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-world-"));
@@ -66,7 +66,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   });
   const url = `http://127.0.0.1:${port}`;
   const { authn, store } = server.application.services;
-  // One signature serves many calls, until the settable clock has moved away from it.
+  // Tokens are reused until the settable clock has moved away.
   let held = { token: "", fromMs: Number.NEGATIVE_INFINITY };
   const operatorToken = async (): Promise<string> => {
     if (Math.abs(clock.now - held.fromMs) > 60_000) held = { token: await authn.mint({ uid: operatorUid, audience: [settings.publicUrl] }), fromMs: clock.now };
@@ -76,7 +76,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     callOver(protocol, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
   const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;
   const organization = Array.isArray(groups) ? String((groups[0] as JsonObject).uid) : "";
-  // The last number behind each name: whoever comes next does not try those before it again.
+  // The last number of each name, so that earlier ones are not tried again.
   const lastNumbers = new Map<string, number>();
   const numberedName = (name: string): string => {
     const number = (lastNumbers.get(name) ?? 1) + 1;

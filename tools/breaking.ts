@@ -1,6 +1,6 @@
-// Does the contract still keep what it promised? Compares it with its earlier states as git has them: the last commit
-// (for what is not committed yet), the main branch, and the states before each of the last changes: several commits
-// may land at once. States inside a branch that was merged have promised nobody anything. Part of `npm run check`.
+// Checks the contract for breaking changes against earlier states in git: the last commit (if there are uncommitted changes),
+// main, and the states before recent changes, because several commits may land together. States inside a merged branch do not
+// count. Part of `npm run check`.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,6 @@ const git = (...args: string[]): string | undefined => {
 
 const commit = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
 
-/** The commits to compare with, each with the words that it was found by. */
 const earlier = (): Map<string, string> => {
   const found = new Map<string, string>();
   const add = (sha: string | undefined, words: string): void => {
@@ -25,7 +24,7 @@ const earlier = (): Map<string, string> => {
   };
   const head = commit("HEAD");
   if (head === undefined) return found;
-  // A clone of one commit knows nothing of what was before; ask for a little more.
+  // A shallow clone needs one more commit.
   if (git("rev-parse", "--is-shallow-repository") === "true") git("fetch", "--quiet", "--deepen=1");
   if (git("status", "--porcelain", "--", ...watched) !== "") add(head, "the last commit");
   for (const branch of ["origin/main", "main"]) {

@@ -1,8 +1,8 @@
-// `npm run build:client`: the package @gantry/client, in dist-client/. `npm pack ./dist-client` makes the archive. A folder as the argument
-// is taken in place of dist-client/; what it held is removed.
+// `npm run build:client [FOLDER]`: builds the package @gantry/client in dist-client/ or FOLDER, whose content is replaced. `npm
+// pack ./dist-client` creates the archive.
 //
-// It holds client/package.ts and what that imports, file by file, as JavaScript with declarations. Nothing else of the project is in it,
-// and it depends on no package: test/modules.test.ts holds the imports, test/packaging/client.test.ts the archive.
+// It contains client/package.ts and its imports as JavaScript with declarations, without dependencies. test/modules.test.ts
+// checks the imports, test/packaging/client.test.ts the archive.
 
 import { execFileSync } from "node:child_process";
 import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,13 +29,13 @@ const manifest = {
   exports: { ".": entry, "./package.json": "./package.json" },
   types: entry.types,
   imports: { "#base/*.ts": "./base/*.js" },
-  // A file's token is for Node alone.
+  // Token files exist only in Node.
   browser: { "./client/read-file.js": false },
   engines: { node: ">=22" },
 };
 writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
-// Links within the docs lead to the project's own pages, which are not in the package.
+// Relative links lead to pages outside the package.
 const guide = readFileSync(join(root, "docs", "guides", "clients-typescript.md"), "utf8");
 writeFileSync(join(dist, "README.md"), guide.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]+\)/g, "$1"));
 if (globSync("{server,cli,contract}/**", { cwd: dist }).length > 0) throw new Error("the package imports modules that are not the client's");

@@ -1,7 +1,6 @@
-// `npm run build`: the package as others install it, in dist/. Node strips no types below node_modules, so what is installed is
-// JavaScript with declarations. The tree is that of the checkout, file by file, with a package.json of its own: the imports that
-// begin with "#" lead to the same modules there. `npm pack ./dist` makes the archive. A folder as the argument is taken in place
-// of dist/; what it held is removed.
+// `npm run build [FOLDER]`: builds the installable package in dist/ or FOLDER, whose content is replaced. Node strips no types
+// below node_modules, so it contains JavaScript with declarations, in the checkout's tree, with its own package.json. `npm pack
+// ./dist` creates the archive.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -27,10 +26,9 @@ interface LockFile {
   readonly [key: string]: unknown;
 }
 
-/** What only this checkout needs. */
 const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
 
-/** Whatever else the modules read when they run: SQL, pages, documents, generated code, the programs that start it. */
+/** Copies other files read at run time: SQL, pages, documents, generated code, start scripts. */
 const copyFiles = (): void => {
   const folders = [...new Set(Object.keys(modules).map((name) => name.split("/")[0] ?? ""))].filter((name) => name !== "tools");
   const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "docs/contents.json", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"], {
@@ -46,7 +44,7 @@ const copyFiles = (): void => {
   }
 };
 
-/** Programs and threads that are started by the path of their file: tsc rewrites imports, and no other texts. */
+/** Renames paths of started programs and threads, because tsc rewrites only imports. */
 const renameStarted = (): void => {
   for (const path of globSync("**/*.js", { cwd: dist })) {
     const source = readSource(join(dist, path));
@@ -60,7 +58,7 @@ const renameStarted = (): void => {
 
 const compiled = (path: string): string => path.replace(/\.ts$/, ".js");
 
-/** "#base/*" takes names that end in .ts, and for generated code in .js: both are .js there. */
+/** "#base/*" accepts .ts and, for generated code, .js; in the package both are .js. */
 const importsOf = (imports: Manifest["imports"]): Record<string, string> =>
   Object.fromEntries(
     Object.entries(imports).flatMap(([name, target]) =>
@@ -81,7 +79,7 @@ const exportsOf = (exports: Manifest["exports"]): Record<string, unknown> =>
     }),
   );
 
-/** The exact versions of all that is needed, with their checksums: npm goes by it where the package is installed. */
+/** Pins all dependencies with checksums for npm. */
 const writeShrinkwrap = (): void => {
   const { packages, ...head }: LockFile = JSON.parse(readSource(join(root, "package-lock.json")));
   const { "": _checkout, ...needed } = Object.fromEntries(Object.entries(packages).filter(([, { dev }]) => dev !== true));

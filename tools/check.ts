@@ -1,9 +1,9 @@
-// `npm run check`: everything that can be said about the project without running the server.
+// `npm run check`: all checks that need no server.
 //
-//   npm run check                 all steps, in order; ends with status 1 when one has failed
-//   npm run check -- types lint   these steps alone
+//   npm run check                 all steps in order; exits with 1 if one fails
+//   npm run check -- types lint   only these steps
 //
-// Each step is a command that one can run by itself; it is printed first.
+// Each step is a command that can be run alone; it is printed first.
 
 import { spawnSync } from "node:child_process";
 import { delimiter, dirname, join } from "node:path";
@@ -11,14 +11,14 @@ import { goldenTests } from "./golden.ts";
 
 interface Step {
   readonly command: readonly string[];
-  /** What to do when it fails, where its own words do not say. */
+  /** The remedy, if the output does not state it. */
   readonly hint?: string;
 }
 
 const steps: Readonly<Record<string, Step>> = {
   gen: { command: ["node", "tools/current.ts"] },
   types: { command: ["tsc", "--noEmit", "-p", "."] },
-  // What browsers run: JavaScript, with the names that they have.
+  // Browser code is checked with browser types.
   "types-browser": { command: ["tsc", "--noEmit", "-p", "server/docs/browser"] },
   lint: { command: ["biome", "lint", "--error-on-warnings", "--max-diagnostics=200", "."], hint: "npx biome lint --write . mends what is safe to mend" },
   format: { command: ["biome", "format", "."], hint: "npx biome format --write . writes it as it must be" },
@@ -31,7 +31,7 @@ const steps: Readonly<Record<string, Step>> = {
   },
   unused: { command: ["knip", "--no-progress"], hint: "an export that only its own file uses needs no export" },
   migrations: { command: ["node", "tools/freeze.ts", "--check"] },
-  modules: { command: ["node", "--test", "test/modules.test.ts", "test/tables.test.ts", "test/tidy.test.ts", "test/names.test.ts"] },
+  modules: { command: ["node", "--test", "test/modules.test.ts", "test/tables.test.ts", "test/tidy.test.ts"] },
   prose: { command: ["node", "--test", "test/prose/prose.test.ts"], hint: "npm run prose -- FOLDER lists the sentences that count" },
   expressions: {
     command: ["node", "--test", "test/expressions.test.ts"],
@@ -42,11 +42,11 @@ const steps: Readonly<Record<string, Step>> = {
     hint: "a mutant names a text that has changed: give it the new one (test/mutants/entries), and run npm run mutants -- --only N",
   },
   schema: { command: ["node", "test/run.ts", "test/schema.test.ts"], hint: "docs/adding-a-resource.md says what a table must have" },
-  // Without a file the runner would take every test there is.
+  // Without a file, the runner would run all tests.
   ...(goldenTests.length > 0 ? { golden: { command: ["node", "test/run.ts", ...goldenTests], hint: "if the change is meant: npm run golden" } } : {}),
 };
 
-// This very Node for everything that is started, and the project's own programs before any other of the machine.
+// Uses this Node for all steps, and the project's programs first.
 const environment = {
   ...process.env,
   PATH: [dirname(process.execPath), join("node_modules", ".bin"), process.env.PATH].join(delimiter),

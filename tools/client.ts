@@ -1,10 +1,9 @@
-// Writes what `@gantry/client` has of the contract: the types of its messages (client/gen/messages.ts), the paths of its operations
-// (operations.ts), the fields that a response always has (defaults.ts), and a class for each resource (resources.ts). Part of
-// `npm run gen`, after what it reads has been generated.
+// Generates the parts of `@gantry/client` that follow from the contract: message types (client/gen/messages.ts), operations
+// (operations.ts), response defaults (defaults.ts), and a class per resource (resources.ts). The last steps of `npm run gen`.
 //
-//   node tools/client.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/client.ts [FOLDER]   writes to FOLDER instead of the project
 //
-// Resources and their methods are named as the commands are: `gantry iam groups list` is `gantry.iam.groups.list()`.
+// Names follow the commands: `gantry iam groups list` is `gantry.iam.groups.list()`.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,12 +22,11 @@ const camel = (words: string): string => words.replace(/-([a-z0-9])/g, (_, lette
 
 // ---- documentation --------------------------------------------------------------------------------------------
 
-/** A JSDoc comment of these paragraphs, without lines longer than the project's. */
 const docOf = (paragraphs: readonly string[], indent: string): string => {
   const lines = paragraphs.flatMap((paragraph, index) => [
     ...(index === 0 ? [] : [""]),
     ...paragraph.split("\n").flatMap((line) => {
-      // Code stays as it is.
+      // Code stays unchanged.
       if (paragraph.startsWith("@example")) return [line];
       const out: string[] = [];
       let current = "";
@@ -54,7 +52,7 @@ const commentOf = (name: string): string => contractTexts[name] ?? "";
 
 const owners = new Map<string, string>();
 
-/** The name that no other has: of two namesakes the one of version 1 says so. */
+/** Returns a unique name; version 1 types get a suffix if needed. */
 const typeNameOf = (fact: MessageFact | EnumFact): string => {
   const plain = currentSchemaNameOf(fact);
   const isVersion1 = fact.name.startsWith("chainguard.") && !/\.v\d+(?:beta\d+)?\./.test(fact.name);
@@ -70,7 +68,7 @@ const typeNameOf = (fact: MessageFact | EnumFact): string => {
 
 // ---- types ----------------------------------------------------------------------------------------------------
 
-/** What a type is of: a request, a message inside a request, the resource of an update, a response, a response that shows a part. */
+/** Use of a type: request, message inside a request, resource of an update, response, reduced response. */
 type Role = "request" | "input" | "update" | "reply" | "excerpt";
 
 const declarations = new Map<string, string>();
@@ -119,7 +117,7 @@ const fieldType = (field: FieldFact, role: Role, isLookup: boolean): string => {
   return field.shape === "map" ? `Record<string, ${value}>` : value;
 };
 
-/** What stands for an absent field of a response; undefined: it may be absent. */
+/** Returns the group of the default for an absent response field; undefined if it may be absent. */
 const defaultGroupOf = (field: FieldFact): string | undefined => {
   if (field.shape !== "one") return field.shape === "list" ? "lists" : "maps";
   if (field.presence || field.oneof !== undefined) return undefined;
@@ -146,7 +144,6 @@ const isInRole = (message: MessageFact, field: FieldFact, role: Role): boolean =
   return isReply(role) ? !field.inputOnly : !field.outputOnly;
 };
 
-/** The fields that a response of this message always has, once the client has read it. */
 const addDefaults = (message: MessageFact): void => {
   const name = typeNameOf(message);
   if (defaults.has(name)) return;
@@ -182,13 +179,12 @@ const typeName = (message: MessageFact, role: Role): string => {
 };
 
 interface Body {
-  /** JSON names that the path needs. */
+  /** JSON names of path fields. */
   readonly required: ReadonlySet<string>;
-  /** The resource of an update, by the JSON name of the field that holds it, with what the path needs of it. */
+  /** For an update: the JSON name of the resource's field, and the resource's path fields. */
   readonly update?: { readonly field: string; readonly required: ReadonlySet<string> } | undefined;
-  /** The type of the update mask. */
   readonly mask?: string | undefined;
-  /** The list takes `parent` for `uidp.childrenOf`. */
+  /** The list accepts `parent` for `uidp.childrenOf`. */
   readonly parent?: boolean;
 }
 
@@ -239,7 +235,6 @@ const messageType = (message: MessageFact, role: Role, body: Body = noBody): str
   return used;
 };
 
-/** Paths that an update mask may name. */
 const maskPaths = (message: MessageFact, depth = 0): string[] =>
   message.fields
     .filter((field) => isInRole(message, field, "update") && !field.immutable)
@@ -255,7 +250,6 @@ const maskPaths = (message: MessageFact, depth = 0): string[] =>
 interface Described {
   readonly command: CommandName;
   readonly key: string;
-  /** The field and type of what it lists. */
   readonly item: { readonly field: string; readonly type: string; readonly message: MessageFact } | undefined;
   readonly request: string;
   readonly hasRequired: boolean;
@@ -286,7 +280,7 @@ const accessOf = ({ domain, resource, verb }: CommandName): string =>
     .map(camel)
     .join(".");
 
-/** A value of the field for an example: the contract's own, or one that says what it is. */
+/** Returns an example value: the contract's, or a descriptive one. */
 const sampleOf = (owner: MessageFact, field: FieldFact): string => {
   const one = (): string => {
     if (field.message) return freeForms[field.message.name] === undefined ? sampleMessage(field.message) : "{}";
@@ -397,7 +391,6 @@ function iteration(item: MessageFact, list: string): string {
 
 const operations = listCommandNames().map(describe);
 
-/** An import of the types of plain JSON that this code uses. */
 function jsonImport(code: string): string {
   const used = ["Json", "JsonObject"].filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   return used.length === 0 ? "" : `import type { ${used.join(", ")} } from "#base/json.ts";\n`;

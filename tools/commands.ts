@@ -1,7 +1,7 @@
-// Writes contract/gen/commands.ts: the names of the command line's operations, so that its lists and its proposals need not read
-// the contract. Part of `npm run gen`, after what it reads has been generated.
+// Generates contract/gen/commands.ts: the command line's operation names, so that lists and suggestions need not load the
+// contract. Part of `npm run gen`.
 //
-//   node tools/commands.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/commands.ts [FOLDER]   writes to FOLDER instead of the project
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,6 @@ import { contractTexts } from "#contract/gen/texts.ts";
 
 const into = process.argv[2] ?? ".";
 
-/** The first sentence, on one line. */
 const firstSentenceOf = (name: string): string => ((contractTexts[name] ?? "").match(/^.*?[.:](?= |$)/)?.[0] ?? "").replace(/[.:]$/, "");
 
 const rows = listCommandNames().map(({ domain, resource, verb, method }) => [domain, resource, verb, method.name, firstSentenceOf(method.name)]);

@@ -1,5 +1,4 @@
-// Is everything generated what its sources say? Generates it once more beside the project and compares; changes
-// nothing. Part of `npm run check`.
+// Checks that generated files are current: generates them in a temporary folder and compares. Part of `npm run check`.
 
 import { spawnSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +14,7 @@ const run = (program: string, args: readonly string[]): void => {
 
 const generated = (root: string): Map<string, string> =>
   new Map(
-    globSync(["contract/gen/**/*", "client/gen/**/*", "server/resources/index.ts"], { cwd: root, withFileTypes: true })
+    globSync(["contract/gen/**/*", "client/gen/**/*", "server/*/resources/index.ts"], { cwd: root, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
       .map((path) => [path.slice(root.length + 1), readFileSync(path, "utf8")]),
@@ -23,7 +22,7 @@ const generated = (root: string): Map<string, string> =>
 
 try {
   run("buf", ["generate", "--output", made]);
-  // Of the contract as it is generated here: where that is stale, this says so too.
+  // Uses the project's generated code; if that is stale, the comparison reports it.
   run(process.execPath, ["tools/generate.ts", made]);
   const [now, then] = [generated(process.cwd()), generated(made)];
   if (then.size === 0) throw new Error("nothing was generated");

@@ -1,7 +1,7 @@
-// Writes contract/gen/facts.ts: the facts of the contract as data, so that a start need not compute them. Part of `npm run gen`, after
-// the descriptors and their list.
+// Generates contract/gen/facts.ts: the facts of the contract as data. Part of `npm run gen`, after the descriptors and their
+// list.
 //
-//   node tools/facts.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/facts.ts [FOLDER]   writes to FOLDER instead of the project
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { type ContractData, contractData } from "#contract/fact-data.ts";
 
 const data = contractData(describeContract());
 
-/** A text of JSON, with a line for each entry of each list. As one text, since V8 parses JSON faster than JavaScript. */
+/** Returns JSON with one line per list entry. A string, because V8 parses JSON faster than JavaScript. */
 const contractText = (whole: ContractData): string =>
   `{${Object.entries(whole)
     .map(([name, list]: [string, readonly unknown[]]) => `"${name}":[\n${list.map((entry) => JSON.stringify(entry)).join(",\n")}]`)

@@ -1,20 +1,19 @@
-// Migrations that have landed never change: a database that has applied one compares checksums, and does not start on
-// another. Theirs stand in checksums.txt beside them, as `sha256sum` writes them.
+// Released migrations never change: a database compares the checksums of applied ones and refuses to start on a mismatch.
+// checksums.txt has them in the format of `sha256sum`.
 //
-//   npm run freeze          adds the entries of new migrations, and changes none
+//   npm run freeze          adds entries for new migrations, and changes none
 //   node tools/freeze.ts --check
-//                           part of `npm run check`: fails where a migration has changed, is gone, or has no entry
+//                           part of `npm run check`: fails if a migration was changed, deleted, or has no entry
 
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const directory = join(import.meta.dirname, "..", "server", "store", "migrations");
+const directory = join(import.meta.dirname, "..", "server", "db", "migrations");
 
-/** Checksums by the file's name. */
 export type Checksums = ReadonlyMap<string, string>;
 
-/** As server/store/migration-files.ts has them: a checkout may have changed line ends. */
+/** As in server/db/migration-files.ts; checkouts may convert line ends. */
 export const checksumOf = (sql: string): string => createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
 
 export const parseChecksums = (text: string): Checksums =>
@@ -26,7 +25,7 @@ export const formatChecksums = (checksums: Checksums): string =>
     .map(([name, checksum]) => `${checksum}  ${name}\n`)
     .join("");
 
-/** One sentence for each landed migration that is not what it was, and the names that have no entry yet. */
+/** Returns a sentence for each changed migration, and the names without an entry. */
 export const compareChecksums = (frozen: Checksums, files: Checksums): { readonly changed: readonly string[]; readonly missing: readonly string[] } => ({
   changed: [...frozen].flatMap(([name, checksum]) => {
     if (files.get(name) === checksum) return [];
@@ -44,7 +43,7 @@ const main = (): number => {
   const { changed, missing } = compareChecksums(frozen, files);
   for (const sentence of changed) console.error(sentence);
   if (process.argv.includes("--check")) {
-    for (const name of missing) console.error(`${name} has no entry in server/store/migrations/checksums.txt:  npm run freeze`);
+    for (const name of missing) console.error(`${name} has no entry in server/db/migrations/checksums.txt:  npm run freeze`);
     if (files.size === 0) console.error("There are no migrations.");
     return changed.length + missing.length > 0 || files.size === 0 ? 1 : 0;
   }

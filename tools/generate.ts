@@ -1,6 +1,6 @@
-// What is generated behind `buf generate`, in its order: `npm run gen`.
+// `npm run gen`: runs the generators after `buf generate`, in order.
 //
-//   node tools/generate.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/generate.ts [FOLDER]   writes to FOLDER instead of the project
 
 import { spawnSync } from "node:child_process";
 

@@ -1,10 +1,9 @@
-// `npm run golden`: accepts what the files of test/golden and the tables of modules.json have become. Runs the tests that
-// compare with them, with GANTRY_GOLDEN=accept, which tells them to write first.
+// `npm run golden`: updates test/golden and the tables of modules.json, by running their tests with GANTRY_GOLDEN=accept.
 
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 
-/** The tests that compare with golden files, besides those of the modules. */
+/** Tests that compare with golden files, except those of modules. */
 export const goldenTests: readonly string[] = [...globSync("test/golden*.test.ts").sort(), "test/expressions.test.ts"];
 
 if (process.argv[1] === import.meta.filename) {

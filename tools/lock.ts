@@ -1,7 +1,6 @@
-// `npm run lock`, after every `npm install`: names in package-lock.json the optional packages for other systems that
-// the registry of this machine does not carry. npm leaves them out then, and `npm ci` refuses a lock file that does
-// not name each of them, also where none is ever fetched. Their content was never seen, so they have no checksum;
-// test/tidy.test.ts lets that pass for tools of development alone.
+// `npm run lock`, after every `npm install`: adds optional packages of other systems to package-lock.json if this machine's
+// registry lacks them. npm omits them, and `npm ci` then refuses the lock file. Their content is unknown, so they have no
+// checksum; test/tidy.test.ts allows that only for development tools.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -15,7 +14,7 @@ interface Entry {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-// Such packages say in their names what they are for: @biomejs/cli-linux-arm64-musl.
+// Package names contain the platform: @biomejs/cli-linux-arm64-musl.
 const systems = new Set(["aix", "android", "darwin", "freebsd", "linux", "netbsd", "openbsd", "openharmony", "sunos", "win32"]);
 const processors: Readonly<Record<string, string>> = {
   aarch64: "arm64",

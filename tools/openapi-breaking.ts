@@ -1,7 +1,8 @@
-// Do the OpenAPI documents still keep what they promised? Compares them with their landed state: main, or the commit before on main. An
-// operation, a parameter or an answer's field that is gone or narrower, and what a request must say more, break a promise. Part of
-// `npm run check`. A landed document that was wrong where the server was right is named in contract/openapi/corrections.json, by its
-// SHA-256 and with the reason, and is not compared with. What is found is api-smart-diff's; two things that it lets pass are added (isBreaking).
+// Checks the OpenAPI documents for breaking changes against main, or on main against the commit before: removed or narrowed
+// operations, parameters and response fields, and new requirements of requests. Part of `npm run check`.
+//
+// contract/openapi/corrections.json lists landed documents that were wrong, by SHA-256 with the reason; they are skipped.
+// api-smart-diff finds the changes; isBreaking adds two kinds.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,20 +12,19 @@ import { apiCompare, type Diff } from "api-smart-diff";
 
 const folder = "contract/gen/openapi";
 
-/** Keys whose value says what a value is: another one is another type. */
+/** Keys that define the type of a value. */
 const kinds: ReadonlySet<string> = new Set(["type", "format", "const", "$ref", "contentEncoding", "in", "operationId"]);
 
-/** A name behind "properties" is a property, unless it is itself a property of that name. */
+/** A name after "properties" is a property, unless it is a property's own name. */
 const isProperty = (path: Diff["path"]): boolean => path.at(-2) === "properties" && path.at(-3) !== "properties";
 
-/** True for what breaks whoever relied on the document: as api-smart-diff judges, and beside it a field that is gone, and one of another type. */
 const isBreaking = ({ type, action, path }: Diff): boolean =>
   type === "breaking" || (action === "remove" && isProperty(path)) || (action === "replace" && kinds.has(String(path.at(-1))) && !isProperty(path));
 
-/** What the later document breaks of the earlier one, each once. */
+/** Returns the breaking changes, without duplicates. */
 export const brokenPromises = (before: object, after: object): string[] => {
   const { diffs } = apiCompare(before, after);
-  // Components are compared where they are used, too: what nobody uses has promised nobody anything.
+  // Components are compared where they are used; unused ones do not matter.
   const used = diffs.filter((diff) => isBreaking(diff) && diff.path[0] === "paths");
   return [...new Set(used.map(({ action, path }) => `${action} ${path.join(" › ")}`))];
 };
@@ -34,7 +34,7 @@ const git = (...args: string[]): string | undefined => {
   return status === 0 ? stdout : undefined;
 };
 
-/** The landed state: where this branch left main; on main itself the commit before. */
+/** Returns the merge base with main; on main, the commit before. */
 const landedCommit = (): string | undefined => {
   const head = git("rev-parse", "HEAD")?.trim();
   for (const branch of ["origin/main", "main"]) {
@@ -48,7 +48,7 @@ const landedCommit = (): string | undefined => {
 if (process.argv[1] === import.meta.filename) {
   const commit = landedCommit();
   const corrections: Readonly<Record<string, string>> = JSON.parse(readFileSync("contract/openapi/corrections.json", "utf8"));
-  // The parts say what these two say.
+  // The other documents are parts of these two.
   for (const path of globSync(`${folder}/{whole,v1}.json`).sort()) {
     const before = commit === undefined ? undefined : git("show", `${commit}:${path}`);
     if (before === undefined) {

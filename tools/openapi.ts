@@ -1,6 +1,6 @@
-// Writes the OpenAPI documents that the server serves: contract/gen/openapi. Part of `npm run gen`, behind the texts.
+// Generates the OpenAPI documents (contract/gen/openapi). Part of `npm run gen`, after the texts.
 //
-//   node tools/openapi.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/openapi.ts [FOLDER]   writes to FOLDER instead of the project
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { openApiDocuments } from "#contract/openapi/documents.ts";
 
 const readObject = (path: string): Record<string, JsonObject> => JSON.parse(readFileSync(path, "utf8"));
 
-// All of them are what a run was answered: test/golden-openapi.test.ts and test/golden.test.ts hold them true.
+// All are recorded; test/golden-openapi.test.ts and test/golden.test.ts keep them current.
 const examples = readObject("test/golden/openapi-examples.json");
 const earlierExamples = readObject("test/golden/openapi-examples-version-1.json");
 const errors = readObject("test/golden/errors.json");

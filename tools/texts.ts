@@ -1,10 +1,10 @@
-// What the contract's comments say, by the name of what they stand above: for the reference, the command line and whoever else
-// explains an operation. Part of `npm run gen`.
+// Generates the descriptions of the contract from its comments, by descriptor name, for the reference and the command line. Part
+// of `npm run gen`.
 //
-//   node tools/texts.ts [FOLDER]   into this folder instead of the project's own
+//   node tools/texts.ts [FOLDER]   writes to FOLDER instead of the project
 //
-// Names are those of the descriptors: "package.Message", "package.Message.field", "package.Enum", "package.Enum.VALUE",
-// "package.Service", "package.Service/Method". Lines of a paragraph become one, paragraphs keep their empty line.
+// Names: "package.Message", "package.Message.field", "package.Enum", "package.Enum.VALUE", "package.Service",
+// "package.Service/Method". The lines of a paragraph are joined.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -20,7 +20,6 @@ import {
 
 const into = process.argv[2] ?? ".";
 
-/** A comment's lines without what sets them off; a list keeps its lines. */
 const paragraphsOf = (comment: string): string =>
   comment
     .split(/\n[ \t]*\n/)
@@ -43,7 +42,7 @@ const addFile = (file: FileDescriptorProto): void => {
     const text = paragraphsOf(comments.get(path)?.leadingComments ?? "");
     if (text !== "") texts.set(name, text);
   };
-  // The numbers are the fields of descriptor.proto: a file's messages are 4, its enums 5, its services 6, and so on.
+  // Field numbers of descriptor.proto: messages of a file are 4, enums 5, services 6, and so on.
   const addEnum = (described: EnumDescriptorProto, scope: string, path: string): void => {
     const name = `${scope}.${described.name}`;
     add(name, path);
@@ -67,7 +66,7 @@ const addFile = (file: FileDescriptorProto): void => {
 
 const { status, stdout, stderr } = spawnSync("buf", ["build", "--output", "-#format=binpb"], { maxBuffer: 256 * 1024 * 1024 });
 if (status !== 0) throw new Error(`buf build ended with status ${status}: ${stderr}`);
-// Our own options are about the contract, not of it.
+// Options describe the contract and are not part of it.
 const isOfContract = ({ package: name }: FileDescriptorProto): boolean => /^(?:chainguard|gantry)\./.test(name) && name !== "gantry.annotations.v1";
 for (const file of fromBinary(FileDescriptorSetSchema, stdout).file) if (isOfContract(file)) addFile(file);
 if (texts.size === 0) throw new Error("the contract has no comments");

@@ -1,4 +1,4 @@
-// A version is affected exactly when OSV's own evaluation says so; what cannot be judged is never called safe.
+// Verdicts equal OSV's own evaluation; a version that cannot be evaluated is never called safe.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const record = (ecosystem: string, ...entries: readonly JsonObject[]): JsonObjec
 const judge = (ecosystem: string, entry: JsonObject | readonly JsonObject[], version: string): string =>
   judgeVersion(record(ecosystem, ...[entry].flat()), { ecosystem, name: "it" }, version).verdict;
 
-/** Versions, in rising order, with what is said of each: + affected, - unaffected, ? not judged. */
+/** Versions in ascending order with their verdicts: + affected, - unaffected, ? not judged. */
 const told: readonly (readonly [title: string, ecosystem: string, entry: JsonObject | readonly JsonObject[], verdicts: string])[] = [
   [
     "introduced of 0 comes before all",
@@ -287,7 +287,7 @@ for (const [title, ecosystem, entry, verdicts] of told) {
   });
 }
 
-test("another package, ecosystem or release is not meant; PyPI's names are one however they are written", () => {
+test("only the same package, ecosystem and release match; PyPI names match in any spelling", () => {
   const all = { ranges: [range("ECOSYSTEM", [["introduced", "0"]])] };
   const about = (ecosystem: string, name: string, asked: { ecosystem: string; name: string }): string =>
     judgeVersion({ affected: [{ package: { ecosystem, name }, ...all }, all] }, asked, "1").verdict;
@@ -297,7 +297,7 @@ test("another package, ecosystem or release is not meant; PyPI's names are one h
   assert.equal(about("Debian:12", "it", { ecosystem: "Debian", name: "it" }), "unaffected");
 });
 
-test("not judged always has its reason", () => {
+test('"not judged" always comes with a reason', () => {
   for (const [, ecosystem, entry, verdicts] of told) {
     for (const each of verdicts.split(" ").filter((one) => one.startsWith("?"))) {
       const found = judgeVersion(record(ecosystem, ...[entry].flat()), { ecosystem, name: "it" }, each.slice(1));
@@ -306,7 +306,7 @@ test("not judged always has its reason", () => {
   }
 });
 
-// ---- the schema's own evaluation, word for word and slow -------------------------------------------------------
+// The schema's own evaluation, literal and slow.
 
 const version = fc.tuple(fc.nat({ max: 2 }), fc.nat({ max: 2 }), fc.constantFrom("0", "1", "1-0", "1-rc.1")).map((parts) => parts.join("."));
 const event = fc.oneof(
@@ -334,7 +334,7 @@ const evaluateSlowly = (all: readonly Events[], asked: string): boolean =>
     return vulnerable;
   });
 
-test("any ranges and any version: the verdict is the one of the schema's own evaluation", () => {
+test("for any ranges and any version, the verdict equals the schema's own evaluation", () => {
   fc.assert(
     fc.property(ranges, fc.array(version, { maxLength: 3 }), version, (all, versions, asked) => {
       const entry = { versions, ranges: all.map((events) => range("SEMVER", events)) };
@@ -345,7 +345,7 @@ test("any ranges and any version: the verdict is the one of the schema's own eva
   );
 });
 
-test("a version that a list has in another form is listed, in every order", () => {
+test("a version in the list matches in any equivalent form, in every ecosystem's order", () => {
   for (const [ecosystem, one, other] of [
     ["PyPI", "1.0c1", "01.0.0-rc.1"],
     ["PyPI", "1.0-10", "v1.0.post10"],
@@ -373,11 +373,11 @@ test("a list of thousands of versions is searched in a few milliseconds of CPU t
   const versions = Array.from({ length: 5_000 }, (_, index) => `${index % 7}.${index}.0.post1`);
   const started = process.cpuUsage();
   for (let round = 0; round < 50; round++) assert.equal(judge("PyPI", { versions }, `8.${round}`), "unaffected");
-  // Of this process's own CPU: the wall clock also counts what other programs take.
+  // CPU time of this process; wall time includes other programs.
   assert(process.cpuUsage(started).user / 1000 / 50 < 10);
 });
 
-test("hostile records are judged soon, or not at all", () => {
+test("hostile records are evaluated quickly or not at all", () => {
   const started = performance.now();
   const many: Events = Array.from({ length: limits.rangeEventsMax }, (_, index) => [index % 2 === 0 ? "introduced" : "fixed", `1.${index}.0`]);
   assert.equal(judge("npm", { ranges: [range("SEMVER", many)] }, "1.4.5"), "affected");
@@ -392,7 +392,7 @@ test("hostile records are judged soon, or not at all", () => {
   assert(performance.now() - started < 5_000);
 });
 
-test("any JSON is a record without a throw", () => {
+test("any JSON is accepted as a record without an exception", () => {
   const strange = fc.record({ package: fc.constant({ ecosystem: "npm", name: "it" }), ranges: fc.jsonValue(), versions: fc.jsonValue() });
   fc.assert(
     fc.property(

@@ -1,10 +1,10 @@
-// Whether a version of a package is affected, by an OSV record: the schema's own evaluation. Pure.
+// Evaluates whether an OSV record affects a version of a package, by the schema's own algorithm.
 //
-// A version is affected when the list of versions has it or any range holds it; several entries for one package all count. In
-// a range the last event that the version has reached decides: introduced turns on, fixed turns off, last_affected turns off
-// for what lies behind it; at one version fixed wins. Where a range has limits, the version must lie before one of them.
+// A version is affected if the list of versions includes it or any range contains it; all entries for the package count. In a
+// range the last event at or before the version decides: introduced affects, fixed does not, last_affected does not after it. At
+// the same version, fixed wins. If a range has limits, the version must be below one of them.
 //
-// Ranges of commits (GIT) say nothing of versions. What cannot be read is not guessed: it is "not judged", with the reason.
+// Commit ranges (GIT) match only commits that they name. Unreadable data gives "not judged" with the reason, never a guess.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "../json.ts";
 import { limits } from "../limits.ts";
@@ -25,7 +25,6 @@ const affected: Verdict = { verdict: "affected" };
 const unaffected: Verdict = { verdict: "unaffected" };
 const notJudged = (reason: string): Verdict => ({ verdict: "not judged", reason });
 
-/** In the order in which they act at one and the same version. */
 const kinds = ["introduced", "last_affected", "fixed", "limit"] as const;
 
 interface RangeEvent {
@@ -49,16 +48,15 @@ const eventsOf = (range: JsonObject): RangeEvent[] | string => {
   return events;
 };
 
-/** Go and Bitnami read forms of their own in SEMVER ranges. */
+/** Go and Bitnami use their own forms in SEMVER ranges. */
 const ownSemver: ReadonlySet<string> = new Set(["Go", "Bitnami"]);
 
-/** SEMVER ranges are in the order of SemVer whatever the ecosystem, with two exceptions. */
+/** SEMVER ranges use SemVer's order in every ecosystem, with two exceptions. */
 const comparisonOf = (type: string, ecosystem: string): Compare => {
   const order = type === "SEMVER" && !ownSemver.has(ecosystem) ? "npm" : ecosystem;
   return (one, other) => compareVersions(order, one, other);
 };
 
-/** "0" is below every version, where it is introduced. */
 const isBeginning = ({ kind, version }: RangeEvent): boolean => kind === "introduced" && version === "0";
 
 const judgeRange = (range: JsonObject, ecosystem: string, version: string): Verdict => {
@@ -66,7 +64,7 @@ const judgeRange = (range: JsonObject, ecosystem: string, version: string): Verd
   if (type !== "SEMVER" && type !== "ECOSYSTEM") return notJudged(`a range has the unknown type ${JSON.stringify(type.slice(0, 32))}`);
   const events = eventsOf(range);
   if (typeof events === "string") return notJudged(events);
-  // All versions there are: this needs no order.
+  // The range contains every version; no order is needed.
   if (events.every(isBeginning)) return affected;
   const compare = comparisonOf(type, ecosystem);
   if (compare(version, version) === undefined)
@@ -93,20 +91,20 @@ const isBehind = (event: RangeEvent, other: RangeEvent, compare: Compare): boole
   return order === 0 ? kinds.indexOf(event.kind) > kinds.indexOf(other.kind) : order > 0;
 };
 
-/** Versions that any order calls equal have it in common: their digits but 0, build metadata aside. */
+/** Returns what versions that any order calls equal have in common: their digits except 0, without build metadata. */
 const digitsOf = (version: string): string => (version.split("+", 1)[0] ?? "").replace(/[^1-9]+/g, "");
 
-/** Some lists have thousands of versions, and reading one costs a hundred times what this look at its digits does. */
+/** Compares digits first: lists can have thousands of versions, and parsing one costs a hundred times as much. */
 const lists = (versions: readonly string[], ecosystem: string, version: string): boolean => {
   if (versions.includes(version)) return true;
   const digits = digitsOf(version);
   return versions.some((each) => digitsOf(each) === digits && compareVersions(ecosystem, each, version) === 0);
 };
 
-/** Whether the text is the hash of a commit, by SHA-1 or SHA-256. */
+/** Returns whether the text is a SHA-1 or SHA-256 commit hash. */
 export const isCommit = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/i.test(text);
 
-/** Returns the commits that a range of commits names as affected. Which others lie between them only the repository knows. */
+/** Returns the commits that a commit range names as affected. Only the repository knows those in between. */
 export const affectedCommits = (range: JsonObject): string[] => {
   if (text(range, "type") !== "GIT") return [];
   const events = objectsAt(range, "events");
@@ -116,7 +114,6 @@ export const affectedCommits = (range: JsonObject): string[] => {
     .filter((commit) => isCommit(commit) && !fixed.has(commit));
 };
 
-/** A version that is a commit is affected if the range names it. */
 const namesCommit = (range: JsonObject, version: string): boolean => isCommit(version) && affectedCommits(range).includes(version.toLowerCase());
 
 const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verdict => {
@@ -129,7 +126,7 @@ const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verd
   return strongest(ofVersions.map((range) => judgeRange(range, ecosystem, version)));
 };
 
-/** Affected in one is affected; safe is what is safe in all. */
+/** Returns "affected" if any verdict is; "unaffected" only if all are. */
 const strongest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.find(({ verdict }) => verdict === "affected") ?? verdicts.find(({ verdict }) => verdict === "not judged") ?? unaffected;
 
@@ -138,7 +135,7 @@ const nameKey = ({ ecosystem, name }: Package): string => packageNameKey(ecosyst
 const countEvents = (entries: readonly JsonObject[]): number =>
   entries.reduce((count, entry) => objectsAt(entry, "ranges").reduce((sum, range) => sum + objectsAt(range, "events").length, count), 0);
 
-/** What an OSV record says of a version of a package. A record that does not name the package leaves it unaffected. */
+/** Evaluates an OSV record for a version of a package. A record that does not name the package gives "unaffected". */
 export const judgeVersion = (record: JsonObject, named: Package, version: string): Verdict => {
   const entries = objectsAt(record, "affected").filter((entry) => {
     const of = part(entry, "package");

@@ -1,15 +1,15 @@
-// The order of apk's versions, as the package manager of Alpine and Wolfi has it. Pure.
+// Order of apk versions (Alpine, Wolfi).
 //
 //   number{.number}[letter]{_suffix[number]}[~hash][-rnumber]
 //
-// Numbers behind the first that begin with 0 compare as texts ("1.05" before "1.1"); the suffixes _alpha, _beta, _pre
-// and _rc come before the version without one, _cvs, _svn, _git, _hg and _p behind it. Undefined for what is none.
+// Numbers after the first that begin with 0 compare as texts ("1.05" before "1.1"). The suffixes _alpha, _beta, _pre and _rc sort
+// before the version without one; _cvs, _svn, _git, _hg and _p sort after it.
 
 import { compareDigits, compareTexts } from "./digits.ts";
 
 type Kind = "first" | "number" | "letter" | "suffix" | "suffix number" | "hash" | "revision" | "end";
 
-/** In the order in which a version has them. Where two versions go on differently, the earlier kind is the greater. */
+/** In the order within a version. If two versions continue differently, the earlier kind is greater. */
 const tokenKinds: readonly Kind[] = ["first", "number", "letter", "suffix", "suffix number", "hash", "revision", "end"];
 const suffixes: readonly string[] = ["alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p"];
 const release = suffixes.indexOf("");
@@ -55,7 +55,7 @@ const ended: Token = { kind: "end", text: "" };
 
 const isBeforeRelease = ({ kind, text }: Token): boolean => kind === "suffix" && suffixes.indexOf(text) < release;
 
-/** Negative, 0 or positive; undefined where one of the two is no version. */
+/** Returns a negative number, 0 or a positive number; undefined if either is not a version. */
 export const compareApk = (one: string, other: string): number | undefined => {
   const [left, right] = [apkTokens(one), apkTokens(other)];
   if (!left || !right) return undefined;

@@ -1,6 +1,6 @@
-// The order of Bitnami's versions: SemVer of the upstream version, then the revision of the package behind the last hyphen.
-// 6.4.3-0 is the first package of 6.4.3 and no pre-release of it (https://docs.bitnami.com, "Understand Bitnami's versions"). A
-// version without a revision counts as revision 0. Pure.
+// Order of Bitnami versions: SemVer of the upstream version, then the package revision after the last hyphen. 6.4.3-0 is the
+// first package of 6.4.3, not a pre-release (https://docs.bitnami.com, "Understand Bitnami's versions"). A missing revision
+// counts as 0.
 
 import { compareDigits } from "./digits.ts";
 import { compareSemver } from "./semver.ts";

@@ -1,4 +1,4 @@
-// A version fits a requirement exactly when the ranges made of it say so.
+// Requirements of Cargo as ranges of versions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,14 +46,14 @@ const said: readonly (readonly [requirements: readonly string[], ranges: readonl
   [[], []],
 ];
 
-test("a requirement of Cargo's is ranges of versions", () => {
+test("a Cargo requirement becomes ranges of versions", () => {
   for (const [requirements, ranges] of said) {
     const expected = { ranges: ranges.map(([from, to]) => ({ ...(from === "" ? {} : { from }), ...(to === "" ? {} : { to }) })) };
     assert.deepEqual(cargoRanges(requirements), expected, requirements.join(" or "));
   }
 });
 
-test("what is no requirement is not said, with its reason", () => {
+test("an invalid requirement is refused with a reason", () => {
   for (const wrong of [
     "",
     " ",
@@ -80,7 +80,7 @@ test("what is no requirement is not said, with its reason", () => {
   }
 });
 
-test("what RustSec calls neither patched nor unaffected is affected", () => {
+test("a version that RustSec lists as neither patched nor unaffected is affected", () => {
   const cases: readonly (readonly [patched: readonly string[], unaffected: readonly string[], events: readonly object[]])[] = [
     [[">= 5.1.0"], [], [{ introduced: "0" }, { fixed: "5.1.0" }]],
     [[], [], [{ introduced: "0" }]],
@@ -93,7 +93,7 @@ test("what RustSec calls neither patched nor unaffected is affected", () => {
   for (const [patched, unaffected, events] of cases) assert.deepEqual(rustsecAffectedEvents(patched, unaffected), { events }, patched.join());
 });
 
-// ---- somebody else's comparison, and the rules of the requirements once more, as sentences about one version -------
+// An independent comparison, and the rules of requirements restated for a single version.
 
 const small = fc.nat({ max: 3 }).map(String);
 const pre = fc.constantFrom("", "", "-0", "-alpha", "-alpha.0", "-alpha.1", "-rc.1", "-rc.10");
@@ -144,7 +144,7 @@ const fitsComparator = (candidate: string, written: string): boolean => {
 const fits = (candidate: string, requirements: readonly string[]): boolean =>
   requirements.some((each) => each.split(",").every((part) => fitsComparator(candidate, part.trim())));
 
-test("a version fits one of the requirements exactly when it lies in a range, and is affected exactly when it fits none", () => {
+test("a version matches a requirement exactly when it is in a range, and is affected exactly when it matches none", () => {
   fc.assert(
     fc.property(fc.array(requirement, { maxLength: 4 }), fc.array(version, { minLength: 1, maxLength: 20 }), (requirements, versions) => {
       const [safe, affected] = [cargoRanges(requirements), rustsecAffectedEvents(requirements.slice(0, 2), requirements.slice(2))];
@@ -164,7 +164,7 @@ test("a version fits one of the requirements exactly when it lies in a range, an
   );
 });
 
-test("any text is a requirement or is not said, soon", () => {
+test("any text is parsed or refused quickly", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.string(), requirement), { maxLength: 5 }), (texts) => void cargoRanges(texts)),
     { numRuns: runs(1_000) },

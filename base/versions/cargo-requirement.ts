@@ -1,37 +1,37 @@
-// Cargo's requirements (">= 1.2.3, < 2", "^1.2", "~0.3", "1.*") as ranges of SemVer, for RustSec's lists of patched and
-// unaffected versions. Pure.
+// Converts Cargo requirements (">= 1.2.3, < 2", "^1.2", "~0.3", "1.*") to SemVer ranges, for RustSec's lists of patched and
+// unaffected versions.
 //
-// A requirement is read as RustSec's own tools read it: as an interval of SemVer's order, pre-releases included. (Cargo
-// itself resolves to a pre-release only where the requirement names one; by that reading 2.0.0-rc.1 would not be patched by
-// ">= 1.5".) "^1.2" and all that names a series ends before the next one's pre-releases; behind any other operator missing
-// numbers are 0 ("> 0" is "> 0.0.0", where Cargo would begin at 1.0.0).
+// A requirement is an interval of SemVer's order including pre-releases, as in RustSec's own tools. Cargo itself matches a
+// pre-release only if the requirement names one; then ">= 1.5" would not patch 2.0.0-rc.1. A series such as "^1.2" ends before
+// the pre-releases of the next one. After other operators, missing numbers are 0: "> 0" is "> 0.0.0", where Cargo starts at
+// 1.0.0.
 //
-// Every bound is made the beginning of a half-open range: nothing lies between "1.2.3" and "1.2.4-0", nor between "1.2.3-rc"
-// and "1.2.3-rc.0". So "<= 1.2.3" and "= 1.2.3" are exact, too.
+// Bounds become half-open ranges, which is exact: no version lies between "1.2.3" and "1.2.4-0", nor between "1.2.3-rc" and
+// "1.2.3-rc.0".
 
 import { limits } from "../limits.ts";
 import { compareSemver, nextSemver } from "./semver.ts";
 
-/** From `from` on, itself included, up to `to`, itself not included. Without `from`: from the first; without `to`: all further ones. */
+/** Includes `from` and excludes `to`. Without `from` it starts at the first version; without `to` it is unbounded. */
 export interface SemverRange {
   readonly from?: string;
   readonly to?: string;
 }
 
-/** Why it cannot be said. */
+/** Why a requirement has no ranges. */
 export interface Unsaid {
   readonly reason: string;
 }
 
 export interface SemverRanges {
-  /** In rising order, none touching another. */
+  /** Ascending and disjoint. */
   readonly ranges: readonly SemverRange[];
 }
 
 export type RangeEvent = { readonly introduced: string } | { readonly fixed: string };
 
 export interface AffectedEvents {
-  /** Of one SEMVER range of OSV; empty where no version is affected. */
+  /** Of one SEMVER range of OSV; empty if no version is affected. */
   readonly events: readonly RangeEvent[];
 }
 
@@ -49,13 +49,13 @@ const isWildcard = (part: string | undefined): boolean => part === "*" || part =
 
 const numberOf = (part: string | undefined): bigint | undefined => (part === undefined || isWildcard(part) ? undefined : BigInt(part));
 
-/** Undefined for what is none. "1.*" is the comparator "*" of a series. */
+/** Returns undefined if the text is not a comparator. "1.*" becomes the comparator "*" of a series. */
 const parseComparator = (text: string): Comparator | undefined => {
   const found = comparatorForm.exec(text);
   if (!found) return undefined;
   const [, operator, major = "", minor, patch, pre = ""] = found;
   const hasWildcard = isWildcard(minor) || isWildcard(patch);
-  // "=1.*" is "1.*"; a wildcard says nothing behind any other operator, nor before a number.
+  // "=1.*" is "1.*". A wildcard is invalid after any other operator and before a number.
   if (hasWildcard && operator !== undefined && operator !== "=") return undefined;
   if ((isWildcard(minor) && patch !== undefined && !isWildcard(patch)) || (hasWildcard && pre !== "")) return undefined;
   if (pre.split(".").some((identifier, _, all) => identifier === "" && all.length > 1)) return undefined;
@@ -67,7 +67,7 @@ const versionOf = ({ major, minor = 0n, patch = 0n, pre }: Comparator): string =
 const successorOf = ({ major, minor = 0n, patch = 0n, pre }: Comparator): string =>
   nextSemver({ numbers: [`${major}`, `${minor}`, `${patch}`], pre: pre === "" ? [] : pre.split("."), build: [] });
 
-/** Where the series of a caret ends: its first number that is not 0 is the one that stays. */
+/** Returns where a caret series ends: its first non-zero number stays fixed. */
 const caretEnd = ({ major, minor, patch }: Comparator): string => {
   if (major > 0n || minor === undefined) return `${major + 1n}.0.0-0`;
   if (minor > 0n || patch === undefined) return `0.${minor + 1n}.0-0`;
@@ -140,7 +140,7 @@ const requirementRange = (requirement: string): SemverRange | Unsaid => {
   return range;
 };
 
-/** The versions that fit one of the requirements. */
+/** Returns the versions that match any of the requirements. */
 export const cargoRanges = (requirements: readonly string[]): SemverRanges | Unsaid => {
   const ranges: SemverRange[] = [];
   for (const requirement of requirements) {
@@ -151,12 +151,12 @@ export const cargoRanges = (requirements: readonly string[]): SemverRanges | Uns
   return { ranges: uniteRanges(ranges) };
 };
 
-/** The versions that are neither patched nor unaffected, as RustSec means its lists, as the events of one SEMVER range of OSV. */
+/** Returns the versions that RustSec lists as neither patched nor unaffected, as events of one OSV SEMVER range. */
 export const rustsecAffectedEvents = (patched: readonly string[], unaffected: readonly string[]): AffectedEvents | Unsaid => {
   const safe = cargoRanges([...patched, ...unaffected]);
   if ("reason" in safe) return safe;
   const events: RangeEvent[] = [];
-  // OSV's "0" comes before every version.
+  // OSV's "0" is below every version.
   let introduced: string | undefined = "0";
   for (const { from, to } of safe.ranges) {
     if (from !== undefined && introduced !== undefined) events.push({ introduced }, { fixed: from });

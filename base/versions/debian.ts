@@ -1,11 +1,11 @@
-// The order of Debian's versions (deb-version(7)): epoch, upstream version, revision. In each, parts without digits and
-// numbers take turns; in the parts "~" comes before the end, the end before letters, letters before all else. Pure.
+// Order of Debian versions (deb-version(7)): epoch, upstream version, revision. Within each, non-digits and numbers alternate;
+// "~" sorts before the end, the end before letters, letters before other characters.
 
 import { compareDigits, compareTexts } from "./digits.ts";
 
 const form = /^(?:([0-9]+):)?([A-Za-z0-9.+~:-]+)$/;
 
-/** "~" below the end of the text, letters above it, all else above letters: "" stands for the end. */
+/** Weighs a character: "~" below the end of the text (""), letters above it, everything else above letters. */
 const weigh = (character: string): number => {
   if (character === "~") return -1;
   if (character === "") return 0;
@@ -22,10 +22,9 @@ const compareWords = (one: string, other: string): number => {
   return 0;
 };
 
-/** Words and numbers in turn, beginning with a word, which may be empty. */
 const turnsOf = (text: string): readonly string[] => text.split(/([0-9]+)/);
 
-/** One part of a version, and all of one of opam's, which have no epoch and no revision. */
+/** Compares one part of a Debian version, or a whole opam version, which has no epoch or revision. */
 const compareDebianPart = (one: string, other: string): number => {
   const [left, right] = [turnsOf(one), turnsOf(other)];
   const length = Math.max(left.length, right.length);
@@ -43,12 +42,11 @@ interface DebianVersion {
   readonly revision: string;
 }
 
-/** Undefined for what is no version. */
 const parseDebian = (version: string): DebianVersion | undefined => {
   const found = form.exec(version);
   if (!found) return undefined;
   const [, epoch = "0", rest = ""] = found;
-  // A colon may stand in the upstream version where there is an epoch.
+  // The upstream version may contain a colon only if there is an epoch.
   if (found[1] === undefined && rest.includes(":")) return undefined;
   const hyphen = rest.lastIndexOf("-");
   return { epoch, upstream: hyphen < 0 ? rest : rest.slice(0, hyphen), revision: hyphen < 0 ? "" : rest.slice(hyphen + 1) };

@@ -1,14 +1,14 @@
-// Numbers in versions are as long as their writers like; they are compared as texts of digits and never become doubles. Pure.
+// Compares numbers of any length as digits, without conversion to doubles.
 
 export const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1);
 
-/** Two numbers written in digits, of any length, zeros in front ignored. */
+/** Compares two numbers; leading zeros are ignored. */
 export const compareDigits = (one: string, other: string): number => {
   const [left, right] = [one.replace(/^0+(?=[0-9])/, ""), other.replace(/^0+(?=[0-9])/, "")];
   return left.length - right.length || compareTexts(left, right);
 };
 
-/** Lists of numbers, a missing one counting as 0: "1.2" is "1.2.0". */
+/** Compares lists of numbers; a missing one counts as 0, so "1.2" equals "1.2.0". */
 export const compareNumberLists = (one: readonly string[], other: readonly string[]): number => {
   const length = Math.max(one.length, other.length);
   for (let index = 0; index < length; index++) {

@@ -1,4 +1,4 @@
-// Each ecosystem's versions are in its own order, which is one order; somebody else's libraries agree where there are any.
+// Order of versions per ecosystem: each is a total order and agrees with other libraries if there are any.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { limits } from "../limits.ts";
 import { fc, runs } from "../../test/property.ts";
 import { compareVersions, orderOf } from "./ecosystem.ts";
 
-/** Each line in rising order; what stands in one place is equal. */
+/** Each line ascends; entries of an inner list are equal. */
 const rising: Readonly<Record<string, readonly (string | readonly string[])[]>> = {
   npm: [
     "0.0.0-0",
@@ -164,7 +164,7 @@ const rising: Readonly<Record<string, readonly (string | readonly string[])[]>> 
 };
 
 for (const [ecosystem, line] of Object.entries(rising)) {
-  test(`${ecosystem}: each version of a rising line comes before all behind it, and equal ones are equal`, () => {
+  test(`${ecosystem}: each version in an ascending list sorts before all later ones, and equal ones are equal`, () => {
     const all = line.flatMap((place, index) => [place].flat().map((version) => [version, index] as const));
     for (const [one, place] of all)
       for (const [other, otherPlace] of all)
@@ -188,7 +188,7 @@ const notVersions: Readonly<Record<string, readonly string[]>> = {
   opam: ["", "1 0"],
 };
 
-test("what is no version compares with nothing, not even with itself", () => {
+test("a text that is not a version compares with nothing, not even with itself", () => {
   for (const [ecosystem, texts] of Object.entries(notVersions)) {
     for (const text of [...texts, "1".repeat(limits.versionLengthMax + 1)]) {
       for (const [one, other] of [
@@ -201,7 +201,7 @@ test("what is no version compares with nothing, not even with itself", () => {
   }
 });
 
-test("ecosystems without an order that is known compare nothing, and case is part of a name", () => {
+test("ecosystems without a known order compare nothing, and their names are case-sensitive", () => {
   for (const ecosystem of [
     "Android",
     "Linux",
@@ -226,8 +226,6 @@ test("ecosystems without an order that is known compare nothing, and case is par
   assert.equal(compareVersions("Root:Alpine:3.18", "1.0_rc1", "1.0"), -1);
 });
 
-// ---- one order, whatever the versions -------------------------------------------------------------------------
-
 const number = fc.oneof(fc.nat({ max: 12 }).map(String), fc.constantFrom("0", "00", "01", "10", "9".repeat(30)));
 const word = fc.constantFrom("", "a", "b", "alpha", "beta", "rc", "pre", "dev", "p", "patch", "stable", "git", "RC", "x", "A");
 const separator = fc.constantFrom(".", ".", "-", "_", "+", "~", "^", ":", "");
@@ -235,11 +233,11 @@ const text = fc
   .tuple(fc.constantFrom("", "", "v", "go", "1:", "1!"), number, fc.array(fc.tuple(separator, fc.oneof(number, word)), { maxLength: 5 }))
   .map(([start, first, rest]) => start + first + rest.flat().join(""));
 
-/** Of these, half of what is made is versions of each ecosystem: enough of them are (counted below). */
+/** Half of the generated texts must be valid versions of each ecosystem (asserted below). */
 const trials = 3_000;
 
 for (const ecosystem of Object.keys(rising)) {
-  test(`${ecosystem}: the order of any three versions is one order`, () => {
+  test(`${ecosystem}: the order of any three versions is consistent`, () => {
     let versions = 0;
     const order = (one: string, other: string): number => {
       const found = compareVersions(ecosystem, one, other);
@@ -262,9 +260,7 @@ for (const ecosystem of Object.keys(rising)) {
   });
 }
 
-// ---- the libraries of others ----------------------------------------------------------------------------------
-
-/** How many of the pairs that a library can read we compare as it does; every difference fails. */
+/** Asserts the same order as the library for every pair that it can parse. */
 const agree = (ecosystem: string, read: (version: string) => boolean, compare: (one: string, other: string) => number, texts = text): void => {
   const made = fc.sample(texts, trials * 4).filter(read);
   assert(made.length > 100, `only ${made.length} can be read`);
@@ -288,7 +284,7 @@ const strict = fc
 
 const isSemver = (version: string): boolean => semver.valid(version) !== null && !/[0-9]{16}/.test(version);
 
-test("npm, Go, crates.io, NuGet without capitals: semver orders what it can read as we do", () => {
+test("npm, Go, crates.io, NuGet without capitals: the order equals that of semver", () => {
   for (const ecosystem of ["npm", "Go", "crates.io"]) agree(ecosystem, isSemver, (one, other) => semver.compare(one, other), strict);
   agree(
     "NuGet",
@@ -298,14 +294,14 @@ test("npm, Go, crates.io, NuGet without capitals: semver orders what it can read
   );
 });
 
-test("Pub: semver's comparison with build metadata is ours", () => {
-  // It takes 01 and 1 of build metadata for equal, and what follows them too.
+test("Pub: the order equals semver's comparison with build metadata", () => {
+  // semver takes 01 and 1 in build metadata as equal, and so whatever follows them.
   const isSimple = (version: string): boolean => isSemver(version) && !/[+.]0[0-9]/.test(version.slice(version.indexOf("+")));
   agree("Pub", isSimple, (one, other) => semver.compareBuild(one, other), strict);
 });
 
-test("PyPI: pep440 orders what it can read as we do", () => {
-  // Its numbers are doubles.
+test("PyPI: the order equals that of pep440", () => {
+  // pep440 uses doubles.
   agree(
     "PyPI",
     (version) => pep440.valid(version) !== null && !/[0-9]{16}/.test(version),
@@ -314,8 +310,8 @@ test("PyPI: pep440 orders what it can read as we do", () => {
   for (const each of fc.sample(text, trials)) assert.equal(compareVersions("PyPI", each, each) !== undefined, pep440.valid(each) !== null, each);
 });
 
-test("RubyGems: ruby-semver orders what it can read as we do", () => {
-  // Its numbers are doubles, and it sorts letters by the machine's language, where Ruby compares bytes.
+test("RubyGems: the order equals that of ruby-semver", () => {
+  // ruby-semver uses doubles and sorts letters by locale, where Ruby compares bytes.
   const isSimple = (version: string): boolean => !/[0-9]{16}|[A-Z]/.test(version) && compareVersions("RubyGems", version, version) !== undefined;
   agree(
     "RubyGems",

@@ -1,4 +1,4 @@
-// Which order the versions of an ecosystem have, by OSV's names of ecosystems. Pure.
+// Orders of versions by OSV ecosystem.
 
 import { limits } from "../limits.ts";
 import { compareApk } from "./apk.ts";
@@ -13,7 +13,7 @@ import { compareRpm } from "./rpm.ts";
 import { compareRubygems } from "./rubygems.ts";
 import { compareGo, comparePub, compareSemver } from "./semver.ts";
 
-/** Negative, 0 or positive; undefined where one of the two is no version. */
+/** Returns a negative number, 0 or a positive number; undefined if either is not a version. */
 export type CompareVersions = (one: string, other: string) => number | undefined;
 
 const comparePypi: CompareVersions = (one, other) => (isPep440(one) && isPep440(other) ? comparePep440(one, other) : undefined);
@@ -38,16 +38,16 @@ const orders: ReadonlyMap<string, CompareVersions> = new Map<string, CompareVers
 ]);
 
 /**
- * Returns undefined if the order of the ecosystem is unknown: Android, Linux, Kubernetes, OSS-Fuzz, FreeBSD, ConanCenter and
- * GIT, for which osv.dev has none either, and names that OSV does not know.
+ * Returns undefined if the ecosystem's order is unknown: Android, Linux, Kubernetes, OSS-Fuzz, FreeBSD, ConanCenter and GIT, for
+ * which osv.dev has none either, and names that OSV does not know.
  */
 export const orderOf = (ecosystem: string): CompareVersions | undefined => {
   const [name = "", ...suffix] = ecosystem.split(":");
-  // Root patches others' packages: "Root:Alpine:3.18", "Root:npm".
+  // Root patches packages of other ecosystems: "Root:Alpine:3.18", "Root:npm".
   return orders.get(name === "Root" ? (suffix[0] ?? "") : name);
 };
 
-/** -1, 0 or 1; undefined where the ecosystem has no order, or one of the two is no version. */
+/** Returns undefined if the ecosystem has no order or either text is not a version. */
 export const compareVersions = (ecosystem: string, one: string, other: string): -1 | 0 | 1 | undefined => {
   if (one.length > limits.versionLengthMax || other.length > limits.versionLengthMax) return undefined;
   const order = orderOf(ecosystem)?.(one, other);

@@ -1,4 +1,4 @@
-// GitHub's expressions mean the same as OSV's events.
+// GitHub's version expressions as OSV events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,12 +20,12 @@ const said: readonly (readonly [ecosystem: string, expression: string, firstPatc
   ["npm", "> 1.2.3", "1.3.0", { events: [{ introduced: "1.2.4-0" }, { fixed: "1.3.0" }] }],
 ];
 
-test("an expression of GitHub's is one range of OSV or a list of versions", () => {
+test("a GitHub expression becomes one OSV range or a list of versions", () => {
   for (const [ecosystem, expression, firstPatched, expected] of said)
     assert.deepEqual(githubAffected(ecosystem, expression, firstPatched), expected, `${ecosystem} ${expression}`);
 });
 
-test("what is none, or begins behind a version of which the next is not known, is not said, with its reason", () => {
+test("an expression that is invalid, or that starts after a version without a known successor, is refused with a reason", () => {
   for (const [ecosystem, expression] of [
     ["PyPI", "> 1.0"],
     ["npm", "> 1.0.x"],

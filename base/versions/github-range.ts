@@ -1,4 +1,4 @@
-// GitHub's expressions of affected versions (">= 1.0, < 1.5", "= 1.2.3", "<= 2.0") as OSV says them. Pure.
+// Converts GitHub's expressions of affected versions (">= 1.0, < 1.5", "= 1.2.3", "<= 2.0") to OSV.
 
 import { limits } from "../limits.ts";
 import { orderOf } from "./ecosystem.ts";
@@ -6,14 +6,14 @@ import { compareSemver, nextSemver, parseSemver } from "./semver.ts";
 
 type AffectedEvent = { readonly introduced: string } | { readonly fixed: string } | { readonly last_affected: string };
 
-/** Events of one range, or a list of versions; or why it cannot be said. */
+/** Events of one range, a list of versions, or the reason why there is neither. */
 export type GithubAffected = { readonly events: readonly AffectedEvent[] } | { readonly versions: readonly string[] } | { readonly reason: string };
 
 const comparatorForm = /^(>=|<=|[=<>])[ \t]*([^ \t=<>]+)$/;
 
 /**
- * `firstPatched` is what GitHub says beside the expression: with it "<= 2.0" ends where the patch begins, as GitHub's own OSV
- * records have it, and "= 1.2" goes on to it.
+ * Converts an expression. `firstPatched` is GitHub's first patched version: with it, "<= 2.0" ends at the patch, as in GitHub's
+ * own OSV records, and "= 1.2" extends to it.
  */
 export const githubAffected = (ecosystem: string, expression: string, firstPatched = ""): GithubAffected => {
   if (expression.length > limits.versionLengthMax) return { reason: `an expression of more than ${limits.versionLengthMax} characters` };
@@ -38,7 +38,6 @@ export const githubAffected = (ecosystem: string, expression: string, firstPatch
   return { events: [{ introduced }, firstPatched === "" ? { last_affected: upper.slice(2) } : { fixed: firstPatched }] };
 };
 
-/** Only SemVer's order has a next version. */
 const nextVersion = (ecosystem: string, version: string): string | undefined => {
   const parsed = orderOf(ecosystem) === compareSemver ? parseSemver(version) : undefined;
   return parsed && parsed.numbers.length <= 3 ? nextSemver(parsed) : undefined;

@@ -1,8 +1,7 @@
-// The order of Maven's versions, by the "Version Order Specification" of the POM reference, as a sort key. Pure.
+// Order of Maven versions ("Version Order Specification" of the POM reference) as a sort key.
 //
-// A version is a sequence of tokens, each with the separator before it. Changing from digits to letters or back counts
-// as a hyphen, and so does a dot before a qualifier. Trailing nulls (0, "", final, ga) mean nothing, nor do those
-// before a hyphen. At each position, in this order:
+// A version is a sequence of tokens, each with its preceding separator. A change between digits and letters counts as a hyphen,
+// as does a dot before a qualifier. Null tokens (0, "", final, ga) at the end or before a hyphen are dropped. At each position:
 //
 //   alpha < beta < milestone < rc = cr < snapshot < (nothing) < sp < other qualifiers < -number < .number
 
@@ -18,7 +17,7 @@ const noQualifier = "F";
 const otherQualifier = "H";
 const hyphenNumber = "I";
 const dotNumber = "J";
-/** Before a digit, one letter is enough. */
+/** Valid only before a digit. */
 const abbreviations: Readonly<Record<string, string>> = { a: "alpha", b: "beta", m: "milestone" };
 
 const isNumber = ({ text }: Token): boolean => /^[0-9]/.test(text);
@@ -26,7 +25,7 @@ const isNull = ({ text }: Token): boolean => /^0+$/.test(text) || text === "" ||
 
 const mavenTokens = (version: string): Token[] => {
   const tokens: Token[] = [];
-  // Each separator with the token behind it, which is empty where two separators meet.
+  // Each separator with the following token, which is empty between two separators.
   const parts = version.toLowerCase().matchAll(/([.-]|^|(?<=[0-9])(?=[^0-9.-])|(?<=[^0-9.-])(?=[0-9]))([0-9]+|[^0-9.-]*)/g);
   for (const [, separator = "", found = ""] of parts) {
     const text = found === "" ? "0" : found;
@@ -40,7 +39,6 @@ const mavenTokens = (version: string): Token[] => {
   });
 };
 
-/** Without the nulls at the end and before each hyphen. */
 const withoutTrailingNulls = (tokens: readonly Token[]): Token[] => {
   const kept: Token[] = [];
   for (const token of tokens) {
@@ -53,12 +51,12 @@ const withoutTrailingNulls = (tokens: readonly Token[]): Token[] => {
 
 const tokenKey = (token: Token): string => {
   if (isNumber(token)) return (token.separator === "." ? dotNumber : hyphenNumber) + numberKey(token.text);
-  // A null that something follows with a dot: as much as none.
+  // A null token followed by a dot counts as none.
   if (isNull(token)) return noQualifier;
   return knownQualifiers[token.text] ?? otherQualifier + textKey(token.text);
 };
 
-/** Sorts by its bytes as Maven sorts versions; equal for equal ones ("1" and "1.0"). */
+/** Returns a key that sorts, by bytes, as Maven does; equal versions ("1" and "1.0") have equal keys. */
 export const mavenKey = (version: string): string => withoutTrailingNulls(mavenTokens(version)).map(tokenKey).join("") + noQualifier;
 
 export const compareMaven = (one: string, other: string): number => compareBytes(mavenKey(one), mavenKey(other));

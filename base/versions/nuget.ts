@@ -1,4 +1,4 @@
-// The order of NuGet's versions: SemVer with a fourth number, whose pre-releases are blind to case. Pure.
+// Order of NuGet versions: SemVer with a fourth number and case-insensitive pre-releases.
 
 import { compareSemver, parseSemver } from "./semver.ts";
 

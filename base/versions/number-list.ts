@@ -1,5 +1,5 @@
-// The order of versions that are nothing but numbers: Haskell's packages, and R's, in which a hyphen is as good as a dot. A list
-// comes before a longer one that begins with it: "1.0" before "1.0.0". Pure.
+// Order of purely numeric versions: Haskell packages, and R packages, which treat a hyphen as a dot. A prefix sorts before the
+// longer list: "1.0" before "1.0.0".
 
 import { compareDigits } from "./digits.ts";
 

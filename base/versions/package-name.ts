@@ -1,8 +1,8 @@
-// The form by which names of packages are compared in ecosystems that ignore case or separators. Pure.
+// Normalizes package names of ecosystems that ignore case or separators.
 
 import { normalizePythonName } from "./python-name.ts";
 
-/** Returns the address of a repository without scheme, `.git` and case. */
+/** Returns a repository URL without scheme and `.git`, in lower case. */
 export const repositoryKey = (url: string): string =>
   url
     .replace(/^[a-z+]+:\/\//i, "")
@@ -16,16 +16,20 @@ const keys: ReadonlyMap<string, (name: string) => string> = new Map([
   ["PyPI", normalizePythonName],
   // https://learn.microsoft.com/nuget: package IDs are case-insensitive.
   ["NuGet", lowerCase],
-  // Owners and repositories of GitHub are case-insensitive.
+  // GitHub owners and repositories are case-insensitive.
   ["GitHub Actions", lowerCase],
   ["SwiftURL", repositoryKey],
   ["GIT", repositoryKey],
 ]);
 
-/** @param ecosystem of OSV's, without a release */
+/**
+ * Returns the form by which the ecosystem compares names.
+ *
+ * @param ecosystem of OSV, without a release
+ */
 export const packageNameKey = (ecosystem: string, name: string): string => keys.get(ecosystem)?.(name) ?? name;
 
-/** Returns every form that some ecosystem compares the name by. */
+/** Returns the name's normalized forms in all ecosystems. */
 export const packageNameForms = (name: string): string[] => [...new Set([name, ...[...keys.values()].map((key) => key(name))])];
 
 const ecosystemsOfTypes: ReadonlyMap<string, string> = new Map([
@@ -35,5 +39,9 @@ const ecosystemsOfTypes: ReadonlyMap<string, string> = new Map([
   ["swift", "SwiftURL"],
 ]);
 
-/** @param type of package URLs */
+/**
+ * Returns the normalized name.
+ *
+ * @param type of a package URL
+ */
 export const packageNameKeyOfType = (type: string, name: string): string => packageNameKey(ecosystemsOfTypes.get(type) ?? "", name);

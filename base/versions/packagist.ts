@@ -1,5 +1,5 @@
-// The order of Composer's versions: up to four numbers (or a date's), a stability with numbers of its own, and "-dev" behind
-// it. Branches ("dev-main", "2.x-dev") have no place in it. Pure.
+// Order of Composer versions: up to four numbers (or those of a date), a stability with its own numbers, and an optional "-dev".
+// Branches ("dev-main", "2.x-dev") have no order.
 //
 //   dev < alpha < beta < RC < (none) < patch
 
@@ -17,17 +17,16 @@ interface PackagistVersion {
   readonly isDevelopment: boolean;
 }
 
-/** Undefined for what is no version, and for branches. */
 const parsePackagist = (version: string): PackagistVersion | undefined => {
   const found = form.exec(version.trim().toLowerCase());
   if (!found) return undefined;
   const [, numbers = "", word, further = "", development] = found;
-  // "1.0-dev" is its development, "1.0-beta1-dev" that of the beta.
+  // "1.0-dev" precedes 1.0; "1.0-beta1-dev" precedes the beta.
   const rank = word === undefined || word === "stable" ? (development === undefined ? stable : 0) : (ranks[word] ?? stable);
   return { numbers: numbers.split(/[.:-]/), rank, further: further.match(/[0-9]+/g) ?? [], isDevelopment: rank > 0 && development !== undefined };
 };
 
-/** Unlike the numbers of a release: "beta" comes before "beta0". */
+/** Unlike release numbers, "beta" sorts before "beta0". */
 const compareFurther = (one: readonly string[], other: readonly string[]): number => {
   for (let index = 0; ; index++) {
     const [left, right] = [one[index], other[index]];

@@ -1,7 +1,5 @@
-// The order of Python's versions (PEP 440) as a sort key. Pure.
-//
-// Epoch, release without trailing zeros, pre-release, post-release, development release, local version. What is no
-// version by PEP 440 comes before everything that is one, by its bytes: as the ecosystem's tools had it.
+// Order of Python versions (PEP 440) as a sort key: epoch, release without trailing zeros, pre-release, post-release, development
+// release, local version. Versions outside PEP 440 sort before all others, by bytes, as in older Python tools.
 
 import { compareBytes, numberKey, textKey } from "./sort-key.ts";
 
@@ -19,10 +17,10 @@ const pep440Form = new RegExp(
 
 const preReleases: Readonly<Record<string, string>> = { a: "B", alpha: "B", b: "C", beta: "C", c: "D", rc: "D", pre: "D", preview: "D" };
 
-/** What a part of a key begins with: least, between, most. */
+/** First characters of a key's parts: least, between, most. */
 const least = "A";
 const most = "E";
-/** Ends a release, and comes before any further number of one. */
+/** Ends a release; sorts before any further number. */
 const end = "A";
 const more = "B";
 
@@ -32,7 +30,7 @@ const releaseKey = (release: string): string => {
   return numbers.map((number) => more + numberKey(number)).join("") + end;
 };
 
-/** Local versions: none before any; texts before numbers. */
+/** No local version sorts before any; texts sort before numbers. */
 const localKey = (local: string | undefined): string => {
   if (local === undefined) return least;
   const parts = local.split(/[-_.]/).map((part) => (/^[0-9]+$/.test(part) ? `C${numberKey(part)}` : `B${textKey(part)}`));
@@ -41,14 +39,14 @@ const localKey = (local: string | undefined): string => {
 
 export const isPep440 = (version: string): boolean => pep440Form.test(version.trim().toLowerCase());
 
-/** Sorts by its bytes as PEP 440 sorts versions; equal for equal ones ("1.0" and "1"). */
+/** Returns a key that sorts, by bytes, as PEP 440 does; equal versions ("1.0" and "1") have equal keys. */
 export const pep440Key = (version: string): string => {
   const found = pep440Form.exec(version.trim().toLowerCase());
   if (!found) return `A${textKey(version)}`;
   const [, epoch = "0", release = "", pre, preNumber = "0", postDash, postNumber, posted, devNumber = "0", developed, local] = found;
   const isPost = postDash !== undefined || posted !== undefined;
   const isDev = developed !== undefined;
-  // A development release of nothing but a release comes before that release's pre-releases.
+  // A development release of a plain release sorts before its pre-releases.
   const preKey = pre !== undefined ? (preReleases[pre] ?? "D") + numberKey(preNumber) : isDev && !isPost ? least : most;
   const postKey = isPost ? `B${numberKey(postDash ?? postNumber ?? "0")}` : least;
   const devKey = isDev ? `B${numberKey(devNumber)}` : most;

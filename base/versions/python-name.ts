@@ -1,5 +1,8 @@
-// Names of Python packages are the same however they are written (PEP 503): "Django" and "django", "zope.interface" and
-// "Zope_Interface". Whatever compares them does it by the form that this makes. Pure.
+// Normalizes names of Python packages (PEP 503): "Django" equals "django", "zope.interface" equals "Zope_Interface".
 
-/** @param name of a package of PyPI */
+/**
+ * Returns the normalized name.
+ *
+ * @param name of a PyPI package
+ */
 export const normalizePythonName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");

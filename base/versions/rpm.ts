@@ -1,11 +1,11 @@
-// The order of rpm's versions (rpmvercmp): epoch, version, release. In each, runs of digits and of letters are compared, digits
-// being the newer; "~" comes before the end, "^" right behind it; all else only separates. No epoch is 0. Pure.
+// Order of rpm versions (rpmvercmp): epoch (default 0), version, release. Runs of digits and letters are compared, digits being
+// newer. "~" sorts before the end, "^" right after it; other characters only separate.
 
 import { compareDigits, compareTexts, isDigits } from "./digits.ts";
 
 const form = /^(?:([0-9]+):)?([!-9;-~]+)$/;
 
-/** What a run is to another one that stands in the same place: "~" first, then the end, "^", letters, numbers. */
+/** Ranks runs at the same position: "~", the end, "^", letters, numbers. */
 const rankOf = (run: string | undefined): number => {
   if (run === "~") return 0;
   if (run === undefined) return 1;
@@ -31,7 +31,6 @@ interface RpmVersion {
   readonly release: string;
 }
 
-/** Undefined for what is no version. */
 const parseRpm = (text: string): RpmVersion | undefined => {
   const found = form.exec(text);
   if (!found) return undefined;

@@ -1,5 +1,5 @@
-// The order of Ruby's gems: segments of digits and of letters, letters before numbers, so that "1.0.rc1" is a pre-release.
-// A hyphen is ".pre.", zeros at the end mean nothing. Pure.
+// Order of Ruby gem versions: segments of digits and letters, letters first, so that "1.0.rc1" is a pre-release. A hyphen means
+// ".pre."; trailing zeros are ignored.
 
 import { compareDigits, compareTexts, isDigits } from "./digits.ts";
 
@@ -8,7 +8,6 @@ const form = /^[0-9]+(?:\.[0-9A-Za-z]+)*(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$
 const withoutTrailingZeros = (segments: readonly string[]): readonly string[] =>
   segments.slice(0, segments.findLastIndex((segment) => !/^0+$/.test(segment)) + 1);
 
-/** Undefined for what is no version. */
 const segmentsOf = (version: string): readonly string[] | undefined => {
   const trimmed = version.trim();
   if (!form.test(trimmed)) return undefined;

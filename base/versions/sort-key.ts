@@ -1,25 +1,24 @@
-// Pieces of sort keys: texts whose bytes sort as versions do, so that an index can hold them in order. Pure.
+// Sort keys: texts that sort by bytes as versions do, so that an index can order them.
 
-/** Ends a text within a key: below every character that a text may have, so that "a" comes before "ab". */
+/** Ends a text within a key. It is below every character, so that "a" sorts before "ab". */
 const end = "\u0001";
 
-/** A number of any length: as many more digits, as much larger. */
+/** Encodes a number of any length with its number of digits first. */
 export const numberKey = (digits: string): string => {
   const significant = digits.replace(/^0+(?=\d)/, "");
-  // Up to 40 digits the count is one character from "0" to "X"; more of them follow a "Z" and their count in five.
+  // The number of digits is one character, "0" to "X", up to 40; beyond that a "Z" and five digits.
   return significant.length <= 40
     ? String.fromCharCode(48 + significant.length) + significant
     : `Z${String(significant.length).padStart(5, "0")}${significant}`;
 };
 
-/** A text within a key. */
 export const textKey = (text: string): string => {
-  // Below a space there is nothing that a version needs.
+  // Versions need no characters below a space.
   const printable = [...text].map((character) => (character < " " ? " " : character)).join("");
   return printable + end;
 };
 
-/** Compares as PostgreSQL does under the collation "C": by the bytes of UTF-8, which are in the order of code points. */
+/** Compares as PostgreSQL's collation "C" does: by UTF-8 bytes, which is the order of code points. */
 export const compareBytes = (one: string, other: string): number => {
   const [left, right] = [[...one], [...other]];
   for (let index = 0; ; index++) {

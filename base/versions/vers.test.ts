@@ -1,4 +1,4 @@
-// Ranges of package URLs' specification: what they hold, and which of them say nothing.
+// Version ranges of the package URL specification (vers).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const ranges: readonly (readonly [string, readonly string[], readonly string[]])
 ];
 
 for (const [written, inside, outside] of ranges) {
-  test(`${written} holds ${inside.join(", ")} and not ${outside.join(", ")}`, () => {
+  test(`${written} contains ${inside.join(", ")} and not ${outside.join(", ")}`, () => {
     const range = readVersionRange(written);
     assert.ok(range);
     assert.deepEqual(
@@ -34,7 +34,7 @@ for (const [written, inside, outside] of ranges) {
   });
 }
 
-test("what has no order of versions, or a bound that is no version there, is no range", () => {
+test("a range without a known order, or with a bound that is not a version, is refused", () => {
   for (const written of [
     "",
     "1.0 - 2.0",

@@ -1,5 +1,5 @@
-// Ranges of versions as package URLs' specification writes them, "vers:npm/>=1.0.0|<2.0.0" (CSAF 2.0, 3.1.2.3), in the order
-// that each type's ecosystem has. Pure.
+// Version ranges of the package URL specification, "vers:npm/>=1.0.0|<2.0.0" (CSAF 2.0, 3.1.2.3), in the order of each type's
+// ecosystem.
 
 import { limits } from "../limits.ts";
 import { compareVersions } from "./ecosystem.ts";
@@ -24,7 +24,7 @@ const ecosystems: ReadonlyMap<string, string> = new Map([
   ["semver", "npm"],
 ]);
 
-/** OSV's ecosystem in whose order versions of a type of package URLs stand; undefined where none is known. */
+/** Returns the OSV ecosystem that orders versions of this package URL type, or undefined. */
 export const ecosystemOfPurlType = (type: string): string | undefined => ecosystems.get(type);
 
 interface Constraint {
@@ -32,10 +32,9 @@ interface Constraint {
   readonly version: string;
 }
 
-/** A range that can be judged. */
 export interface VersionRange {
   readonly ecosystem: string;
-  /** None: every version. In the order of their versions. */
+  /** Ordered by version; empty for every version. */
   readonly constraints: readonly Constraint[];
 }
 
@@ -50,7 +49,7 @@ const decoded = (text: string): string => {
   }
 };
 
-/** Undefined for what is no such range, or has no order of versions that is known, or a bound that is no version there. */
+/** Parses a range. Returns undefined if it is invalid, its type has no known order, or a bound is not a version. */
 export const readVersionRange = (text: string): VersionRange | undefined => {
   const [, type = "", list = ""] = form.exec(text.trim()) ?? [];
   const ecosystem = ecosystems.get(type);
@@ -88,7 +87,7 @@ const holds = ({ comparator }: Constraint, order: number): boolean => {
 
 const isUpper = ({ comparator }: Constraint): boolean => comparator === "<" || comparator === "<=";
 
-/** Whether a version lies in the range; undefined where it is none in the ecosystem's order. */
+/** Returns whether the range contains the version; undefined if it is not a version of the ecosystem. */
 export const isInRange = ({ ecosystem, constraints }: VersionRange, version: string): boolean | undefined => {
   if (compareVersions(ecosystem, version, version) === undefined) return undefined;
   if (constraints.length === 0) return true;
@@ -96,7 +95,7 @@ export const isInRange = ({ ecosystem, constraints }: VersionRange, version: str
   const single = orders.find(({ constraint, order }) => order === 0 && (constraint.comparator === "=" || constraint.comparator === "!="));
   if (single) return single.constraint.comparator === "=";
   const bounds = orders.filter(({ constraint }) => constraint.comparator !== "=" && constraint.comparator !== "!=");
-  // What is not one of the exceptions, where there is nothing else.
+  // Without bounds, only "!=" constraints match everything else.
   if (bounds.length === 0) return !constraints.some(({ comparator }) => comparator === "=");
   return bounds.some(({ constraint, order }, index) => {
     if (!holds(constraint, order)) return false;

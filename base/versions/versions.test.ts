@@ -1,4 +1,4 @@
-// Versions are ordered as their ecosystems order them, and a sort key's bytes are in the same order.
+// Order of versions per ecosystem; sort keys have the same order.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -11,7 +11,6 @@ import { fc, runs } from "../../test/property.ts";
 
 type Compare = (one: string, other: string) => number | undefined;
 
-/** Each line in rising order. */
 const rising: readonly (readonly [string, Compare, readonly string[]])[] = [
   [
     "Maven: qualifiers",
@@ -148,7 +147,7 @@ const rising: readonly (readonly [string, Compare, readonly string[]])[] = [
 ];
 
 for (const [name, compare, versions] of rising) {
-  test(`${name}: each of a rising line is less than all behind it and equal to itself`, () => {
+  test(`${name}: each version of an ascending list is less than all later ones and equal to itself`, () => {
     for (const [index, one] of versions.entries()) {
       for (const [other, version] of versions.entries())
         assert.equal(Math.sign(compare(one, version) ?? Number.NaN), Math.sign(index - other), `${one} and ${version}`);
@@ -187,11 +186,11 @@ const equals: readonly (readonly [Compare, string, string])[] = [
   ).map(([one, other]) => [comparePep440, one, other] as const),
 ];
 
-test("versions that mean the same are equal, whatever way they are written", () => {
+test("equivalent spellings of a version are equal", () => {
   for (const [compare, one, other] of equals) assert.equal(compare(one, other), 0, `${one} and ${other}`);
 });
 
-test("what is no version of apk compares with nothing", () => {
+test("a text that is not an apk version compares with nothing", () => {
   for (const wrong of ["", "v1", "1.", ".1", "1_foo", "1-r", "1.0-r1-r2", "1.0_p1a", "latest", "1 ", "0x1", "1.0\n"]) {
     assert.equal(isApkVersion(wrong), false, wrong);
     assert.equal(compareApk(wrong, "1"), undefined);
@@ -226,7 +225,7 @@ for (const [name, compare, versions] of [
   ["PEP 440", comparePep440, fc.oneof(pythonLike, fc.string())],
   ["apk", compareApk, apkLike],
 ] as const) {
-  test(`${name}: the order of any three versions is one order`, () => {
+  test(`${name}: the order of any three versions is consistent`, () => {
     fc.assert(
       fc.property(versions, versions, versions, (a, b, c) => {
         const order = (one: string, other: string): number => Math.sign(compare(one, other) ?? Number.NaN);
@@ -240,7 +239,7 @@ for (const [name, compare, versions] of [
   });
 }
 
-test("a key is in the order of the bytes of UTF-8, which is the database's", () => {
+test("keys sort by UTF-8 bytes, as in the database", () => {
   const bytes = (text: string): Buffer => Buffer.from(text, "utf8");
   fc.assert(
     fc.property(
@@ -259,7 +258,7 @@ test("a key is in the order of the bytes of UTF-8, which is the database's", () 
   for (const key of [mavenKey, pep440Key]) fc.assert(fc.property(fc.string(), (text) => !key(text).includes("\0")));
 });
 
-// shared data: 541 artifacts of Maven and 24,802 version strings of Python, where they are present.
+// Shared data, if present: 541 Maven artifacts and 24,802 Python version strings.
 const lines = (file: string): { latestVersion?: string; versions: unknown[] }[] =>
   existsSync(file)
     ? readFileSync(file, "utf8")
@@ -268,7 +267,7 @@ const lines = (file: string): { latestVersion?: string; versions: unknown[] }[] 
         .map((line) => JSON.parse(line) as { latestVersion?: string; versions: unknown[] })
     : [];
 
-test("nearly all of Python's real versions are versions", () => {
+test("at least 98 % of the real Python versions are valid", () => {
   const all = lines(new URL("../../../shared/data/libraries/pypi-versions-from-pypa/versions.jsonl", import.meta.url).pathname).flatMap(({ versions }) =>
     versions.map(String),
   );

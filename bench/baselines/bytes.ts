@@ -1,4 +1,4 @@
-// node:http answering one answer's bytes from memory: what is left when nothing is done.
+// node:http serving fixed bytes from memory: the lower limit of any server's cost.
 
 import { createServer } from "node:http";
 

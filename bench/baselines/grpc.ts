@@ -1,5 +1,4 @@
-// @grpc/grpc-js with the same work behind it: the same kernel in the same process on the same database, and the
-// same generated messages. Only what carries the call is another's.
+// @grpc/grpc-js with the same kernel, database and generated messages in one process. Only the transport differs.
 
 import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";

@@ -1,6 +1,5 @@
-// The same List as one would write it in an afternoon: fastify, a pool of pg, jose for the token, a look-up of the
-// caller's bindings, a page and a count, dates to ISO texts. Nothing clever, nothing slow on purpose: its statements
-// find their rows by the primary key as ours do.
+// A straightforward List: fastify, a pg pool, jose for the token, the caller's role bindings, a page and a count, dates as ISO
+// text. Neither optimized nor slow on purpose: it also uses the primary key.
 
 import fastify from "fastify";
 import { createRemoteJWKSet, jwtVerify } from "jose";

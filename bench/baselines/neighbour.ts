@@ -1,7 +1,6 @@
-// The neighbour of neighbours.ts: so many connections that send one request at a time, again and again. Obedient ones wait
-// as long as Retry-After says; the others ask again at once. LOAD is a file of what they send, as JSON: {url, obeys, connections,
-// requests: [{method, path, authorization, body}]}, a list for each connection in turn. "{n}" in path and body is a number
-// that no other request has.
+// The neighbour of neighbours.ts: connections that send one request at a time in a loop. Obedient ones respect Retry-After,
+// others retry at once. LOAD is a JSON file: {url, obeys, connections, requests: [{method, path, authorization, body}]}, assigned
+// to connections in turn. "{n}" in path and body becomes a unique number.
 
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -31,14 +30,14 @@ const run = async (index: number): Promise<void> => {
       else counts.refused++;
       if (load.obeys && retryAfterMs > 0) await sleep(retryAfterMs);
     } catch {
-      // It sends more than anybody reads: the server hangs up.
+      // Too many unread requests: the server closes the connection.
       counts.broken++;
       await sleep(1);
     }
   }
 };
 
-// In life its machine is another one: here it takes what the server and the quiet organization leave.
+// In production it would run on another machine; here it gets what the others leave.
 setPriority(19);
 process.on("message", () => process.send?.(counts));
 for (let index = 0; index < load.connections; index++) void run(index);

@@ -1,5 +1,5 @@
-// The pushing neighbour of neighbours.ts: so many connections that push one layer after the other, each a blob of its own. LOAD is a
-// file of what they do, as JSON: {url, repo, authorization, connections, layerBytes}.
+// The pushing neighbour of neighbours.ts: connections that push one layer after another, each a different blob. LOAD is a JSON
+// file: {url, repo, authorization, connections, layerBytes}.
 
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const base = randomBytes(layerBytes);
 const hashOfBase = createHash("sha256").update(base);
 const agent = new Agent({ keepAlive: true, maxSockets: connections });
 
-/** Pushes one layer: the same bytes with an end of its own. */
+/** Pushes one layer: the same bytes with a unique end. */
 const push = (): Promise<void> =>
   new Promise((resolve, reject) => {
     const end = randomBytes(16);
@@ -30,7 +30,7 @@ const pushOn = async (): Promise<void> => {
   for (;;) await push();
 };
 
-// In life its machine is another one: here it takes what the server and the quiet organization leave.
+// In production it would run on another machine; here it gets what the others leave.
 setPriority(19);
 for (let index = 0; index < connections; index++) void pushOn();
 process.send?.("ready");

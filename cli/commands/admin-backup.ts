@@ -1,4 +1,4 @@
-// `gantry admin backup` and `gantry admin restore`: everything that a server keeps, as a file or a folder, and back.
+// `gantry admin backup` and `gantry admin restore`: back up all data of a server to a file or folder, and restore it.
 
 import type { Command } from "commander";
 import { backupDatabase, readSettings, recordOwnRestore, requirePassphrase, restoreDatabase, verifyBackupFile } from "#application";
@@ -38,7 +38,7 @@ const workOf = (terminal: Terminal, path: string, passphraseFile: string | undef
 const verifyBackup = async (terminal: Terminal, path: string, passphraseFile: string | undefined): Promise<void> => {
   const { work, bar } = workOf(terminal, path, passphraseFile, false);
   const { passphrase, ...rest } = work;
-  // Nobody is asked for what is not needed.
+  // The passphrase is requested only if it is needed.
   const { head, manifest, secretKey, hasKey } = await verifyBackupFile({ ...rest, passphrase: passphraseFile === undefined ? undefined : passphrase });
   bar.end();
   const { out } = terminal;

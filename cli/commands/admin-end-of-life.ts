@@ -1,4 +1,4 @@
-// `gantry admin end-of-life`: policies by which tags are deprecated from a day on.
+// `gantry admin end-of-life`: policies that deprecate tags from a date on.
 
 import type { Command } from "commander";
 import { listTagPolicies, setTagPolicy, unsetTagPolicy } from "#application";

@@ -1,4 +1,4 @@
-// `gantry admin migrate`: migrations alone, with the connection of the database's owner.
+// `gantry admin migrate`: run migrations only, as the owner of the database.
 
 import type { Command } from "commander";
 import { migrateDatabase, readDatabaseSettings } from "#application";

@@ -1,4 +1,4 @@
-// `gantry admin names`: names that are reserved for the organizations that had them.
+// `gantry admin names`: names reserved for the organizations that used them.
 
 import type { Command } from "commander";
 import { findReservedNames, releaseName } from "#application";

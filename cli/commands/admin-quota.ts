@@ -1,4 +1,4 @@
-// `gantry admin quota`: what each organization may have and how fast it may ask, shown and set.
+// `gantry admin quota`: show and set quotas and rate limits of organizations.
 
 import type { Command } from "commander";
 import { changeQuota, listQuotas, type QuotaState, readDatabaseSettings, readPublicUrl, readQuotaValue } from "#application";

@@ -1,4 +1,4 @@
-// `gantry admin registry`: whether everything that the database tells of images is there, and what no repository needs any more.
+// `gantry admin registry`: check image data for completeness, and collect unused content.
 
 import type { Command } from "commander";
 import { collectRegistry, verifyRegistry } from "#application";

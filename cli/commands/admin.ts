@@ -1,4 +1,4 @@
-// `gantry admin`: what needs the data directory or the database itself.
+// `gantry admin`: commands that need the data directory or the database.
 
 import type { Command } from "commander";
 import { newGroup } from "../command.ts";

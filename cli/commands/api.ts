@@ -1,5 +1,5 @@
-// `gantry api METHOD PATH`: any path of the server, with the credential that every command uses. The token goes to that server and
-// nowhere else: the path is a path of it, and no redirection is followed.
+// `gantry api METHOD PATH`: call any path of the server with the usual credential. The token never goes elsewhere: the path must
+// belong to the server, and redirects are not followed.
 
 import { readFileSync } from "node:fs";
 import { text as readStream } from "node:stream/consumers";
@@ -35,10 +35,9 @@ interface ApiRequest {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Whose they are: the credential's and the connection's. */
 const ownHeaders = ["authorization", "host", "content-length", "connection", "transfer-encoding"];
 
-/** The address of a path of this server. Throws for whatever would lead to another one. */
+/** Returns the URL of a path of this server. Throws if it leads to another one. */
 const addressOf = (server: string, path: string): URL => {
   const url = path.startsWith("/") && !path.includes("\\") ? URL.parse(`${server}${path}`) : null;
   const base = new URL(server);
@@ -59,7 +58,7 @@ const pairOf = (option: string, entry: string, separator: string): readonly [str
   return [entry.slice(0, at).trim(), entry.slice(at + 1).trim()];
 };
 
-/** Texts at dotted names: "role.name=x" is {"role": {"name": "x"}}; one that is there twice is a list. */
+/** Builds a body from dotted names: "role.name=x" becomes {"role": {"name": "x"}}; repeated names make a list. */
 const bodyOfFields = (fields: readonly (readonly [string, string])[]): string => {
   const held = new Map<string, string[]>();
   for (const [name, value] of fields) held.set(name, [...(held.get(name) ?? []), value]);
@@ -115,7 +114,6 @@ const readRequest = async (server: string, word: string, path: string, options: 
   return { method, url, headers, body };
 };
 
-/** One request, answered by this server or by nobody. */
 const sendRequest = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
   const { ApiError } = await import("#contract-client");
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
@@ -145,7 +143,6 @@ const jsonIn = (raw: string): Json | undefined => {
   }
 };
 
-/** Throws what a refusal says, as every other command does; a redirection is one. */
 const checkStatus = async (found: FoundContext, response: Response, raw: string): Promise<void> => {
   if (response.status < 300) return;
   const { errorOfHttp } = await import("#contract-client");
@@ -158,14 +155,13 @@ const checkStatus = async (found: FoundContext, response: Response, raw: string)
 const headText = (response: Response): string =>
   `HTTP ${response.status} ${response.statusText}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join("")}\n`;
 
-/** As it came, for a file or another program; for a terminal without what it would obey. */
 const bodyText = (raw: string, isTerminal: boolean): string => {
   if (!isTerminal) return raw;
   const value = jsonIn(raw);
   return value === undefined ? onItsLines(raw) : `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
 };
 
-/** Pages of a list in one document: their lists one behind the other, the rest as the last page has it. */
+/** Merges pages of a list: lists are concatenated, other fields come from the last page. */
 const mergedPage = (before: JsonObject | undefined, page: JsonObject): JsonObject => {
   const { nextPageToken: _token, ...own } = page;
   const lists = Object.entries(own).map(([key, value]) => {
@@ -183,7 +179,7 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
     const response = await sendRequest(found, { ...request, url }, isWithToken);
     const raw = await response.text();
     await checkStatus(found, response, raw);
-    // Its pages would be of another time than those before (decisions: Lists).
+    // The pages would be from different versions of the list (decisions: Lists).
     if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true") throw new Fault("ABORTED", "the list was restarted. Try again");
     const page = jsonIn(raw);
     if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} did not return a page of a list`);
@@ -199,7 +195,7 @@ const withEntry = (value: string, before: readonly string[]): readonly string[] 
 
 const wrongArguments = "path required, after a method other than GET: gantry api /iam/v2/groups";
 
-/** The method and the path of the words: of one alone, which must be a path, the method is GET. */
+/** Returns method and path; a single word must be a path, and the method is GET. */
 const readWords = (word: string, path: string | undefined): readonly [string, string] => {
   if (path !== undefined) return [word, path];
   if (!word.startsWith("/")) throw wrongUsage(wrongArguments);
@@ -244,7 +240,7 @@ Examples:  gantry api /iam/v2/groups --paginate
     const raw = Buffer.from(await response.arrayBuffer());
     const head = options.include ? headText(response) : "";
     if (options.include) out.write(isTerminal ? onItsLines(head) : head);
-    // What is no text (a layer, an archive) stays as it is on its way to a file.
+    // Binary content (a layer, an archive) is written to a file unchanged.
     if (options.include || response.status < 300) out.write(isTerminal ? bodyText(raw.toString("utf8"), true) : raw);
     await checkStatus(found, response, raw.toString("utf8"));
   });

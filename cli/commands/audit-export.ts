@@ -1,4 +1,4 @@
-// `gantry audit export`: entries of the audit log as lines.
+// `gantry audit export`: export audit log entries as lines.
 
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
@@ -34,7 +34,6 @@ const readNumber = (option: string, value: string | undefined): number | undefin
   return Number(value);
 };
 
-/** A new file, that nobody else may read. */
 const openNewFile = async (path: string): Promise<Writable> => {
   const stream = createWriteStream(path, { flags: "wx", mode: 0o600 });
   try {
@@ -77,7 +76,7 @@ Examples:  gantry audit export --file audit-2026-11.jsonl
       const { out, err } = terminal;
       const stream: Writable = file === undefined ? out : await openNewFile(file);
       const bar = openProgressBar(err);
-      // Whoever reads may have enough (head), and a disk may be full: the export ends, and what it has opened is closed.
+      // The reader may close early (head), or the disk may be full: the export stops and closes what it opened.
       let failure: NodeJS.ErrnoException | undefined;
       stream.on("error", (error) => {
         failure = error;

@@ -1,4 +1,4 @@
-// `gantry audit`: whether the audit log is what was written.
+// `gantry audit`: verify the integrity of the audit log.
 
 import type { Command } from "commander";
 import { findNamedGroup } from "#application";

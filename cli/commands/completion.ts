@@ -1,5 +1,5 @@
-// `gantry completion SHELL`: the script that a shell loads to complete commands, options and their values. It calls gantry's hidden
-// command __complete with the words so far, which answers from the tree of commands (cli/completion): no server is asked.
+// `gantry completion SHELL`: print the completion script of a shell. It calls the hidden command __complete (cli/completion),
+// which sends no request to a server.
 
 import { Argument, type Command } from "commander";
 import { shellNames, shellScript } from "../completion/scripts.ts";

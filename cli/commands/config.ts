@@ -1,4 +1,4 @@
-// `gantry config`: every setting as it holds, and where it came from.
+// `gantry config`: show the effective settings and their origin.
 
 import type { Command } from "commander";
 import { readSettings, settingsInForce } from "#application";

@@ -1,4 +1,4 @@
-// `gantry context`: the names under which this user remembers servers.
+// `gantry context`: manage the user's saved servers.
 
 import { rmSync } from "node:fs";
 import { type Command, Option } from "commander";
@@ -71,7 +71,7 @@ GANTRY_SERVER is set. To change the context of one terminal, set GANTRY_CONTEXT 
 
 const unsettable = ["organization", "identity", "output"] as const;
 
-/** What is said of the sign-in at a server means nothing of another server, nor of another identity. */
+/** Sign-in data does not carry over to another server or identity. */
 const withChanges = (stored: StoredContext | undefined, changes: Partial<StoredContext>): StoredContext => {
   const server = changes.server ?? stored?.server;
   if (server === undefined) throw wrongUsage("--server is required for a new context");

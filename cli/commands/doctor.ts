@@ -1,4 +1,4 @@
-// `gantry doctor`: looks whether this installation works, and says what to do about what does not.
+// `gantry doctor`: diagnose the installation and suggest fixes.
 
 import type { Command } from "commander";
 import { examineInstallation, type Finding, readSettings } from "#application";

@@ -1,4 +1,4 @@
-// `gantry events`: what happens, as it happens.
+// `gantry events`: follow events live.
 
 import type { Command } from "commander";
 import { Fault } from "#base/fault.ts";

@@ -1,4 +1,4 @@
-// `gantry explain`: why an identity may do something, or may not.
+// `gantry explain`: explain why an identity has or lacks a permission.
 
 import type { Command } from "commander";
 import { findNamedGroup } from "#application";

@@ -1,4 +1,4 @@
-// `gantry export`: writes what the server has into files.
+// `gantry export`: export the server's data to files.
 
 import type { Command } from "commander";
 import { exportOciLayout } from "#application";

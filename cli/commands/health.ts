@@ -1,11 +1,11 @@
-// `gantry health`: asks the running server whether it is ready, for container health checks.
+// `gantry health`: check the running server's readiness, for container health checks.
 
 import type { Command } from "commander";
 import { readSettings, type Settings } from "#application";
 import { newCommand } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** Through the listener itself where there is no TLS; a certificate is for the public name. */
+/** Returns the listener's URL without TLS; with TLS the public URL, which the certificate names. */
 const probeUrl = ({ publicUrl, host, port, tls }: Settings): string => {
   if (tls) return publicUrl;
   const everyAddress = host === "0.0.0.0" || host === "::";

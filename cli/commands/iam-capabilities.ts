@@ -1,4 +1,4 @@
-// `gantry iam capabilities list`: what roles are made of. It stands in the contract, so that no server is asked.
+// `gantry iam capabilities list`: list capabilities from the contract, without a request to a server.
 
 import { type Command, Option } from "commander";
 import { newCommand, newGroup } from "../command.ts";
@@ -12,7 +12,6 @@ interface Options {
   readonly resource?: string;
 }
 
-/** "role_bindings.list" as its resource and its action. */
 const capabilityParts = (name: string): readonly [resource: string, action: string] => {
   const at = name.lastIndexOf(".");
   return at === -1 ? ["", name] : [name.slice(0, at), name.slice(at + 1)];

@@ -1,4 +1,4 @@
-// `gantry iam pull-tokens`: tokens for machines that pull images, made, listed and revoked by way of the API.
+// `gantry iam pull-tokens`: create, list and revoke tokens for machines that pull images, through the API.
 
 import { type Command, Option } from "commander";
 import { limits } from "#base/limits.ts";
@@ -29,7 +29,7 @@ interface ListOptions extends ServerOptions {
 
 const wrongArguments = "subcommand required: create, list or revoke. Run gantry help iam pull-tokens for details";
 
-/** --server under its earlier name, too. */
+/** Also accepts --issuer, the earlier name of --server. */
 const addIssuerOptions = (command: Command): Command => addServerOptions(command).addOption(new Option("--issuer <URL>").hideHelp());
 
 const whoActs = `Works from any machine, with the sign-in of gantry login at that server, the token in GANTRY_TOKEN, or the token in the file
@@ -42,7 +42,7 @@ const open = async (terminal: Terminal, { server: named, issuer, context }: Serv
   return { server, commands, client, organization };
 };
 
-/** The group's uid, whose name or path of names stands here or in the context; undefined where none is named. */
+/** Resolves the group named by the option or the context to its uid; undefined if neither names one. */
 const findGroupUid = async (client: Client, group: string | undefined): Promise<string | undefined> => {
   if (group === undefined) return undefined;
   const [{ openNames }, { messageByName }] = await Promise.all([import("../operations/references.ts"), import("#contract/catalog.ts")]);

@@ -1,4 +1,4 @@
-// `gantry import`: fills the server from files and feeds.
+// `gantry import`: import data from files and feeds.
 
 import type { Command } from "commander";
 import {
@@ -37,12 +37,11 @@ interface Options {
   readonly kind?: string;
 }
 
-/** "keyFile": "key-file". */
+/** "keyFile" becomes "key-file". */
 const flagOf = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
-/** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
   if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "--public and --private cannot be used together");
   return isPublic || isPrivate ? isPublic : undefined;

@@ -1,4 +1,4 @@
-// `gantry login`: signs a person in at any server, or an identity with a token of somebody else's.
+// `gantry login`: sign in a user, or an identity with a token of an external issuer.
 
 import { text as readStream } from "node:stream/consumers";
 import { type Command, Option } from "commander";
@@ -23,7 +23,7 @@ interface Options {
   readonly orgName?: string;
   readonly inviteCode?: string;
   readonly audience?: string;
-  /** False by --no-browser. */
+  /** False with --no-browser. */
   readonly browser?: boolean;
   readonly headless?: boolean;
   readonly identity?: string;
@@ -34,7 +34,6 @@ interface Options {
   readonly input: boolean;
 }
 
-/** Pairs of options that mean different things. */
 const exclusive: readonly (readonly (keyof Options)[])[] = [
   ["browser", "headless"],
   ["docker", "dockerHelper"],
@@ -45,7 +44,7 @@ const exclusive: readonly (readonly (keyof Options)[])[] = [
   ["identity", "browser"],
   ["identity", "headless"],
   ["identity", "inviteCode"],
-  // The helper renews with a refresh token, which an identity has none of.
+  // The helper renews with a refresh token, which identities lack.
   ["identity", "dockerHelper"],
   ["refresh", "identity"],
   ["refresh", "browser"],
@@ -60,7 +59,7 @@ const exclusive: readonly (readonly (keyof Options)[])[] = [
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 const checkOptions = (options: Options): void => {
-  // --no-browser is false, and goes with every other option.
+  // --no-browser is false and combines with every option.
   const isGiven = (name: keyof Options): boolean => options[name] !== undefined && options[name] !== false;
   for (const [one = "server", other = "server"] of exclusive)
     if (isGiven(one) && isGiven(other)) throw wrongUsage(`${flagOf(one)} and ${flagOf(other)} cannot be used together`);
@@ -72,16 +71,16 @@ const checkOptions = (options: Options): void => {
   if (options.context !== undefined) checkContextName(options.context);
 };
 
-/** Where a sign-in goes and under which name it is remembered. */
+/** The server to sign in at, and the context in which to save the sign-in. */
 interface Target {
   readonly server: string;
-  /** The context that is made or updated. */
+  /** The context to create or update. */
   readonly name: string;
   readonly stored: StoredContext | undefined;
   readonly alias: string | undefined;
 }
 
-/** A name for a context of this server that no other has: "gantry.example.com", or with the number of a further one. */
+/** Returns an unused context name for the server: its host, with a number if needed. */
 const newName = (contexts: ContextList["contexts"], server: string): string => {
   const { host } = new URL(server);
   const base =
@@ -111,12 +110,12 @@ const findTarget = (environment: Terminal["environment"], { server: flag, issuer
   const name = named ?? [...(current === undefined ? [] : [current]), ...contexts.keys()].find(isSame) ?? newName(contexts, server);
   const stored = contexts.get(name);
   if (stored !== undefined) return { server, name, stored, alias: stored.alias };
-  // The first sign-in at a server is the one that the platform's other clients find; a further one lies beside it.
+  // The first sign-in at a server is stored where the platform's other clients look; further ones get an alias.
   const isFirst = [...contexts.values()].every((each) => each.server !== server || each.alias !== undefined);
   return { server, name, stored, alias: isFirst ? undefined : name };
 };
 
-/** The identity token, and its file where it lies in one: then it can be exchanged again. */
+/** Returns the identity token, and its file if it comes from one and can be exchanged again. */
 const readIdentityToken = async (
   environment: Terminal["environment"],
   value: string | undefined,
@@ -136,7 +135,7 @@ const readIdentityToken = async (
 
 const lineOf = ({ name, host, uid }: OfferedProvider): string => `${name} at ${host} (${uid})`;
 
-/** Asks the person at the terminal; without one, says what there is. */
+/** Returns a function that prompts for a provider; without a terminal it throws with the choices. */
 const chooserOf =
   (terminal: Terminal, { input }: Options) =>
   async (offered: readonly OfferedProvider[], stop: AbortSignal): Promise<string> => {
@@ -145,7 +144,7 @@ const chooserOf =
     return offered[await askChoice(terminal, "Sign in with:", offered.map(lineOf), stop)]?.uid ?? "";
   };
 
-/** Remembers the sign-in under its name, and makes that the current one. Without a place to write it, the sign-in stands all the same. */
+/** Saves the sign-in as the current context. If the file cannot be written, the sign-in still succeeds. */
 const saveContext = async ({ environment, out, err }: Terminal, target: Target, context: Partial<StoredContext>): Promise<void> => {
   const { name, server, alias, stored } = target;
   try {
@@ -200,7 +199,7 @@ const runLogin = async (terminal: Terminal, options: Options): Promise<void> => 
     terminal.status = 130;
     return;
   }
-  // A token for somebody else is none that commands could use.
+  // Commands cannot use a token for another audience.
   if (audience !== undefined && audience !== target.server) return;
   const [only, ...others] = signedIn.organizations;
   const organization = target.stored?.organization ?? options.orgName ?? (identity === undefined ? (others.length === 0 ? only : undefined) : rootOf(identity));
@@ -252,6 +251,6 @@ Examples:  gantry login --server https://gantry.example.com
     .option("--docker", "Also sign in docker, podman and similar tools: write the token to their files")
     .option("--docker-helper", "Also sign them in, through docker-credential-gantry instead of a token in their files")
     .option("--no-input", "Never prompt")
-    // What --server was called.
+    // The earlier name of --server.
     .addOption(new Option("--issuer <URL>").hideHelp())
     .action((options: Options) => runLogin(terminal, options));

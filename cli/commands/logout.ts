@@ -1,4 +1,4 @@
-// `gantry logout`: revokes the session of a sign-in, and removes its tokens from this machine.
+// `gantry logout`: revoke the session of a sign-in and remove its tokens.
 
 import { type Command, Option } from "commander";
 import { changeContexts } from "#contexts";

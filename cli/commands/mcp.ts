@@ -1,5 +1,5 @@
-// `gantry mcp`: the API's operations as tools for a program that works with a language model, which starts this command and speaks
-// with it over standard input and output.
+// `gantry mcp`: serve API operations as MCP tools over standard input and output, started by a program that uses a language
+// model.
 
 import type { Command } from "commander";
 import { version } from "#application";

@@ -1,4 +1,4 @@
-// `gantry open`: the server's pages in a browser.
+// `gantry open`: open the server's pages in a browser.
 
 import type { Command } from "commander";
 import { newCommand } from "../command.ts";
@@ -9,7 +9,7 @@ import type { Terminal } from "../terminal.ts";
 interface Options {
   readonly server?: string;
   readonly context?: string;
-  /** False by --no-browser. */
+  /** False with --no-browser. */
   readonly browser: boolean;
 }
 

@@ -1,4 +1,4 @@
-// `gantry register`: lets a person of another issuer in.
+// `gantry register`: admit a user of another issuer.
 
 import type { Command } from "commander";
 import { registerPerson } from "#application";

@@ -1,4 +1,4 @@
-// `gantry resume`: opens a suspended organization again.
+// `gantry resume`: reopen a suspended organization.
 
 import type { Command } from "commander";
 import { newSuspensionCommand } from "../suspension.ts";

@@ -1,4 +1,4 @@
-// `gantry serve`: runs the server until it is stopped.
+// `gantry serve`: run the server until it is stopped.
 
 import type { Command } from "commander";
 import { extname, join } from "node:path";
@@ -9,7 +9,6 @@ import { openServiceNotices } from "../service-notices.ts";
 import { stopSignal } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** Two columns, the longest names sticking out of the first. */
 const settingLines = settingNames.map((name) => {
   const { says, byDefault }: SettingText = settingTexts[name];
   return `  ${name.padEnd(22)}  ${says}${byDefault === undefined ? "" : ` (default: ${byDefault})`}`;
@@ -21,10 +20,10 @@ ${settingLines.join("\n")}
 
 gantry config shows the current settings. gantry doctor checks the installation.`;
 
-/** In a checkout npm runs the command. An installed one is called by its name: npx would fetch whatever package a registry has of it. */
+/** npm runs the command in a checkout. An installed one is called by name, because npx would fetch any package of that name. */
 const called = import.meta.filename.endsWith(".ts") ? "npx gantry" : "gantry";
 
-/** Beside this file in the same form: as TypeScript in a checkout, as JavaScript where it is installed. */
+/** TypeScript in a checkout, JavaScript in an installation. */
 const workerProgram = [
   join(import.meta.dirname, "..", "..", "bin", "node.js"),
   join(import.meta.dirname, "..", `worker${extname(import.meta.filename)}`),
@@ -41,13 +40,13 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     const notices = openServiceNotices(environment, log);
     let server: Pick<Server, "firstOrganization" | "reload" | "close"> | undefined;
     const reload = async (): Promise<void> => {
-      // During the start everything is about to be read anyway.
+      // The start reads all settings anyway.
       if (server === undefined) return;
       await notices.reloading();
       await server.reload();
       await notices.ready();
     };
-    // From here on: stopped during the start, it ends right after it.
+    // From here on, a signal during the start stops the server right after it.
     const stopped = stopSignal(() => void reload());
     const options = { log, progress: (line: string) => err.write(`${line}\n`) };
     server = settings.workers === 1 ? await startServer(settings, options) : await startWorkers(settings, { ...options, program: workerProgram });

@@ -1,4 +1,4 @@
-// `gantry suspend`: closes an organization to its members.
+// `gantry suspend`: close an organization to its members.
 
 import type { Command } from "commander";
 import { newSuspensionCommand } from "../suspension.ts";

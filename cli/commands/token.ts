@@ -1,4 +1,4 @@
-// `gantry token`: mints a token for testing, as the operator; with --login, prints that of whoever is signed in.
+// `gantry token`: create an operator's test token; with --login, print the token of the current sign-in.
 
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -26,7 +26,7 @@ interface Options {
 
 const withListed = (value: string, before: readonly string[] = []): readonly string[] => [...before, ...value.split(",").filter((each) => each !== "")];
 
-/** Throws FAILED_PRECONDITION if the data directory is empty or absent: a token of a database that nothing serves is of no use. */
+/** Throws FAILED_PRECONDITION if the data directory is empty or absent: no server would accept the token. */
 const requireDatabase = async ({ environment }: Terminal): Promise<void> => {
   const { databaseUrl, dataDirectory } = readSettings(environment);
   if (databaseUrl !== undefined) return;
@@ -54,7 +54,7 @@ const mint = async (terminal: Terminal, { identity, audience }: Options): Promis
   });
 };
 
-/** The token that commands use, or a narrower one in exchange for it. */
+/** Returns the token that commands use, or a narrower one exchanged for it. */
 const signedInToken = async (terminal: Terminal, { audience, capabilities = [], scope = [], server: named, context }: Options): Promise<string> => {
   const { server, credential } = findContext(terminal, { server: named, context });
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
@@ -68,7 +68,6 @@ const signedInToken = async (terminal: Terminal, { audience, capabilities = [], 
   });
 };
 
-/** Options that say nothing of the operator's token. */
 const ofLogin = ["capabilities", "scope", "server", "context"] as const;
 
 export const tokenCommand = (terminal: Terminal): Command =>

@@ -1,4 +1,4 @@
-// `gantry version`: the version of this command, and of the server that it means.
+// `gantry version`: print the versions of this command and of its server.
 
 import { type Command, Option } from "commander";
 import { isObject, type Json, text } from "#base/json.ts";
@@ -16,7 +16,7 @@ interface Options {
   readonly output: "table" | "json";
 }
 
-/** "" where the server does not answer, or is not Gantry. */
+/** Returns "" if the server does not respond or is not Gantry. */
 const serverVersion = async (server: string): Promise<string> => {
   try {
     const response = await fetch(`${server}/healthz`, { signal: AbortSignal.timeout(limits.outboundTimeoutMs), redirect: "error" });

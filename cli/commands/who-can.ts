@@ -1,4 +1,4 @@
-// `gantry who-can`: who holds a capability at a place.
+// `gantry who-can`: list who has a capability on a resource.
 
 import type { Command } from "commander";
 import { findNamedGroup } from "#application";

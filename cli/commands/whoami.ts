@@ -1,4 +1,4 @@
-// `gantry whoami`: as whom commands act, at which server, until when, and whence the token comes.
+// `gantry whoami`: show the current identity, server, token expiry and credential source.
 
 import { type Command, Option } from "commander";
 import { Fault } from "#base/fault.ts";
@@ -25,7 +25,7 @@ interface Options {
 interface Organization {
   readonly uid: string;
   readonly name: string;
-  /** The role, or how many capabilities there are. */
+  /** The role, or the number of capabilities. */
   readonly may: string;
 }
 
@@ -35,7 +35,7 @@ interface Answer {
   readonly identity: string;
   readonly name: string;
   readonly audience: readonly string[];
-  /** RFC 3339; "" where the token does not say. */
+  /** RFC 3339; "" if the token does not state it. */
   readonly expireTime: string;
   readonly organizations: readonly Organization[];
   readonly credential: string;
@@ -48,7 +48,6 @@ const mayText = (capability: JsonObject): string => {
   return role === "" ? `${count} ${count === 1 ? "capability" : "capabilities"}` : role;
 };
 
-/** Where there are rights, by organization: at its top, or at groups below. */
 const organizationsFrom = (whoAmI: JsonObject): Organization[] => {
   const found = new Map<string, Organization>();
   for (const each of objectList(whoAmI, "capabilities")) {
@@ -62,7 +61,7 @@ const organizationsFrom = (whoAmI: JsonObject): Organization[] => {
   return [...found.values()];
 };
 
-/** What the token says by itself; nobody is asked. Throws UNAUTHENTICATED where there is none, or it has ended. */
+/** Reads the token without a request. Throws UNAUTHENTICATED if there is none or it has expired. */
 const answerOffline = async (found: FoundContext): Promise<Answer> => {
   const { server, credential } = found;
   const { personText, tokenEndMs, unverifiedClaims } = await import("#login");

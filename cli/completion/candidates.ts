@@ -1,5 +1,5 @@
-// What can stand at the cursor: commands, options and values, from the tree of commands itself, so that there is no second list.
-// Only the branch that the words name is built. No server is asked, and nothing is written but candidates.
+// Completion candidates for commands, options and values, read from the command tree itself; only the branch in use is built.
+// Sends no request and writes only candidates.
 
 import type { Argument, Command, Option } from "commander";
 import { readContexts } from "#contexts";
@@ -7,16 +7,15 @@ import type { Terminal } from "../terminal.ts";
 
 export interface Candidate {
   readonly value: string;
-  /** In a few words; "" where the value says it. */
+  /** Short description; "" if the value suffices. */
   readonly says: string;
 }
 
-/** Where the shell knows better. */
+/** Leaves completion to the shell. */
 export const files = "files";
 
 const candidatesOf = (values: Iterable<string>): Candidate[] => [...values].map((value) => ({ value, says: "" }));
 
-/** Values by what an option or argument calls its value, where the contract or the user's own files know them. */
 const valuesByPlaceholder: Readonly<Record<string, (terminal: Terminal) => Candidate[] | typeof files>> = {
   FILE: () => files,
   DIRECTORY: () => files,
@@ -38,7 +37,6 @@ const takesValue = ({ required, optional }: Option): boolean => required || opti
 
 const optionOf = (command: Command, flag: string): Option | undefined => command.options.find(({ long, short }) => flag === long || flag === short);
 
-/** The first sentence, as far as a line holds it. */
 const firstSentence = (text: string): string => {
   const sentence = text.replaceAll(/\s+/g, " ").split(/[.:;](?: |$)/)[0] ?? "";
   return sentence.length > 80 ? `${sentence.slice(0, 79)}…` : sentence;
@@ -58,11 +56,10 @@ const visibleOptions = (command: Command): Candidate[] =>
 
 interface Place {
   readonly command: Command;
-  /** The option whose value stands at the cursor. */
+  /** The option whose value is at the cursor. */
   readonly option: Option | undefined;
-  /** Arguments of the command that stand before the cursor. */
   readonly argumentsBefore: number;
-  /** Behind "--" nothing is an option. */
+  /** True after "--". */
   readonly isBehindDashes: boolean;
 }
 
@@ -93,7 +90,7 @@ const valuesOfArgument = (terminal: Terminal, { command, argumentsBefore }: Plac
 const startingWith = (found: Candidate[] | typeof files, current: string, prefix = ""): Candidate[] | typeof files =>
   found === files ? files : found.filter(({ value }) => value.startsWith(current)).map(({ value, says }) => ({ value: `${prefix}${value}`, says }));
 
-/** What can stand in the place of the last word. `words` are those behind "gantry", the last of them as far as it is typed. */
+/** Returns the candidates for the last word. `words` follow "gantry"; the last may be incomplete. */
 export const findCandidates = (program: Command, terminal: Terminal, words: readonly string[]): Candidate[] | typeof files => {
   const current = words.at(-1) ?? "";
   const place = findPlace(program, words.slice(0, -1));
@@ -109,6 +106,6 @@ export const findCandidates = (program: Command, terminal: Terminal, words: read
   return own === files ? (commands.length > 0 ? startingWith(commands, current) : files) : startingWith([...commands, ...own], current);
 };
 
-/** What `gantry __complete` writes: a candidate a line. Control characters of a context's server could not stand there. */
+/** Returns the output of `gantry __complete`: one candidate per line, free of control characters. */
 export const candidateLines = (found: Candidate[] | typeof files): string =>
   found === files ? ":files\n" : found.map(({ value, says }) => `${value}${says === "" ? "" : `\t${says}`}\n`).join("");

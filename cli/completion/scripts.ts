@@ -1,9 +1,9 @@
-// What each shell loads. The words before the cursor go to `gantry __complete`, which answers with a candidate a line, a tab, and
-// what it is; ":files" alone asks the shell to complete files.
+// Completion scripts of the shells. `gantry __complete` gets the words before the cursor and returns one candidate per line, a
+// tab and its description; ":files" means file names.
 
 export const shellNames = ["bash", "zsh", "fish"] as const;
 
-// Of bash itself alone, 3.2 too: bash-completion need not be there. What bash takes apart at = and : is put together again.
+// Plain bash from 3.2 on, without bash-completion. The script rejoins words that bash splits at = and :.
 const bash = String.raw`# gantry's completion for bash: source <(gantry completion bash)
 _gantry_complete() {
   local line=\${COMP_LINE:0:COMP_POINT} words=() current candidate prefix

@@ -1,9 +1,9 @@
-// The user's contexts: which server, organization and identity a command means, under a name. They lie in the user's configuration
-// folder and nowhere else: what lies in the working directory may be a stranger's clone, and must not choose who gets the token.
+// The user's contexts: named combinations of server, organization and identity. They are read only from the user's configuration
+// folder: the working directory may be an untrusted clone and must not choose where a token goes.
 //
 //   {"current": "acme", "contexts": {"acme": {"server": "https://gantry.example.com", "organization": "acme"}}}
 //
-// JSON rather than YAML: commands write it, and no parser is loaded at each start of a client.
+// JSON instead of YAML: commands write it, and clients start without a YAML parser.
 
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -17,17 +17,17 @@ import { withLock, writePrivateFile } from "#login";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface StoredContext {
-  /** The server's address, without a slash at its end. */
+  /** URL of the server, without a trailing slash. */
   readonly server: string;
-  /** The organization that is meant where a command names none: its uid or name. */
+  /** Default organization: uid or name. */
   readonly organization?: string | undefined;
-  /** The assumable identity that its tokens act as. */
+  /** The assumable identity of its tokens. */
   readonly identity?: string | undefined;
-  /** The form of output where a command names none. */
+  /** Default output format. */
   readonly output?: string | undefined;
-  /** Where several sign-ins at one server are kept: which of them is this one's (cli/login/token-cache.ts). */
+  /** Distinguishes several sign-ins at one server (cli/login/token-cache.ts). */
   readonly alias?: string | undefined;
-  /** The file with the identity token that is exchanged when the access token is about to end. */
+  /** File with the identity token to exchange again before the access token expires. */
   readonly identityTokenFile?: string | undefined;
 }
 
@@ -38,17 +38,17 @@ export interface ContextList {
 
 const members = ["server", "organization", "identity", "output", "alias", "identityTokenFile"] as const;
 
-/** Names are typed, completed, and part of a folder's name. */
+/** Names are typed, completed, and part of a folder name. */
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Throws where this is no name for a context. */
+/** Throws if the name is invalid. */
 export const checkContextName = (name: string): string => {
   if (!namePattern.test(name) || name === "oidc-token" || name === "refresh-token")
     throw new Fault("INVALID_ARGUMENT", `a context name must consist of letters, digits, ".", "_" and "-", not ${JSON.stringify(name)}`);
   return name;
 };
 
-/** The address of a server as contexts hold it. Throws where it is none; `option` is what gave it. */
+/** Returns the normalized server URL. Throws if it is invalid; `option` is named in the error. */
 export const readServer = (option: string, value: string): string => {
   const url = URL.parse(value);
   const isServer = (url?.protocol === "https:" || url?.protocol === "http:") && url.username === "" && url.password === "" && url.search + url.hash === "";
@@ -57,7 +57,7 @@ export const readServer = (option: string, value: string): string => {
   return withoutTrailing(value, "/");
 };
 
-/** The file; GANTRY_CONFIG names another one. */
+/** Returns the path of the file; GANTRY_CONFIG overrides it. */
 export const contextFilePath = (environment: Environment): string => {
   const { GANTRY_CONFIG: named, XDG_CONFIG_HOME: folder, HOME: home } = environment;
   for (const [name, path] of Object.entries({ GANTRY_CONFIG: named, XDG_CONFIG_HOME: folder }))
@@ -67,13 +67,13 @@ export const contextFilePath = (environment: Environment): string => {
 
 const fileFault = (path: string, reason: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", `${path} ${reason}`, { cause });
 
-/** Throws where somebody else could have written it, or put it in its place: the server that it names is given the token. */
+/** Throws if another user could write or replace the file, which decides where tokens go. */
 const checkWriters = (path: string): void => {
   for (const each of [path, dirname(path)]) {
     const { mode, uid } = statSync(each);
     const own = process.getuid?.() ?? uid;
     if (uid !== own && uid !== 0) throw fileFault(path, `is not trusted: ${each} belongs to another user`);
-    // In a folder like /tmp nobody replaces another's file.
+    // In a sticky folder such as /tmp, users cannot replace each other's files.
     const isSticky = each !== path && (mode & 0o1000) !== 0;
     if ((mode & 0o022) !== 0 && !isSticky)
       throw fileFault(path, `is not trusted: other users can write ${each} and redirect your token. Run chmod go-w ${each}`);
@@ -120,7 +120,7 @@ const parseContexts = (path: string, content: string): ContextList => {
   return { current: contexts.has(current) ? current : undefined, contexts };
 };
 
-/** All contexts; none where there is no file. Throws where the file is not to be trusted or not to be read. */
+/** Returns all contexts; none if the file is absent. Throws if it is untrusted or unreadable. */
 export const readContexts = (environment: Environment): ContextList => {
   const path = contextFilePath(environment);
   const content = readContextFile(path);
@@ -137,7 +137,7 @@ const fileContent = ({ current, contexts }: ContextList): JsonObject => ({
   ),
 });
 
-/** Changes the contexts, one program of this machine at a time; the file is replaced whole. Returns what stands there now. */
+/** Changes the contexts under a lock and replaces the file atomically. Returns the new contexts. */
 export const changeContexts = async (environment: Environment, change: (before: ContextList) => ContextList): Promise<ContextList> => {
   const path = contextFilePath(environment);
   return withLock(`${path}.lock`, AbortSignal.timeout(limits.contextFileLockMs), async () => {

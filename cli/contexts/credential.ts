@@ -1,5 +1,5 @@
-// Which credential a client command uses, and whence it came: a token in the environment comes before the sign-in, and a refusal
-// says so (cli: a token in the environment beats the login unseen).
+// The credential of a client command and its source: a token in the environment takes precedence over the sign-in, and errors say
+// so.
 
 import { readFileSync, statSync } from "node:fs";
 import { Fault } from "#base/fault.ts";
@@ -11,34 +11,33 @@ import { exchangeToken, readStoredToken, type SessionOptions, sessionToken, toke
 import type { Environment, StoredContext } from "./context-file.ts";
 
 export interface Credential {
-  /** A token that is good for a while, as the client asks for it: before each call, and once more where one was refused. */
+  /** Returns a valid token, before each call and again after a rejection. */
   readonly token: TokenSource;
-  /** Whence it came, for a refusal: "the token in GANTRY_TOKEN". */
+  /** Source for error messages: "the token in GANTRY_TOKEN". */
   readonly origin: string;
-  /** The environment holds it, and not a sign-in. */
+  /** True if it comes from the environment instead of a sign-in. */
   readonly isFromEnvironment: boolean;
-  /** The token as it is, without asking anybody; undefined where none is held. */
+  /** Returns the stored token without a request, or undefined. */
   readonly held: () => string | undefined;
-  /** Whether another one comes where this one has ended. */
+  /** Returns whether it can be renewed after it expires. */
   readonly canRenew: () => boolean;
-  /** Where it lies. */
   readonly file?: string;
 }
 
 export interface CredentialOptions {
   readonly environment: Environment;
   readonly server: string;
-  /** The server was named by the environment or the command line, and not by the context file. */
+  /** True if the environment or the command line named the server, not the context file. */
   readonly isServerNamed: boolean;
-  /** The context of this server that is meant. */
+  /** The selected context, if it is of this server. */
   readonly context: { readonly name: string; readonly stored: StoredContext } | undefined;
 }
 
-/** The text of a file that holds a token. Throws where it cannot be read; `what` says which file it is. */
+/** Returns the token in a file. Throws if it cannot be read; `what` describes the file. */
 export const readTokenFile = (what: string, path: string): string => {
   let token: string;
   try {
-    // A directory, a device or a disk image is no token.
+    // Excludes directories, devices and large files.
     if (!statSync(path).isFile() || statSync(path).size > limits.identityTokenBytesMax) throw new Error("it is not a regular file, or too large for a token");
     token = readFileSync(path, "utf8").trim();
   } catch (cause) {
@@ -52,8 +51,8 @@ export const readTokenFile = (what: string, path: string): string => {
 const audiencesOf = (claims: JsonObject): readonly string[] => (text(claims, "aud") === "" ? texts(claims, "aud") : [text(claims, "aud")]);
 
 /**
- * Throws where a token of the environment was not meant for this server: it goes to the server that is named beside it, or that it
- * names itself, and to no server of a context that happens to be the current one.
+ * Throws if a token of the environment was not meant for this server. It may go to a server named explicitly or by the token
+ * itself, never to that of whichever context is current.
  */
 const checkDestination = (token: string, origin: string, { server, isServerNamed, context }: CredentialOptions): string => {
   if (isServerNamed) return token;
@@ -63,10 +62,9 @@ const checkDestination = (token: string, origin: string, { server, isServerNamed
   throw new Fault("UNAUTHENTICATED", `${origin} is not for ${where} and was not sent there. Set GANTRY_SERVER too, or pass --server`);
 };
 
-/** A variable that is set and not empty. */
 const given = (environment: Environment, name: string): string | undefined => environment[name] || undefined;
 
-/** The token that an identity token is exchanged for, kept in this process and renewed. */
+/** Exchanges an identity token and renews the result, in memory. */
 const exchanging = (server: string, identity: string | undefined, readPresented: () => string): TokenSource => {
   let source: TokenSource | undefined;
   return async (wanted) => {
@@ -77,7 +75,6 @@ const exchanging = (server: string, identity: string | undefined, readPresented:
 
 const ofEnvironment = { isFromEnvironment: true, held: () => undefined, canRenew: () => false };
 
-/** What the environment holds; undefined where it holds none. */
 const environmentCredential = (options: CredentialOptions): Credential | undefined => {
   const { environment, server } = options;
   const [token, file] = [given(environment, "GANTRY_TOKEN"), given(environment, "GANTRY_TOKEN_FILE")];
@@ -100,7 +97,6 @@ const environmentCredential = (options: CredentialOptions): Credential | undefin
   return { ...ofEnvironment, origin, token: exchanging(server, identity, () => checkDestination(read(), origin, options)) };
 };
 
-/** How the sign-in at a server is renewed: that of a context as the context says, which may be by an identity token. */
 const sessionOptions = (server: string, context: CredentialOptions["context"]): SessionOptions => {
   const { alias, identity, identityTokenFile } = context?.stored ?? {};
   const remedy = context === undefined ? `gantry login --server ${server}` : `gantry login --context ${context.name}`;
@@ -114,11 +110,11 @@ const sessionOptions = (server: string, context: CredentialOptions["context"]): 
   return { alias, remedy, renew };
 };
 
-/** Renews the sign-in of a context, or the first one at the server, and gives the new token. Throws where it cannot be. */
+/** Renews the sign-in of a context, or the default one of the server, and returns the new token. Throws if that fails. */
 export const renewSignIn = async (environment: Environment, server: string, context: CredentialOptions["context"], stop: AbortSignal): Promise<string> =>
   sessionToken(environment, server, Number.POSITIVE_INFINITY, stop, sessionOptions(server, context));
 
-/** The sign-in that gantry login keeps, renewed when it is about to end, or when the server does not take it any more. */
+/** The stored sign-in, renewed before it expires or after the server rejects it. */
 const signInCredential = ({ environment, server, context }: CredentialOptions): Credential => {
   const options = sessionOptions(server, context);
   const place = { audience: server, alias: options.alias };
@@ -131,7 +127,7 @@ const signInCredential = ({ environment, server, context }: CredentialOptions): 
     file: tokenFile(environment, place, "oidc-token"),
     token: async ({ signal, refused }) => {
       const token = await sessionFor(limits.sessionTokenLeftMs, signal);
-      // What cannot be renewed is what was refused.
+      // If it cannot be renewed, the rejected token stays.
       return token === refused ? sessionFor(Number.POSITIVE_INFINITY, signal).catch(() => token) : token;
     },
   };
@@ -139,14 +135,14 @@ const signInCredential = ({ environment, server, context }: CredentialOptions): 
 
 export const findCredential = (options: CredentialOptions): Credential => environmentCredential(options) ?? signInCredential(options);
 
-/** Whence it came, and what it comes before: a token in the environment beats the sign-in, and nobody shall wonder. */
+/** Returns the source of the credential and what it takes precedence over. */
 export const describeCredential = ({ origin, isFromEnvironment }: Credential): string =>
   `${origin}${isFromEnvironment ? ", which takes precedence over gantry login" : ""}`;
 
-/** What a call threw, with whence the refused credential came where that is what was wrong (`name`: this module knows the client by its types). */
+/** Adds the credential's source to an UNAUTHENTICATED error. Checks `name`, because this module imports only types of the client. */
 export const explainRefusal = (credential: Credential, thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown.name !== "ApiError" || !("code" in thrown) || thrown.code !== "UNAUTHENTICATED") return thrown;
-  // The error stays what it is, with its details and the request's id.
+  // Keeps the error with its details and request ID.
   thrown.message += `. Rejected: ${describeCredential(credential)}`;
   return thrown;
 };

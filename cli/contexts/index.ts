@@ -1,4 +1,4 @@
-// The public entry: the user's contexts, and which server, organization and credential a client command means by them.
+// Public entry: the user's contexts, and the server, organization and credential that a client command uses.
 
 import { Fault } from "#base/fault.ts";
 import { checkContextName, type Environment, readContexts, readServer, type StoredContext } from "./context-file.ts";
@@ -7,7 +7,7 @@ import { type Credential, findCredential } from "./credential.ts";
 export { changeContexts, checkContextName, contextFilePath, type ContextList, readContexts, readServer, type StoredContext } from "./context-file.ts";
 export { type Credential, describeCredential, explainRefusal, readTokenFile, renewSignIn } from "./credential.ts";
 
-/** What the command line says; each comes before the environment, and that before the context. */
+/** Command-line flags; they take precedence over the environment and the context. */
 export interface ContextOptions {
   readonly server?: string | undefined;
   readonly context?: string | undefined;
@@ -16,20 +16,19 @@ export interface ContextOptions {
 }
 
 export interface FoundContext {
-  /** The context's name; undefined where the server was named otherwise. */
+  /** Name of the context; undefined if the server was named otherwise. */
   readonly name: string | undefined;
   readonly stored: StoredContext | undefined;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly server: string;
   /** What named the server: "--server", "GANTRY_SERVER", "the context acme", "this machine". */
   readonly serverOrigin: string;
-  /** A uid or a name, as it was given. */
+  /** A uid or a name, as given. */
   readonly organization: string | undefined;
   readonly output: string | undefined;
   readonly credential: Credential;
 }
 
-/** The context that is meant; undefined where none is. Throws where it is named and is not there. */
 const findStored = (environment: Environment, named: string | undefined): { readonly name: string; readonly stored: StoredContext } | undefined => {
   const { current, contexts } = readContexts(environment);
   const name = named ?? current;
@@ -40,8 +39,8 @@ const findStored = (environment: Environment, named: string | undefined): { read
 };
 
 /**
- * Which server, organization and credential the command means. `ownServer` is what is meant where nothing says it.
- * Throws where a context is named that is not there, or the context file is not to be trusted.
+ * Resolves server, organization and credential. `ownServer` is the default. Throws if the named context does not exist or the
+ * context file is untrusted.
  */
 export const resolveContext = (environment: Environment, options: ContextOptions, ownServer: () => string): FoundContext => {
   const context = findStored(environment, options.context || environment.GANTRY_CONTEXT || undefined);
@@ -53,7 +52,7 @@ export const resolveContext = (environment: Environment, options: ContextOptions
       : context
         ? [`the context ${context.name}`, context.stored.server]
         : ["this machine", readServer("GANTRY_PUBLIC_URL", ownServer())];
-  // A context that is only the current one says nothing of another server.
+  // The current context does not apply to another server.
   const own = context?.stored.server === server ? context : undefined;
   const isServerNamed = context === undefined || serverOrigin === "--server" || environment.GANTRY_SERVER === server;
   return {

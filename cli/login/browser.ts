@@ -1,4 +1,4 @@
-// Signing in through the browser of this machine, which is redirected with the tokens to a port of it (RFC 8252, 7.3).
+// Sign-in through this machine's browser, which is redirected to a loopback port with the tokens (RFC 8252 §7.3).
 
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { printable } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
 import { fetchPerson } from "./person.ts";
 
-/** The server's own look (base/html.ts), from a port of this machine. */
+/** Uses the server's layout (base/html.ts). */
 const respondWithPage = (response: ServerResponse, status: number, title: string, paragraphs: readonly string[]): void => {
   response
     .writeHead(status, {
@@ -27,7 +27,7 @@ const respondWithPage = (response: ServerResponse, status: number, title: string
     .end(layoutPage(title, paragraphsHtml(paragraphs)));
 };
 
-/** Waits for the browser to be redirected here with this state; a page that only guessed the port brings nothing. */
+/** Waits for a redirect with this state; requests that only guess the port are refused. */
 const receiveTokens = (server: Server, state: string, describe: (token: string) => Promise<string>): Promise<Tokens> =>
   new Promise((resolve, reject) => {
     let finish: (() => void) | undefined;
@@ -36,7 +36,7 @@ const receiveTokens = (server: Server, state: string, describe: (token: string) 
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
       if (pathname === "/done") {
         response.once("finish", () => finish?.());
-        // The page is for a person who looks at it now; it does not wait for a slow server.
+        // The page does not wait for a slow server.
         void Promise.race([person, sleep(limits.signInLastPageMs / 2, "", { ref: false })]).then((name) =>
           respondWithPage(response, 200, "You are signed in", [...(name === "" ? [] : [`As ${name}.`]), "You can close this page and return to the terminal."]),
         );
@@ -49,7 +49,7 @@ const receiveTokens = (server: Server, state: string, describe: (token: string) 
         const tokens: Tokens = { access: searchParams.get("token") ?? "", refresh: searchParams.get("refresh_token") || undefined };
         finish = () => resolve(tokens);
         person = describe(tokens.access).catch(() => "");
-        // Out of the address line and the browser's history; a browser that does not follow holds nobody up.
+        // Removes the tokens from the address bar and history; a browser that does not follow does not block.
         response.writeHead(303, { location: "/done", "cache-control": "no-store", "referrer-policy": "no-referrer" }).end();
         setTimeout(finish, limits.signInLastPageMs).unref();
       }

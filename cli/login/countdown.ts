@@ -1,12 +1,9 @@
-// One line that says what is awaited and for how long still. On a terminal it counts down; elsewhere it is written
-// once.
+// A line with what is awaited and the remaining time. A terminal counts down; otherwise it is written once.
 
 export interface Countdown {
-  /** Takes the line away. */
   end(): void;
 }
 
-/** "14:07" for minutes and seconds. */
 const formatMinutes = (milliseconds: number): string => {
   const seconds = Math.max(Math.ceil(milliseconds / 1000), 0);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

@@ -1,8 +1,8 @@
-// docker-credential-gantry: docker, podman and their like ask it for the credentials of a registry, and get a token of the sign-in
-// that `gantry login` keeps, renewed when it is about to end. So there is no token in their files, and nothing to store here.
+// The protocol of docker-credential-gantry. It returns a token of the `gantry login` sign-in, renewed before it expires, so that
+// clients store no token.
 //
-// The protocol is one word as the argument and a text on standard input (oci.md: 5); refusals are a line on standard output,
-// two of them in words that clients compare.
+// The action is the argument, the input is on standard input (oci.md: 5). Errors are a line on standard output; clients compare
+// the exact words of two of them.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -24,7 +24,7 @@ export interface CredentialRequest {
 export interface CredentialAnswer {
   readonly status: 0 | 1;
   readonly out: string;
-  /** For a person, where the client shows it. */
+  /** For the user, if the client shows it. */
   readonly err: string;
 }
 
@@ -35,10 +35,10 @@ const noUser = "no credentials username";
 const done = (out = ""): CredentialAnswer => ({ status: 0, out, err: "" });
 const refused = (out: string, err = ""): CredentialAnswer => ({ status: 1, out: `${out}\n`, err: err === "" ? "" : `docker-credential-gantry: ${err}\n` });
 
-/** The host and port of what a client calls a server: "gantry.example.com", "https://gantry.example.com/v2/". */
+/** Returns host and port of "gantry.example.com" or "https://gantry.example.com/v2/". */
 const hostOf = (server: string): string => URL.parse(`https://${server.trim().replace(/^https?:\/\//i, "")}`)?.host ?? "";
 
-/** The issuer of a sign-in at this host. A name that has both is asked over TLS. */
+/** Returns the issuer of a sign-in at this host; https if there are both. */
 const issuerAt = (environment: Environment, server: string): string | undefined => {
   const host = hostOf(server);
   const issuers = listSessionIssuers(environment).filter((issuer) => new URL(issuer).host === host);
@@ -54,7 +54,7 @@ const getCredentials = async ({ input, environment }: CredentialRequest): Promis
     const secret = await sessionToken(environment, issuer, limits.registryTokenLeftMs, AbortSignal.timeout(limits.credentialHelperMs));
     return done(`${JSON.stringify({ ServerURL: server, Username: tokenUser, Secret: secret })}\n`);
   } catch (thrown) {
-    // Anything else than these words fails the pull of what is open to everybody, too.
+    // Any other message would also fail anonymous pulls.
     return refused(notFound, thrown instanceof Fault ? thrown.message : String(thrown));
   }
 };
@@ -68,7 +68,7 @@ const readCredentials = (input: string): JsonObject | undefined => {
   }
 };
 
-/** `docker login` stores what `get` has given it: then there is nothing to do. A password has no place here. */
+/** `docker login` stores the result of `get`, which needs no action. Passwords are refused. */
 const storeCredentials = ({ input }: CredentialRequest): CredentialAnswer => {
   const given = readCredentials(input);
   if (given === undefined) return refused("the credentials must be JSON");
@@ -90,7 +90,6 @@ const eraseSession = ({ input, environment }: CredentialRequest): CredentialAnsw
 const listSessions = ({ environment }: CredentialRequest): CredentialAnswer =>
   done(`${JSON.stringify(Object.fromEntries(listSessionIssuers(environment).map((issuer) => [new URL(issuer).host, tokenUser])))}\n`);
 
-/** Answers one request of a client. */
 export const answerCredentialRequest = async (request: CredentialRequest): Promise<CredentialAnswer> => {
   switch (request.action) {
     case "get":

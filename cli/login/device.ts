@@ -1,5 +1,4 @@
-// Signing in with a code that is confirmed in any browser, on this machine or another (RFC 8628). The default: it
-// needs nothing but a terminal.
+// Sign-in with a code that the user confirms in any browser (RFC 8628). The default: it needs only a terminal.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
@@ -16,7 +15,7 @@ const positiveSeconds = (body: JsonObject, key: string, otherwise: number): numb
   return typeof value === "number" && value > 0 ? value : otherwise;
 };
 
-/** Asks the token endpoint once; undefined where it gives no answer. The network may come and go meanwhile. */
+/** Polls once; returns undefined if there is no response, because the network may be interrupted. */
 const pollOnce = async (issuer: Issuer, form: URLSearchParams, stop: AbortSignal): Promise<JsonResponse | undefined> => {
   try {
     const response = await requestJson(issuer.tokenEndpoint, stop, { form });
@@ -35,7 +34,7 @@ const waitForTokens = async (issuer: Issuer, started: JsonObject, stop: AbortSig
     await sleep(intervalMs, undefined, { signal: stop });
     const response = await pollOnce(issuer, form, stop);
     const error = response && text(response.body, "error");
-    // RFC 8628, 3.5: slower from now on where the server asks for it, and where no answer comes.
+    // RFC 8628 §3.5: slow down if the server asks for it or does not respond.
     if (error === undefined || error === "slow_down") intervalMs += limits.devicePollSlowerMs;
     else if (error === "") return { access: text(response?.body ?? {}, "access_token"), refresh: text(response?.body ?? {}, "refresh_token") || undefined };
     else if (error === "expired_token") break;

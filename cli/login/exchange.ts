@@ -1,20 +1,19 @@
-// A token that somebody else vouches for, exchanged at the server for one of its own (authentication.md: 3.1), and a token of the
-// sign-in exchanged for a narrower one. Over plain HTTP, since whoever signs in needs nothing of the contract.
+// Exchanges an external token for one of the server (authentication.md: 3.1), or a token for a narrower one. Plain HTTP, so that
+// a sign-in loads nothing of the contract.
 
 import { type Code, Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { refusalText, requestJson } from "./issuer-client.ts";
 
 export interface ExchangeDraft {
-  /** The token that is presented. */
   readonly token: string;
-  /** The assumable identity to act as; absent: whom the token names. */
+  /** The assumable identity to act as; undefined for the token's own subject. */
   readonly identity?: string | undefined;
-  /** Whom the new token is for; empty: the server itself. */
+  /** Audience of the new token; empty for the server itself. */
   readonly audience?: readonly string[];
-  /** Names of capabilities that it is narrowed to; empty: not. */
+  /** Capabilities to narrow it to; empty for no narrowing. */
   readonly capabilities?: readonly string[];
-  /** Uids of groups that it is narrowed to; empty: not. */
+  /** Uids of groups to narrow it to; empty for no narrowing. */
   readonly scopes?: readonly string[];
 }
 
@@ -26,7 +25,7 @@ const codeOfStatus: Readonly<Partial<Record<number, Code>>> = {
   429: "RESOURCE_EXHAUSTED",
 };
 
-/** The new token. Throws a Fault with what the server says. */
+/** Returns the new token. Throws a Fault with the server's message. */
 export const exchangeToken = async (server: string, draft: ExchangeDraft, stop: AbortSignal): Promise<string> => {
   const form = new URLSearchParams();
   if (draft.identity !== undefined) form.set("identity", draft.identity);

@@ -1,5 +1,5 @@
-// Signing in through a browser elsewhere, with the token encrypted for this process alone on its way back
-// (authentication.md: 7). The code in the address is a public key; the private one never leaves this process.
+// Sign-in through a browser elsewhere; the token is encrypted for this process (authentication.md: 7). The code in the URL is a
+// public key whose private key never leaves the process.
 
 import { createDecipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import type { MethodOptions, Tokens } from "./method.ts";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The token of a session that was encrypted for this key (X25519, AES-256-GCM). */
+/** Decrypts the token of a session (X25519, AES-256-GCM). */
 export const decryptSession = (session: JsonObject, privateKey: KeyObject): string => {
   try {
     const x = Buffer.from(text(session, "ecdhPublicKey"), "base64").toString("latin1");

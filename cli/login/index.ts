@@ -1,5 +1,5 @@
-// The public entry: `gantry login` and `gantry logout`, and the sign-in as other clients on this machine use it. A client, for
-// a person at a terminal who may be far from the server: it knows the server's address and nothing of its database or settings.
+// Public entry: `gantry login` and `gantry logout`, and the stored sign-in for other commands. It knows only the server's
+// address, nothing of its database or settings.
 
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
@@ -27,43 +27,40 @@ export { readStoredToken, removeTokens, storeToken, tokenFile } from "./token-ca
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A person in a browser, by one of three ways, or an identity by a token that somebody else vouches for. */
+/** A user in a browser in one of three ways, or an identity with an external token. */
 export type SignInMethod =
   | {
       readonly by: "device" | "headless" | "browser";
-      /** An identity provider's uid, or the name of a verified organization. */
+      /** Uid of an identity provider, or name of a verified organization. */
       readonly idp: string | undefined;
       readonly invite: string | undefined;
-      /** Which of several providers: asks the person, or throws where nobody can be asked. */
       readonly choose: (offered: readonly OfferedProvider[], stop: AbortSignal) => Promise<string>;
     }
   | { readonly by: "exchange"; readonly identity: string | undefined; readonly token: string };
 
 export interface SignInOptions {
-  /** The server's address. */
+  /** URL of the server. */
   readonly issuer: string;
-  /** What the token is for; undefined: the server itself. */
+  /** Audience of the token; undefined for the server itself. */
   readonly audience: string | undefined;
   readonly method: SignInMethod;
-  /** Signs docker, podman and their like in, too: with the token, or by the credential helper. */
+  /** Also signs in docker, podman and similar tools, with the token or through the credential helper. */
   readonly registry: RegistryLogin["by"] | undefined;
-  /** Which of this user's sign-ins at the server it is; undefined: the one that the platform's clients find. */
+  /** Which of the user's sign-ins at this server; undefined for the one that the platform's clients use. */
   readonly alias: string | undefined;
-  /** Where the user's cache is. */
+  /** Locates the user's cache. */
   readonly environment: Environment;
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
 }
 
 export interface SignedIn {
-  /** Uids of the organizations in which the token may do anything, as the server says. */
+  /** Uids of the organizations in which the token has permissions. */
   readonly organizations: readonly string[];
 }
 
 export interface SignOutOptions {
-  /** The server's address. */
   readonly issuer: string;
-  /** What the token was for; undefined: the server itself. */
   readonly audience: string | undefined;
   readonly alias: string | undefined;
   readonly environment: Environment;
@@ -71,7 +68,6 @@ export interface SignOutOptions {
   readonly err: NodeJS.WriteStream;
 }
 
-/** The provider to sign in with; undefined where the server asks on its pages. */
 const chooseProvider = async (
   { idp, choose }: Extract<SignInMethod, { readonly choose: unknown }>,
   issuer: Issuer,
@@ -101,7 +97,7 @@ const formatExpiry = (token: string): string => {
 
 const isLoopback = (hostname: string): boolean => hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
 
-/** Throws a Fault where it is no address of a server, and warns of one without TLS. */
+/** Throws a Fault if the URL is invalid; warns without TLS. */
 const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
   const url = URL.parse(issuer);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:"))
@@ -109,7 +105,6 @@ const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
   if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`warning: ${issuer} does not use TLS, so the token can be intercepted\n`);
 };
 
-/** Says where docker and its like are signed in now, and until when. */
 const registryText = (environment: Environment, issuer: string, by: RegistryLogin["by"], token: string): string => {
   const { host } = new URL(issuer);
   const files = writeRegistryLogin(environment, host, by === "token" ? { by, token } : { by });
@@ -119,20 +114,20 @@ const registryText = (environment: Environment, issuer: string, by: RegistryLogi
 
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** Signs in and stores the tokens. Undefined where the person stopped it; throws a Fault where it cannot be done. */
+/** Signs in and stores the tokens. Returns undefined if the user aborts; throws a Fault on failure. */
 export const signIn = async (options: SignInOptions): Promise<SignedIn | undefined> => {
   const { issuer: address, audience: wanted, method, registry, alias, environment, out, err } = options;
   checkIssuerUrl(address, err);
   const stopping = new AbortController();
   const abort = (): void => stopping.abort();
-  // Each signal, not only the first: Ctrl-C may arrive once more by way of bin/node.js.
+  // Every signal, because bin/node.js may repeat Ctrl-C.
   for (const signal of signals) process.on(signal, abort);
   const stop = stopping.signal;
   try {
     const issuer = await discoverIssuer(address, stop);
     const audience = wanted ?? issuer.url;
     const place = { audience, alias };
-    // Throws now, and not when somebody has signed in for nothing.
+    // Fails before the user signs in.
     tokenFile(environment, place, "oidc-token");
     if (registry !== undefined) checkRegistryFiles(environment, new URL(issuer.url).host, registry);
     const tokens = await obtainTokens(method, { issuer, audience, err, stop });
@@ -142,7 +137,7 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
     const file = storeToken(environment, place, "oidc-token", tokens.access);
     storeToken(environment, place, "refresh-token", tokens.refresh);
     const claims = unverifiedClaims(tokens.access);
-    // The session before, which this machine has no tokens of any more. If it cannot be revoked now, its refresh token expires unused.
+    // The replaced session, whose tokens are no longer on this machine. If revocation fails, its refresh token expires unused.
     if (replaced !== undefined) await revokeToken(issuer, replaced, stop).catch(() => undefined);
     const who = method.by === "exchange" ? `the identity ${printable(text(claims, "sub"))}` : personText(whoAmI ?? {}, claims);
     const renewal = tokens.refresh === undefined ? "" : ", renewed automatically";
@@ -158,7 +153,7 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
   }
 };
 
-/** Revokes the session at the server, as far as that can be reached. */
+/** Revokes the session if the server can be reached. */
 const revokeKept = async ({ issuer, environment, out, err }: SignOutOptions, place: TokenPlace): Promise<void> => {
   const kept = { access: readStoredToken(environment, place, "oidc-token"), refresh: readStoredToken(environment, place, "refresh-token") };
   if (!kept.access && !kept.refresh) return;
@@ -172,8 +167,8 @@ const revokeKept = async ({ issuer, environment, out, err }: SignOutOptions, pla
 };
 
 /**
- * Revokes the session at the server, and removes its tokens from the machine with what docker and its like have of the server's. The
- * tokens are removed even if the server cannot be reached.
+ * Revokes the session and removes its tokens, including those in files of registry clients. Tokens are removed even if the server
+ * is unreachable.
  */
 export const signOut = async (options: SignOutOptions): Promise<void> => {
   const { issuer, audience = issuer, alias, environment, out } = options;
@@ -181,7 +176,7 @@ export const signOut = async (options: SignOutOptions): Promise<void> => {
   await revokeKept(options, place);
   const found = removeTokens(environment, place);
   out.write(found ? `Signed out: removed the tokens for ${audience} from this machine\n` : `No tokens for ${audience} found\n`);
-  // What docker has is of the sign-in that the platform's clients find.
+  // Registry clients have the default sign-in of the server.
   const host = audience === issuer && alias === undefined ? URL.parse(issuer)?.host : undefined;
   const files = host === undefined ? [] : removeRegistryLogin(environment, host);
   if (files.length > 0) out.write(`docker, podman, skopeo and similar tools are signed out of ${host} (${files.join(", ")})\n`);

@@ -1,5 +1,4 @@
-// The server that a person signs in to, as an HTTP client sees it: its metadata, its answers, and a line for the person
-// where none comes.
+// HTTP client for a server's sign-in: metadata, responses and error messages.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -12,19 +11,19 @@ export interface JsonResponse {
   readonly body: JsonObject;
 }
 
-/** What its discovery document says (RFC 8414). */
+/** From its discovery document (RFC 8414). */
 export interface Issuer {
-  /** Its identifier, which its tokens carry. */
+  /** The issuer identifier in its tokens. */
   readonly url: string;
-  /** Where a person's sign-in begins that ends at a terminal (authentication.md: 7); authorization requests of OAuth have a path of their own. */
+  /** Start of a sign-in that ends at a terminal (authentication.md: 7); OAuth authorization requests have their own path. */
   readonly signInAddress: string;
   readonly deviceEndpoint: string;
   readonly tokenEndpoint: string;
-  /** "" if the server has none: it is older. */
+  /** "" for older servers, which have none. */
   readonly revocationEndpoint: string;
 }
 
-/** A server's text without what it could do to a terminal. */
+/** Returns a server's text without control characters. */
 export const printable = (untrusted: string): string =>
   withUnseenAs(untrusted, () => " ")
     .replaceAll(/[\n\r\t]/g, " ")
@@ -37,7 +36,6 @@ const untrustedCertificateCodes = new Set([
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
 ]);
 
-/** Why no answer came. */
 const unreachableReason = (address: string, thrown: unknown): string => {
   const { host, hostname } = new URL(address);
   if (thrown instanceof Error && thrown.name === "TimeoutError") return `${host} does not respond`;
@@ -62,11 +60,11 @@ export interface RequestOptions {
   readonly token?: string;
   readonly form?: URLSearchParams;
   readonly json?: JsonObject;
-  /** GET, or POST where there is something to post. */
+  /** Default: POST with a body, otherwise GET. */
   readonly method?: "DELETE";
 }
 
-/** Gets the address, or posts to it. Throws UNAVAILABLE where no answer comes, or one that is no JSON object. */
+/** Sends a GET or POST. Throws UNAVAILABLE if there is no response or it is not a JSON object. */
 export const requestJson = async (address: string, stop: AbortSignal, { form, json, token, method }: RequestOptions = {}): Promise<JsonResponse> => {
   const content = json === undefined ? form : JSON.stringify(json);
   let response: Response;
@@ -74,7 +72,7 @@ export const requestJson = async (address: string, stop: AbortSignal, { form, js
   try {
     response = await fetch(address, {
       signal: AbortSignal.any([stop, AbortSignal.timeout(limits.signInAskTimeoutMs)]),
-      // A token or code is meant for this address and no other.
+      // Tokens and codes are meant for this address only.
       redirect: "manual",
       headers: {
         accept: "application/json",
@@ -89,27 +87,27 @@ export const requestJson = async (address: string, stop: AbortSignal, { form, js
     stop.throwIfAborted();
     throw new Fault("UNAVAILABLE", unreachableReason(address, thrown), { cause: thrown });
   }
-  // A deletion is answered with nothing.
+  // A deletion has an empty response.
   const body = method === "DELETE" && raw === "" ? {} : parseObject(raw);
   if (body === undefined) throw new Fault("UNAVAILABLE", `${new URL(address).host} is not a Gantry server (HTTP ${response.status})`);
   return { status: response.status, body };
 };
 
-/** What a refusal says, as OAuth or as the API says it. */
+/** Returns the message of an OAuth or API error. */
 export const refusalText = ({ status, body }: JsonResponse): string =>
   printable(text(body, "error_description") || text(body, "message") || text(body, "error") || `HTTP ${status}`);
 
-/** Reads the discovery document at the server's address. */
+/** Reads the discovery document of the server. */
 export const discoverIssuer = async (address: string, stop: AbortSignal): Promise<Issuer> => {
   const response = await requestJson(`${withoutTrailing(address, "/")}/.well-known/openid-configuration`, stop);
   const url = text(response.body, "issuer");
   if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} is not a Gantry server (HTTP ${response.status})`);
-  // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
+  // RFC 8414 §3.3: otherwise one server could present another's endpoints.
   if (url !== address)
     throw new Fault("FAILED_PRECONDITION", `the public URL of the server at ${address} is ${printable(url)}. Sign in with --server ${printable(url)}`);
   const endpoint = (name: string): string => {
     const value = text(response.body, name);
-    // A browser goes to one of them, and secrets to the others: over HTTP alone, and over TLS where the server has it.
+    // Browsers and secrets go to these endpoints: HTTP(S) only, and TLS if the server has it.
     if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol)
       throw new Fault("FAILED_PRECONDITION", `${address} is not a Gantry server (${name})`);
     return value;

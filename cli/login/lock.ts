@@ -1,4 +1,4 @@
-// One program of this machine at a time, by a file that only one of them can make.
+// A lock among processes of this machine, held by creating a file.
 
 import { closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -16,7 +16,7 @@ const takeLock = (file: string): boolean => {
   }
 };
 
-/** Left by a program that was killed while it renewed. */
+/** A lock left by a killed process. */
 const removeStaleLock = (file: string): void => {
   try {
     if (Date.now() - statSync(file).mtimeMs > limits.sessionLockMs) rmSync(file, { force: true });
@@ -25,7 +25,7 @@ const removeStaleLock = (file: string): void => {
   }
 };
 
-/** Does the work while no other program of this machine that takes the same lock does. The lock is a file, in a folder that is made where it lacks. */
+/** Runs the work under the lock; creates its folder if needed. */
 export const withLock = async <T>(file: string, stop: AbortSignal, work: () => Promise<T>): Promise<T> => {
   while (!takeLock(file)) {
     removeStaleLock(file);

@@ -1,4 +1,4 @@
-// What each method of signing in gets, and what it returns.
+// Input and result of the sign-in methods.
 
 import type { Issuer } from "./issuer-client.ts";
 
@@ -10,11 +10,10 @@ export interface Tokens {
 export interface MethodOptions {
   readonly issuer: Issuer;
   readonly audience: string;
-  /** An identity provider's uid, or the name of a verified organization. */
+  /** Uid of an identity provider, or name of a verified organization. */
   readonly idp: string | undefined;
-  /** The code of an invite to accept. */
   readonly invite?: string | undefined;
   readonly err: NodeJS.WriteStream;
-  /** Aborted when the person stops waiting. */
+  /** Aborted when the user stops waiting. */
   readonly stop: AbortSignal;
 }

@@ -1,4 +1,4 @@
-// Opens an address in the browser of this machine.
+// Opens a URL in this machine's browser.
 
 import { spawn } from "node:child_process";
 
@@ -7,7 +7,7 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** Without a browser nothing happens: whoever calls this has shown the address, too. */
+/** Does nothing without a browser; callers also print the URL. */
 export const openInBrowser = (address: string): void => {
   const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
   spawn(program, [...args, address], { stdio: "ignore", detached: true })

@@ -1,5 +1,4 @@
-// Who has signed in, for the person at the terminal: by name and e-mail address, and by a uid only where nothing else is
-// known.
+// Displays a signed-in user by name and e-mail address, or by uid if neither is known.
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { visibleText } from "#base/html.ts";
@@ -8,7 +7,7 @@ import { isUid, rootOf } from "#base/uid.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { type Issuer, requestJson } from "./issuer-client.ts";
 
-/** The token's claims, unverified: to verify them is the server's business. */
+/** Returns the token's claims; verification is left to the server. */
 export const unverifiedClaims = (token: string): JsonObject => {
   try {
     const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) as Json;
@@ -18,12 +17,12 @@ export const unverifiedClaims = (token: string): JsonObject => {
   }
 };
 
-/** "Ada Lovelace (ada@example.org)"; a name alone is anybody's to choose, so the provider that says it stands beside it. */
+/** Returns "Ada Lovelace (ada@example.org)". A bare name is followed by its provider, because users choose names freely. */
 export const personText = (whoAmI: JsonObject, claims: JsonObject): string => {
   const act = part(claims, "act");
   const shown = (value: string): string => visibleText(value, limits.shownNameLengthMax);
   const name = shown(text(part(whoAmI, "profile"), "name"));
-  // Longer than any address is.
+  // The longest valid address.
   const email = visibleText(text(whoAmI, "email") || text(claims, "email") || text(act, "email"), limits.emailLengthMax);
   if (email !== "") return name === "" || name === email ? email : `${name} (${email})`;
   const called = name || shown(text(act, "sub"));
@@ -32,17 +31,17 @@ export const personText = (whoAmI: JsonObject, claims: JsonObject): string => {
   return issuer === "" ? called : `${called}, through ${shown(URL.parse(issuer)?.host || issuer)}`;
 };
 
-/** What the server says of whoever holds this token; undefined where it does not take it: it may be for another audience. */
+/** Returns the server's description of the token's identity; undefined if the server rejects it, such as for another audience. */
 export const fetchWhoAmI = async (server: string, token: string, stop: AbortSignal): Promise<JsonObject | undefined> => {
   const response = await requestJson(`${withoutTrailing(server, "/")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
   return response?.status === 200 ? response.body : undefined;
 };
 
-/** How the server calls whoever holds this token. A token for another audience is not the server's to look at: then it says so itself. */
+/** Returns the display name; falls back to the token's claims if the server rejects it. */
 export const fetchPerson = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> =>
   personText((await fetchWhoAmI(issuer.url, token, stop)) ?? {}, unverifiedClaims(token));
 
-/** Uids of the organizations in which whoever this is may do anything. */
+/** Returns the uids of organizations in which the token has permissions. */
 export const organizationsOf = (whoAmI: JsonObject): string[] => [
   ...new Set(
     objectList(whoAmI, "capabilities")

@@ -1,5 +1,4 @@
-// The identity providers that a server offers somebody who signs in: those of the organization that they name, or of the only
-// one that has any.
+// Identity providers that a server offers at sign-in: those of the named organization, or of the only one that has any.
 
 import { visibleText } from "#base/html.ts";
 import { objectList, text } from "#base/json.ts";
@@ -10,12 +9,12 @@ import { type Issuer, requestJson } from "./issuer-client.ts";
 
 export interface OfferedProvider {
   readonly uid: string;
-  /** Anybody may call theirs as they like, so that the host stands beside it. */
+  /** Owners choose names freely, so the host is shown with it. */
   readonly name: string;
   readonly host: string;
 }
 
-/** Those to choose from; none where the server has no such list, and its pages ask instead. */
+/** Returns the providers; none if the server has no list and asks on its pages. */
 export const fetchProviders = async (issuer: Issuer, name: string, stop: AbortSignal): Promise<OfferedProvider[]> => {
   const { status, body } = await requestJson(`${withoutTrailing(issuer.url, "/")}/oauth/providers?${new URLSearchParams({ name })}`, stop);
   if (status !== 200) return [];

@@ -1,5 +1,5 @@
-// The files in which clients of registries look for credentials: docker's config.json, which crane, oras and helm read too, and
-// auth.json of podman, skopeo and buildah (containers-auth.json(5)). What else stands in them stays as it is.
+// Credential files of registry clients: docker's config.json, also read by crane, oras and helm, and auth.json of podman, skopeo
+// and buildah (containers-auth.json(5)). Other entries are preserved.
 
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -11,13 +11,13 @@ import { writePrivateFile } from "./private-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The user name with which a registry of Gantry's takes an access token (authentication.md: 9). */
+/** The user name for access tokens in Gantry's registry (authentication.md: 9). */
 export const tokenUser = "_token";
 
-/** What clients call our credential helper: docker-credential-gantry. */
+/** Clients resolve it to docker-credential-gantry. */
 const helperName = "gantry";
 
-/** With its token in the files, or by the credential helper, which has it renewed. */
+/** With the token in the files, or through the credential helper, which renews it. */
 export type RegistryLogin = { readonly by: "token"; readonly token: string } | { readonly by: "helper" };
 
 const homeOf = (environment: Environment): string => environment.HOME || homedir();
@@ -26,13 +26,13 @@ const dockerFile = (environment: Environment): string => join(environment.DOCKER
 
 const podmanFile = (environment: Environment): string => {
   if (environment.REGISTRY_AUTH_FILE) return environment.REGISTRY_AUTH_FILE;
-  // Where podman itself writes: gone when the user has logged out of the machine.
+  // podman's default, deleted when the user logs out of the machine.
   const runtime = process.platform === "linux" ? environment.XDG_RUNTIME_DIR : undefined;
   const configured = [runtime, environment.XDG_CONFIG_HOME].find((folder) => folder !== undefined && isAbsolute(folder));
   return join(configured ?? join(homeOf(environment), ".config"), "containers", "auth.json");
 };
 
-/** Where the file really lies: whoever keeps such files elsewhere links to them. */
+/** Follows symbolic links, as in managed dotfiles. */
 const realPath = (file: string): string => {
   try {
     return realpathSync(file);
@@ -43,7 +43,7 @@ const realPath = (file: string): string => {
 
 interface RegistryFile {
   readonly path: string;
-  /** Docker's own: podman and its like know no `credsStore`. */
+  /** Only docker knows `credsStore`. */
   readonly isDockers: boolean;
   readonly document: JsonObject;
 }
@@ -80,7 +80,6 @@ const readRegistryFiles = (environment: Environment): RegistryFile[] => {
 
 const without = (object: JsonObject, key: string): JsonObject => Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
 
-/** The member is left out where nothing is in it. */
 const withMember = (document: JsonObject, key: string, value: JsonObject): JsonObject =>
   Object.keys(value).length === 0 ? without(document, key) : { ...document, [key]: value };
 
@@ -94,14 +93,13 @@ const writeDocument = ({ path, document: before }: RegistryFile, document: JsonO
   return true;
 };
 
-/** The other helper that would be asked for this host before anything that is written here. */
 const otherHelper = ({ document, isDockers }: RegistryFile, host: string, by: RegistryLogin["by"]): string => {
   const ofHost = text(part(document, "credHelpers"), host);
   if (ofHost !== "") return ofHost === helperName ? "" : ofHost;
   return by === "token" && isDockers ? text(document, "credsStore") : "";
 };
 
-/** Throws a Fault where a file cannot take the login: before anybody signs in for nothing. */
+/** Throws a Fault if a file cannot take the login, before the user signs in. */
 export const checkRegistryFiles = (environment: Environment, host: string, by: RegistryLogin["by"]): void => {
   for (const file of readRegistryFiles(environment)) {
     const other = otherHelper(file, host, by);
@@ -111,7 +109,7 @@ export const checkRegistryFiles = (environment: Environment, host: string, by: R
   }
 };
 
-/** Writes the login for this host (and port) into docker's and podman's file. Returns the files. */
+/** Writes the login for this host and port to both files. Returns their paths. */
 export const writeRegistryLogin = (environment: Environment, host: string, login: RegistryLogin): string[] =>
   readRegistryFiles(environment).map((file) => {
     const [auths, helpers] = [part(file.document, "auths"), part(file.document, "credHelpers")];
@@ -125,7 +123,7 @@ export const writeRegistryLogin = (environment: Environment, host: string, login
 const isOwnEntry = (entry: Json | undefined): boolean =>
   isObject(entry) && Buffer.from(text(entry, "auth"), "base64").toString("utf8").startsWith(`${tokenUser}:`);
 
-/** Takes out what writeRegistryLogin has written for this host, and nothing that others have. Returns the files that had it. */
+/** Removes what writeRegistryLogin wrote for this host and nothing else. Returns the changed files. */
 export const removeRegistryLogin = (environment: Environment, host: string): string[] =>
   readRegistryFiles(environment).flatMap((file) => {
     const [auths, helpers] = [part(file.document, "auths"), part(file.document, "credHelpers")];

@@ -1,9 +1,8 @@
-// Revokes a session at the server that it is of (RFC 7009), by the tokens that this machine has of it.
+// Revokes a session at its server (RFC 7009).
 
 import { Fault } from "#base/fault.ts";
 import { discoverIssuer, type Issuer, refusalText, requestJson } from "./issuer-client.ts";
 
-/** The tokens of one session, as the machine keeps them. */
 export interface KeptTokens {
   readonly access: string | undefined;
   readonly refresh: string | undefined;
@@ -17,8 +16,8 @@ export const revokeToken = async ({ url, revocationEndpoint }: Issuer, token: st
 };
 
 /**
- * Revokes the session of these tokens at the server. Both are presented: a refresh token that another program has used meanwhile, or
- * an access token for another audience, names no session. Throws UNAVAILABLE as revokeToken does.
+ * Revokes the session of both tokens, because a refresh token that another program has used, or an access token for another
+ * audience, identifies no session. Throws UNAVAILABLE as revokeToken does.
  */
 export const revokeSession = async (server: string, { access, refresh }: KeptTokens, stop: AbortSignal): Promise<void> => {
   const issuer = await discoverIssuer(server, stop);

@@ -1,6 +1,5 @@
-// The sign-in that `gantry login` has kept, as other commands and docker's credential helper use it: its token, renewed when it
-// is about to end. A refresh token works once, and using it twice ends the sign-in (server/signin/refresh.ts), so that one
-// program of this machine renews at a time, and the others find what it has brought.
+// The stored `gantry login` session: returns its token and renews it before it expires. A refresh token works once and reuse
+// revokes the session (server/iam/signin/refresh.ts), so one process renews under a lock and the others read its result.
 
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
@@ -11,16 +10,13 @@ import { listStoredTokens, readStoredToken, storeToken, tokenFile, type TokenPla
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Milliseconds since 1970; 0 where the token does not say. */
+/** Returns milliseconds since 1970; 0 if the token has no expiry. */
 export const tokenEndMs = (token: string): number => {
   const { exp } = unverifiedClaims(token);
   return typeof exp === "number" ? exp * 1000 : 0;
 };
 
-/**
- * The servers that this machine's user is signed in at. A token counts for the server that it names as its issuer and for no
- * other, and only where a sign-in at that server has put it.
- */
+/** Returns the servers that the user is signed in at. A token counts only for its issuer, and only in that server's folder. */
 export const listSessionIssuers = (environment: Environment): string[] =>
   listStoredTokens(environment).flatMap(({ file, token }) => {
     const issuer = text(unverifiedClaims(token), "iss");
@@ -28,7 +24,7 @@ export const listSessionIssuers = (environment: Environment): string[] =>
     return (protocol === "https:" || protocol === "http:") && tokenFile(environment, issuer, "oidc-token") === file ? [issuer] : [];
   });
 
-/** Uses the refresh token up. Throws UNAUTHENTICATED where the server takes it no longer. */
+/** Uses the refresh token. Throws UNAUTHENTICATED if the server rejects it. */
 const renewTokens = async (environment: Environment, place: TokenPlace, refreshToken: string, stop: AbortSignal): Promise<string> => {
   const issuer = place.audience;
   const { tokenEndpoint } = await discoverIssuer(issuer, stop);
@@ -38,7 +34,7 @@ const renewTokens = async (environment: Environment, place: TokenPlace, refreshT
   if (status !== 200 && status !== 400 && status !== 401) throw new Fault("UNAVAILABLE", `${issuer} refused to renew the sign-in: ${refusalText(response)}`);
   const [access, refresh] = [text(body, "access_token"), text(body, "refresh_token")];
   if (status !== 200 || access === "" || refresh === "") {
-    // Not to be asked again; another program may have stored the next one meanwhile.
+    // Delete it, unless another program has stored its successor.
     if (readStoredToken(environment, place, "refresh-token") === refreshToken) storeToken(environment, place, "refresh-token", undefined);
     throw new Fault("UNAUTHENTICATED", `the sign-in at ${issuer} has expired: ${refusalText(response)}`);
   }
@@ -47,21 +43,20 @@ const renewTokens = async (environment: Environment, place: TokenPlace, refreshT
   return access;
 };
 
-/** Brings another token by other means than a refresh token: an identity token that lies in a file is exchanged anew. */
+/** Renews by other means than a refresh token: exchanges the identity token in a file again. */
 type Renewal = (stop: AbortSignal) => Promise<string>;
 
 export interface SessionOptions {
-  /** Which of several sign-ins at the same server. */
+  /** Distinguishes several sign-ins at one server. */
   readonly alias?: string | undefined;
   readonly renew?: Renewal | undefined;
-  /** What signs in where nobody is. */
+  /** The command that signs in, for the error message. */
   readonly remedy?: string;
 }
 
 /**
- * The access token of the sign-in at a server, good for `leftMs` more where it can be renewed, and for as long as it is where
- * it cannot; with Infinity it is a new one. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server
- * must be asked and does not answer.
+ * Returns the session's access token with at least `leftMs` of lifetime if it can be renewed, otherwise the current one. Infinity
+ * forces a renewal. Throws UNAUTHENTICATED without a session, UNAVAILABLE if the server must renew it and does not respond.
  */
 export const sessionToken = async (
   environment: Environment,
@@ -92,7 +87,7 @@ export const sessionToken = async (
       if (refreshToken === undefined) throw none;
       return await renewTokens(environment, place, refreshToken, stop);
     } catch (thrown) {
-      // What there is serves for a while.
+      // The current token is still valid.
       if (thrown instanceof Fault && Number.isFinite(leftMs) && isGood(stored(), 0)) return stored();
       throw thrown;
     }

@@ -7,7 +7,7 @@ import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 const audience = "https://gantry.example.com";
 
-test("a token's file is where clients look for it: by the user's cache, and the audience with its slashes replaced", {
+test("a token's file is where platform clients look: the user's cache, and the audience without slashes", {
   skip: process.platform !== "linux" && "other systems have other caches",
 }, () => {
   assert.equal(tokenFile({ XDG_CACHE_HOME: "/cache" }, audience, "oidc-token"), "/cache/chainguard/https:--gantry.example.com/oidc-token");
@@ -15,12 +15,12 @@ test("a token's file is where clients look for it: by the user's cache, and the 
   assert.throws(() => tokenFile({ XDG_CACHE_HOME: "cache" }, audience, "oidc-token"), /XDG_CACHE_HOME must be an absolute path, not "cache"/);
 });
 
-test("an audience leads to no other folder", () => {
+test("an audience cannot escape the cache folder", () => {
   for (const wrong of ["", ".", "..", "a\0b"]) assert.throws(() => tokenFile({ XDG_CACHE_HOME: "/cache" }, wrong, "oidc-token"), /--audience cannot be/);
   assert.equal(tokenFile({ XDG_CACHE_HOME: "/cache" }, "../../etc", "oidc-token"), "/cache/chainguard/..-..-etc/oidc-token");
 });
 
-test("a token replaces the one before it whole, for its owner alone, and does not follow a link", (t) => {
+test("a token replaces its predecessor atomically, is readable by its owner only, and does not follow a link", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-cache-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const environment = { XDG_CACHE_HOME: folder };
@@ -33,7 +33,7 @@ test("a token replaces the one before it whole, for its owner alone, and does no
   assert.deepEqual(readdirSync(dirname(file)), ["oidc-token"]);
 });
 
-test("a sign-in without a refresh token leaves none of another person's behind, and signing out removes both", (t) => {
+test("a sign-in without a refresh token removes the previous one, and signing out removes both tokens", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-cache-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const environment = { XDG_CACHE_HOME: folder };

@@ -1,5 +1,5 @@
-// Where clients of the platform look for tokens (authentication.md: 8): a file for each kind below a folder for each
-// audience, in the user's cache. The Go SDK and what is built on it, the Terraform provider among them, read it there.
+// The token cache of the platform's clients (authentication.md: 8): one file per kind in a folder per audience. The Go SDK and
+// its users, such as the Terraform provider, read it.
 
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,7 +10,7 @@ import { writePrivateFile } from "./private-file.ts";
 export type TokenKind = "oidc-token" | "refresh-token";
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The user's cache, found as Go's os.UserCacheDir finds it: both have to come to the same folder. */
+/** Returns the same folder as Go's os.UserCacheDir. */
 const userCacheFolder = (environment: Environment): string => {
   if (process.platform === "darwin") return join(environment.HOME || homedir(), "Library", "Caches");
   if (process.platform === "win32") return environment.LocalAppData || join(homedir(), "AppData", "Local");
@@ -20,7 +20,7 @@ const userCacheFolder = (environment: Environment): string => {
   return configured;
 };
 
-/** Whose tokens these are: for which audience, and, where this user keeps several sign-ins for it, the alias of one (the SDK's WithAlias). */
+/** Audience of the tokens, and an alias if there are several sign-ins (the SDK's WithAlias). */
 export interface TokenPlace {
   readonly audience: string;
   readonly alias?: string | undefined;
@@ -34,19 +34,18 @@ const audienceFolder = (environment: Environment, place: string | TokenPlace): s
     throw new Fault("INVALID_ARGUMENT", `tokens cannot be stored as ${JSON.stringify(alias)}`);
   const slashed = audience.replaceAll("/", "-");
   const name = process.platform === "win32" ? slashed.replaceAll(/[:\\]/g, "-") : slashed;
-  // An audience is a name here and must not lead anywhere else.
+  // An audience must not escape the folder.
   if (name === "" || name === "." || name === ".." || name.includes("\0"))
     throw new Fault("INVALID_ARGUMENT", `--audience cannot be ${JSON.stringify(audience)}`);
   return join(userCacheFolder(environment), "chainguard", name, alias ?? "");
 };
 
-/** The file of this kind of token for this audience. */
 export const tokenFile = (environment: Environment, place: string | TokenPlace, kind: TokenKind): string => join(audienceFolder(environment, place), kind);
 
 const cacheFault = (failure: string, error: unknown): Fault =>
   new Fault("FAILED_PRECONDITION", `${failure}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 
-/** Stores a token for its owner's eyes alone; undefined removes the one that is there. Returns the file. */
+/** Stores a token for its owner only; undefined removes it. Returns the file. */
 export const storeToken = (environment: Environment, place: string | TokenPlace, kind: TokenKind, token: string | undefined): string => {
   const file = tokenFile(environment, place, kind);
   if (token === undefined) {
@@ -61,7 +60,7 @@ export const storeToken = (environment: Environment, place: string | TokenPlace,
   return file;
 };
 
-/** The token of this kind for this audience; undefined where there is none that can be read. */
+/** Returns the token, or undefined if there is none or it cannot be read. */
 export const readStoredToken = (environment: Environment, place: string | TokenPlace, kind: TokenKind): string | undefined => {
   try {
     return readFileSync(tokenFile(environment, place, kind), "utf8").trim();
@@ -70,7 +69,7 @@ export const readStoredToken = (environment: Environment, place: string | TokenP
   }
 };
 
-/** Every access token of the cache, with its file. */
+/** Returns every access token in the cache with its file. */
 export const listStoredTokens = (environment: Environment): { readonly file: string; readonly token: string }[] => {
   const cache = join(userCacheFolder(environment), "chainguard");
   let names: string[];
@@ -89,7 +88,7 @@ export const listStoredTokens = (environment: Environment): { readonly file: str
   });
 };
 
-/** Removes the tokens for this audience. False where there were none. */
+/** Removes the tokens for this audience. Returns false if there were none. */
 export const removeTokens = (environment: Environment, place: string | TokenPlace): boolean => {
   let found = false;
   for (const kind of ["oidc-token", "refresh-token"] as const) {

@@ -1,5 +1,5 @@
-// The part of the tree that the contract makes: domains, their resources, and the verbs of each. Only what the arguments name is
-// built; of the rest the names are there, for lists and proposals (contract/gen/commands.ts).
+// Commands generated from the contract: domains, resources and verbs. Only what the arguments name is built; the rest is listed
+// by name (contract/gen/commands.ts).
 
 import { Command } from "commander";
 import { commands } from "#contract/gen/commands.ts";
@@ -17,7 +17,7 @@ interface Row {
 
 const rows: readonly Row[] = commands.map(([domain, resource, verb, operation, summary]) => ({ domain, resource, verb, operation, summary }));
 
-/** What a domain is about, in the list of all commands. */
+/** Summaries in the list of all commands. */
 export const domainSummaries: Readonly<Record<string, string>> = {
   iam: "Groups, identities, roles and role bindings",
   registry: "Repos, tags and image metadata",
@@ -41,10 +41,8 @@ const resourcesOf = (domain: string): string[] =>
 const verbRows = (domain: string, resource: string): Row[] =>
   rows.filter((row) => row.domain === domain && row.resource === resource).sort((one, other) => (one.verb < other.verb ? -1 : 1));
 
-/** Other words for a verb. */
 const verbAliases: Readonly<Record<string, readonly string[]>> = { list: ["ls"], delete: ["rm"], get: ["describe"] };
 
-/** Other words for a resource, besides its singular. */
 const resourceAliases: Readonly<Record<string, readonly string[]>> = { groups: ["folders", "organizations", "organization", "orgs", "org", "folder"] };
 
 const singularOf = (resource: string): string =>
@@ -60,11 +58,10 @@ const indentedRows = (pairs: readonly (readonly [name: string, text: string])[])
   return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`.trimEnd()).join("\n");
 };
 
-/** Whose list there is; of others, which want arguments, the help of the first verb. */
+/** Returns the list command as an example, or the help of the first verb if there is no list. */
 const firstExample = (words: string, names: readonly string[]): string =>
   `gantry ${words} ${names.includes("list") ? "list" : `${names[0] ?? ""} --help`}`.replace(/ {2,}/, " ");
 
-/** What is told of a word that is none of the commands, and of no word at all. */
 const wrongWord = (words: string, command: Command): string => {
   const [typed] = command.args;
   const names = command.commands.map((each) => each.name()).filter((name) => name !== "help");
@@ -74,7 +71,7 @@ const wrongWord = (words: string, command: Command): string => {
   return `unknown command ${JSON.stringify(`${words} ${typed}`)}${proposal}. Run gantry ${words} --help for a list`;
 };
 
-/** Where a word stands in the tree that was typed without, or under, another: " (did you mean iam groups?)"; "" for none. */
+/** Returns where a word is found in the tree, " (did you mean iam groups?)", or "". */
 export const proposalElsewhere = (typed: string): string => {
   const places = new Map<string, string>();
   for (const { domain, resource } of rows) {
@@ -101,7 +98,7 @@ const resourceHelp = (words: string, command: Command): string =>
     `  Run gantry ${words} VERB --help for details.\n`,
   ].join("\n");
 
-/** The verbs of a resource; the one that is typed ready to run. */
+/** Adds the verbs of a resource; only the typed one is ready to run. */
 const addVerbs = async (parent: Command, terminal: Terminal, domain: string, resource: string, typed: string | undefined): Promise<void> => {
   const words = [domain, resource].filter((word) => word !== "").join(" ");
   for (const { verb, operation, summary } of verbRows(domain, resource)) {
@@ -122,7 +119,6 @@ const loadOperation = async (terminal: Terminal, name: string, words: string, op
 
 const isWordOf = (resource: string, typed: string | undefined): boolean => typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
 
-/** The summary of a command, or the beginning of its description. */
 const commandSummary = (command: Command): string =>
   command.summary() ||
   command
@@ -156,10 +152,7 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
   ].join("\n");
 };
 
-/**
- * A domain with its resources. `args` are what is typed behind it; `own` are commands that are not of the contract, which stand
- * beside its resources.
- */
+/** Creates a domain with its resources. `args` follow its name; `own` are commands outside the contract. */
 export const newDomainCommand = async (terminal: Terminal, domain: string, args: readonly string[], own: readonly Command[] = []): Promise<Command> => {
   const whole = verbRows(domain, "").find(({ verb }) => verb === "");
   if (whole !== undefined) return (await loadOperation(terminal, domain, domain, whole.operation)).summary(domainSummaries[domain] ?? whole.summary);
@@ -181,5 +174,4 @@ export const newDomainCommand = async (terminal: Terminal, domain: string, args:
   return command;
 };
 
-/** The domains of the contract. */
 export const domainNames: readonly string[] = unique(rows.map(({ domain }) => domain)).sort();

@@ -1,4 +1,4 @@
-// What an update would change: a line for each field that differs, as it is and as it would be.
+// The changes of an update: one line per changed field with old and new value.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { onOneLine } from "../output/escape.ts";

@@ -1,4 +1,4 @@
-// The command of an operation: its help from the contract, its arguments and flags, and what it does with them.
+// The command of an API operation: its help, arguments and flags, generated from the contract.
 
 import { Command, Option } from "commander";
 import type { Json, JsonObject } from "#base/json.ts";
@@ -31,7 +31,6 @@ interface CommandOptions extends SessionOptions {
 
 const textColumns = 92;
 
-/** Lines of at most so many columns. */
 export const wrapped = (text: string, columns: number): string =>
   text
     .split("\n")
@@ -54,7 +53,6 @@ const upper = (name: string): string =>
     .replaceAll("-", "_")
     .toUpperCase();
 
-/** What stands for the value in the help. */
 const placeholder = (flag: FieldFlag, shape: CommandShape): string => {
   const { field } = flag;
   const referred = messageReferredTo(flag, shape);
@@ -79,7 +77,7 @@ const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
   return referred === undefined ? upper(flag.name) || "UID" : upper(nounOf(referred).replaceAll(" ", "-"));
 };
 
-/** A secret that is given: events leave it out, and no answer has it. Of a resource what is only left out there is none. */
+/** Returns true for a secret input, which events and responses omit. Redacted fields of resources do not count. */
 const isSecret = ({ field, message }: FieldFlag): boolean =>
   field.redacted && field.kind === "string" && (field.inputOnly || !message.fields.some(({ name }) => name === "uid"));
 
@@ -89,13 +87,13 @@ const flagText = (flag: FieldFlag): string => {
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: false)` : "";
   const secret = isSecret(flag) ? " Pass it as @FILE, or - for standard input, to keep it off the command line." : "";
-  // One sentence is a phrase, as the other options have it: without its period.
+  // A single sentence is shown as a phrase without a period, like other options.
   const sentences = fieldText(flag);
   const says = sentences.includes(". ") || values + secret !== "" ? sentences : sentences.replace(/\.$/, "");
   return `${says}${negation}${values}${secret}`.trim() || "See the API reference";
 };
 
-/** A flag may be given several times; what is empty is given, too: it empties the field. */
+/** A flag may be repeated; an empty value clears the field. */
 const collectValue = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 const isFlagOnly = ({ field }: FieldFlag): boolean => field.kind === "bool" && field.shape === "one";
@@ -103,7 +101,7 @@ const isFlagOnly = ({ field }: FieldFlag): boolean => field.kind === "bool" && f
 const addFieldOption = (command: Command, flag: FieldFlag, shape: CommandShape): void => {
   if (!isFlagOnly(flag)) {
     const option = new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collectValue);
-    // For completion; which are right is for the reader of the values to say.
+    // For completion only; the value reader validates.
     if (flag.field.enum !== undefined) option.argChoices = shortValues(flag.field.enum);
     command.addOption(option);
     return;
@@ -144,10 +142,10 @@ const addOwnOptions = (command: Command, shape: CommandShape): void => {
   command.addOption(new Option("--no-color").hideHelp());
 };
 
-/** Asked for by the rules of a resource, where the public contract has it as optional. */
+/** Required by the resource's rules, although optional in the public contract. */
 const isNeeded = (flag: FieldFlag): boolean => flag.field.required || fieldText(flag).endsWith("Needed on create.");
 
-/** What a message needs only if it is there at all is not required of every request. */
+/** Required fields of an optional message do not count. */
 const isRequired = (flag: FieldFlag, { method, body, kind }: CommandShape): boolean =>
   isNeeded(flag) && (flag.message === method.input || (flag.message === body?.message && kind !== "update"));
 
@@ -161,15 +159,14 @@ const usageOf = (shape: CommandShape, also: readonly FieldFlag[] = []): string =
   return [...words, ...required, "[OPTIONS]"].join(" ");
 };
 
-/** Flags that are there for every command, or that few calls need. */
+/** Flags of every command, and rarely used ones. */
 const furtherFlags: ReadonlySet<string> = new Set([
   ...["--server", "--context", "--timeout", "--no-input", "--color", "--columns", "--idempotency-key", "--if-match", "--allow-missing", "--skip"],
 ]);
 
-/** In the help: what is required first, then what most calls need, then the rest. */
+/** Order of the help: required flags, common ones, the rest. */
 const helpGroups = ["Required", "Options", "More options"] as const;
 
-/** Adds these options in the order of their groups. */
 const addGrouped = (command: Command, options: readonly Option[], shape: CommandShape): void => {
   const flags = new Map(shape.flags.map((flag) => [`--${flag.name}`, flag]));
   const groupOf = ({ long }: Option): (typeof helpGroups)[number] => {
@@ -180,7 +177,6 @@ const addGrouped = (command: Command, options: readonly Option[], shape: Command
   for (const group of helpGroups) for (const option of options) if (groupOf(option) === group) command.addOption(option.helpGroup(group));
 };
 
-/** A value that shows how one is written. */
 const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined => {
   const { field } = flag;
   const referred = messageReferredTo(flag, shape);
@@ -203,7 +199,7 @@ const examplesOf = (words: string, shape: CommandShape): string[] => {
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
   const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];
-  // A long one goes on in further lines, as a shell takes it.
+  // Long examples continue on further lines, as in a shell.
   const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
   if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
   if (kind === "delete") return [base, `${base} --yes --allow-missing`];
@@ -231,7 +227,7 @@ const givenOf = (command: Command, shape: CommandShape, positionals: readonly st
   return { positionals, flags, file };
 };
 
-/** "--add-capabilities": entries of a list that an update keeps otherwise. */
+/** "--add-capabilities": adds entries to a list and keeps the others. */
 const editsOf = async (command: Command, shape: CommandShape, reader: ValueReader): Promise<ListEdit[]> => {
   const read = async (word: "add" | "remove", flag: FieldFlag): Promise<Json[]> => {
     const option = command.options.find(({ long }) => long === `--${word}-${flag.name}`);
@@ -248,7 +244,7 @@ const editsOf = async (command: Command, shape: CommandShape, reader: ValueReade
   return edits;
 };
 
-/** The command of the operation. `words` are those that call it: "iam groups list". */
+/** Creates the command of an operation. `words` call it: "iam groups list". */
 export const operationCommand = (terminal: Terminal, name: string, words: string, method: MethodFact): Command => {
   const shape = shapeOf(method);
   const { kind, positionals, flags } = shape;
@@ -257,12 +253,12 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
   const wanted = positionals.length === 0 ? "no arguments, only options" : positionals.map((flag) => positionalName(flag, shape)).join(" ");
   const wrongArguments = `${words} takes ${wanted}. Run gantry ${words} --help for usage`;
   const command = newCommand({ name, usage, description, notes: notesOf(words, shape), wrongArguments });
-  // An update may have it from its file.
+  // An update may take it from its file.
   for (const flag of positionals) {
     const word = positionalName(flag, shape);
     command.argument(kind === "delete" ? `<${word}...>` : kind === "update" ? `[${word}]` : `<${word}>`);
   }
-  // Commander keeps options in the order in which they come: they are sorted before the command has them.
+  // Commander keeps the order in which options are added, so they are sorted first.
   const draft = new Command();
   for (const flag of flags) addFieldOption(draft, flag, shape);
   for (const { name: list } of listFlags(shape))

@@ -1,4 +1,4 @@
-// What an answer says of coverage, in a line for people: a count of zero means little where nothing was judged (docs/decisions/0074).
+// Renders the coverage of a response as one line: a count of zero means little without coverage (docs/decisions/0074).
 
 import { onOneLine } from "../output/escape.ts";
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
@@ -14,10 +14,9 @@ const stateText = (state: string): string =>
 const ecosystemText = (each: JsonObject): string =>
   onOneLine(`${[text(each, "ecosystem"), text(each, "release")].filter((word) => word !== "").join(" ")} (${stateText(text(each, "state"))})`);
 
-/** How many ecosystems a line names. */
 const namedMax = 8;
 
-/** The line; undefined for an answer without a statement. */
+/** Returns the line; undefined if the response has no coverage. */
 export const coverageNote = (answer: JsonObject): string | undefined => {
   const { coverage: statement } = answer;
   if (!isObject(statement)) return undefined;

@@ -1,5 +1,5 @@
-// What went wrong, for people or as one line of JSON: what the server says and of which flag, what to do, and whence a refused
-// credential came.
+// Error output, for users or as one line of JSON: the server's message by flag, a remedy, and the source of a rejected
+// credential.
 
 import { type Code, codes, Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
@@ -10,20 +10,20 @@ import { onItsLines, onOneLine, printableJson } from "../output/escape.ts";
 import type { FieldFlag } from "./shape.ts";
 
 export interface FailureContext {
-  /** One line of JSON in place of lines for people. */
+  /** One line of JSON instead of text. */
   readonly asJson: boolean;
   readonly colored: boolean;
-  /** The flags of the command, and where its resource stands in the request. */
+  /** Flags of the command, and the path of its resource in the request. */
   readonly flags: readonly FieldFlag[];
   readonly bodyPath: string | undefined;
-  /** The names of the flags that were given; undefined where a file may have said the rest. */
+  /** Names of the given flags; undefined if a file may have set the rest. */
   readonly given?: ReadonlySet<string> | undefined;
-  /** The usage line, with these flags; of commands that have flags. */
+  /** Returns the usage line with these flags, for commands that have flags. */
   readonly usage?: ((required: readonly FieldFlag[]) => string) | undefined;
-  /** What the call was made with: "the token of GANTRY_TOKEN, …". */
+  /** "the token of GANTRY_TOKEN, …". */
   readonly credential: string | undefined;
   readonly server: string | undefined;
-  /** What said which server: "the context acme". */
+  /** What selected the server: "the context acme". */
   readonly serverOrigin: string | undefined;
 }
 
@@ -37,13 +37,13 @@ const findFlag = (field: string, { flags, bodyPath }: FailureContext): FieldFlag
   });
 };
 
-/** The flag or argument that a violation is about, as it was typed; the path itself where none is. */
+/** Returns the flag that a violation concerns; the path itself if there is none. */
 const flagOfViolation = (field: string, context: FailureContext): string => {
   const found = findFlag(field, context);
   return found === undefined ? field : `--${found.name}`;
 };
 
-/** The flag that a violation is about, if it was not given: what is refused is that there is no value. */
+/** Returns the violation's flag if it was not given, so that the value is missing. */
 const missingFlag = (field: string, context: FailureContext): FieldFlag | undefined => {
   const found = findFlag(field, context);
   return found === undefined || context.given === undefined || context.given.has(found.name) ? undefined : found;
@@ -60,7 +60,6 @@ const violationsOf = (thrown: unknown): readonly { readonly field: string; reado
   return thrown.details.flatMap((detail) => (detail.kind === "fields" ? detail.violations : []));
 };
 
-/** What a program can go by. */
 const errorJson = (thrown: unknown, context: FailureContext): JsonObject => {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const violations = violationsOf(thrown).map(({ field, description }): Json => ({ field, flag: flagOfViolation(field, context), description }));
@@ -79,10 +78,8 @@ const errorJson = (thrown: unknown, context: FailureContext): JsonObject => {
   };
 };
 
-/** "in 30 s". */
 const waitText = (delayMs: number): string => `try again in ${Math.max(1, Math.ceil(delayMs / 1000))} s`;
 
-/** Lines below the first one. */
 const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   if (!(thrown instanceof ApiError)) return [];
   const { credential, server, serverOrigin } = context;
@@ -92,10 +89,9 @@ const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   return [...asked, ...again, ...(thrown.requestId === undefined ? [] : [`request ${thrown.requestId}`])];
 };
 
-/** "--parent and --name are required". */
 const requiredText = (names: readonly string[]): string => `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} required`;
 
-/** Whatever was thrown, as the text for standard error. */
+/** Returns a thrown error as text for standard error. */
 export const failureText = (thrown: unknown, context: FailureContext): string => {
   if (context.asJson) return `${printableJson(JSON.stringify(errorJson(thrown, context)))}\n`;
   const violations = violationsOf(thrown);
@@ -103,7 +99,7 @@ export const failureText = (thrown: unknown, context: FailureContext): string =>
   const missing = new Set(violations.flatMap(({ field }) => missingFlag(field, context) ?? []));
   const required = [...missing].map(({ name }) => `--${name}`);
   const wrong = violations.filter(({ field }) => missingFlag(field, context) === undefined);
-  // Each violation has its line, so that the first need not say one of them.
+  // Each violation has its own line.
   const first = wrong.length > 0 ? "the server rejected these values" : required.length > 0 ? requiredText(required) : message;
   const lines = [
     `gantry: ${onItsLines(first)}`,

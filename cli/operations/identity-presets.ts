@@ -1,6 +1,6 @@
-// `gantry iam identities create --github acme/shop --ref main`: what an identity has to match for jobs of one CI system, made from
-// what its people know. What can be matched exactly is; a pattern is anchored at both ends and leaves open what cannot be known
-// beforehand alone. Why each claim stands there: docs/guides/ci-identities.
+// `gantry iam identities create --github acme/shop --ref main`: derives an identity's match from well-known facts of a CI system.
+// It matches exactly where possible; patterns are anchored and leave open only what cannot be known in advance.
+// docs/guides/ci-identities explains each claim.
 
 import { type Command, Option } from "commander";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
@@ -33,10 +33,10 @@ export interface PresetOptions {
   readonly role?: readonly string[];
 }
 
-/** What an identity matches, and what whoever makes it should know. */
+/** The match of an identity, and remarks for its creator. */
 interface Preset {
   readonly name: string;
-  /** claimMatch or awsIdentity, in the contract's JSON. */
+  /** claimMatch or awsIdentity, in JSON names. */
   readonly match: JsonObject;
   readonly remarks: readonly string[];
 }
@@ -50,7 +50,6 @@ type System = (typeof systems)[number];
 
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** Which further options say something of which system. */
 const optionsOf: Readonly<Record<System, readonly (keyof PresetOptions)[]>> = {
   github: ["issuer", "ref", "environment", "pullRequest", "event"],
   gitlab: ["issuer", "ref", "refType", "projectId"],
@@ -65,7 +64,7 @@ const withListed = (value: string, before: readonly string[] | undefined): reado
   ...value.split(",").filter((each) => each !== ""),
 ];
 
-/** The flags of `iam identities create` beside those of its fields. */
+/** Adds the flags that `iam identities create` has in addition to its fields. */
 export const addPresetOptions = (command: Command): void => {
   for (const [flags, says] of [
     ["--github <OWNER/REPO>", "GitHub Actions jobs of this repository; with IDs (acme@4000001/shop@700000001), of no other one"],
@@ -89,7 +88,6 @@ export const addPresetOptions = (command: Command): void => {
   command.addOption(new Option("--role <ROLE,…>", "Also bind the identity to these roles in its group").argParser(withListed));
 };
 
-/** What means itself in a pattern. */
 const literally = (literal: string): string => literal.replaceAll(/[\\^$.*+?()[\]{}|]/g, (character) => `\\${character}`);
 
 const wholly = (pattern: string): string => `^${pattern}$`;
@@ -130,11 +128,11 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
   const started = event === "any" ? undefined : (event ?? (environment === undefined && !pullRequest ? "push" : undefined));
   const claims = {
     ...(repoId === undefined || ownerId === undefined ? {} : { repository_id: repoId, repository_owner_id: ownerId }),
-    // In the subject the environment takes the place of the branch.
+    // In the subject, the environment replaces the branch.
     ...(environment !== undefined && ref !== undefined ? { ref: fullRef(ref) } : {}),
     ...(started === undefined ? {} : { event_name: started }),
   };
-  // Both forms of a subject: with the numbers, which newer repositories have, and without, where the claims tell them.
+  // Both forms of the subject: with IDs, as in newer repositories, and without, if the claims contain them.
   const subject =
     repoId === undefined
       ? { subject: `repo:${owner}/${repo}:${job}` }
@@ -200,7 +198,7 @@ const jenkinsPreset = (job: string, { issuer }: PresetOptions): Preset => {
     match: {
       claimMatch: {
         issuer: issuerOf(issuer, `${url.origin}${url.pathname.slice(0, at)}/oidc`),
-        // The plugin writes it with a slash at its end.
+        // The plugin appends a slash.
         subject: job.endsWith("/") ? job : `${job}/`,
       },
     },
@@ -226,7 +224,7 @@ const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: 
     match: {
       claimMatch: {
         issuer,
-        // What is behind the branch differs with each commit and step.
+        // The rest after the branch differs per commit and step.
         subjectPattern: wholly(`${literally(`organization:${organization}:pipeline:${slug}:ref:refs/heads/${branch}:commit:`)}[0-9A-Za-z]+:step:[^:]*`),
         claims: { organization_slug: organization, pipeline_slug: slug, ...own, build_branch: branch },
       },
@@ -243,7 +241,7 @@ const awsPreset = (arn: string, { awsRoleId }: PresetOptions): Preset => {
     "the ARN of a role, such as arn:aws:iam::123456789012:role/deployer",
   );
   if (awsRoleId !== undefined) parsed("--aws-role-id", awsRoleId, /^AROA[A-Z0-9]+$/, "a role ID such as AROA…");
-  // Whoever assumes a role names the session; its path is in no caller's ARN.
+  // The caller names the session, and no caller's ARN contains the role's path.
   const role = path.split("/").at(-1) ?? "";
   const session = "[\\w+=,.@-]+";
   return {
@@ -268,7 +266,7 @@ const presets: Readonly<Record<System, (value: string, options: PresetOptions) =
   awsRole: awsPreset,
 };
 
-/** What the flags ask for; undefined where they name no system. Throws for those that contradict each other. */
+/** Returns the preset; undefined if the flags name no system. Throws if they conflict. */
 export const readPreset = (options: PresetOptions): Preset | undefined => {
   const [system, another] = systems.filter((each) => options[each] !== undefined);
   if (system !== undefined && another !== undefined) throw wrongUsage(`${flagOf(system)} and ${flagOf(another)} cannot be used together`);
@@ -286,7 +284,7 @@ export const readPreset = (options: PresetOptions): Preset | undefined => {
   return system === undefined ? undefined : presets[system](options[system] ?? "", options);
 };
 
-/** Each of these is one of two ways to say the same. */
+/** Pairs of alternative fields. */
 const alternatives: Readonly<Record<string, string>> = {
   issuer: "issuerPattern",
   issuerPattern: "issuer",
@@ -298,14 +296,13 @@ const alternatives: Readonly<Record<string, string>> = {
   userIdPattern: "userId",
 };
 
-/** A name as identities have them, of at most so many characters. */
 const identityName = (says: string): string =>
   says
     .toLowerCase()
     .replaceAll(/[^a-z0-9 ._-]+/g, "-")
     .slice(0, 100);
 
-/** The draft of an identity with what the preset says; the draft's own flags and file come before it. */
+/** Merges the preset into the draft; flags and file take precedence. */
 const withPreset = (draft: JsonObject, { name, match }: Preset): JsonObject => {
   const merged: JsonObject = { name: identityName(name), ...draft };
   for (const [key, value] of Object.entries(match)) {
@@ -318,7 +315,6 @@ const withPreset = (draft: JsonObject, { name, match }: Preset): JsonObject => {
   return merged;
 };
 
-/** The match as lines for the person who makes it. */
 const presetLines = (identity: JsonObject): string[] =>
   ["claimMatch", "awsIdentity"].flatMap((key) =>
     Object.entries(part(identity, key)).flatMap(([field, value]) =>
@@ -328,13 +324,13 @@ const presetLines = (identity: JsonObject): string[] =>
     ),
   );
 
-/** The uids of these roles. Throws where a name is none: before anything is made. */
+/** Resolves the roles to uids. Throws before anything is created if one is unknown. */
 const resolveRoles = async ({ names }: Session, roles: readonly string[]): Promise<string[]> => {
   const role = methodByName("chainguard.platform.iam.v2.RolesService/GetRole")?.output;
   return role === undefined ? [] : Promise.all(roles.map((each) => names.resolve("--role", role, each)));
 };
 
-/** Binds a new identity. Where that fails, what is missing is said, and the command that finishes. */
+/** Binds a new identity to its roles. On failure, prints what is missing and the command that completes it. */
 const bindRoles = async ({ client, signal, note, terminal }: Session, identity: JsonObject, parent: string, roles: readonly string[]): Promise<void> => {
   const identityUid = text(identity, "uid");
   for (const [index, roleUid] of roles.entries()) {
@@ -352,7 +348,7 @@ const bindRoles = async ({ client, signal, note, terminal }: Session, identity: 
   }
 };
 
-/** Makes the identity that fields and presets describe, and binds it. */
+/** Creates the identity from fields and presets, and binds its roles. */
 export const runCreateIdentity = async (
   session: Session,
   shape: CommandShape,

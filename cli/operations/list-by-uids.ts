@@ -1,11 +1,11 @@
-// Lists resources by their uids, in requests whose address a server and what stands before it accept.
+// Lists resources by uid, in several requests if a URL would become too long for servers and proxies.
 
 import { type JsonObject, objectList, part } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Client } from "#contract-client";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 
-/** Groups of uids, each no longer in an address than limits.uidsInAddressLengthMax. */
+/** Splits uids into groups of at most limits.uidsInAddressLengthMax in a URL. */
 const splitUids = (uids: readonly string[]): string[][] => {
   const groups: string[][] = [];
   let length = Number.POSITIVE_INFINITY;
@@ -23,10 +23,8 @@ const splitUids = (uids: readonly string[]): string[][] => {
 
 export interface ListByUids {
   readonly method: MethodFact;
-  /** The field of the response that holds the list. */
   readonly list: FieldFact;
   readonly uids: readonly string[];
-  /** Further filters. */
   readonly request?: JsonObject;
   readonly signal?: AbortSignal | undefined;
 }

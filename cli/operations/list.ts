@@ -1,4 +1,4 @@
-// A list: every page of it, or as many as --limit says; and what changes from then on.
+// Lists: all pages or up to --limit, and subsequent changes with --watch.
 
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -23,14 +23,13 @@ const readLimit = (limit: string | undefined): number => {
   return Number(limit);
 };
 
-/** What the answer says besides the list, for json and yaml: of the first page. */
+/** Returns the other fields of the first page, for json and yaml. */
 const besides = (page: JsonObject, list: string): JsonObject =>
   Object.fromEntries(Object.entries(page).filter(([key]) => key !== list && key !== "nextPageToken"));
 
-/** Forms that people read. */
 const readForms: readonly OutputFormat[] = ["table", "wide", "tree", "name"];
 
-/** By name, where that is possible and nothing else is asked for: who reads a list looks for one. */
+/** Sorts by name if possible and no other order is requested. */
 const isByName = (request: JsonObject, { method, listed }: CommandShape, format: OutputFormat): boolean => {
   const isPossible = method.input.byName.has("order_by") && listed?.message?.byName.get("name")?.sortable === true;
   return isPossible && text(request, "orderBy") === "" && readForms.includes(format);
@@ -45,7 +44,7 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
   if (listed === undefined || message === undefined) throw new Error(`${method.name} is not a list`);
   const most = readLimit(limit);
   if (watch && !["table", "wide", "jsonl"].includes(output.format)) throw wrongUsage("--watch requires -o table, wide or jsonl");
-  // From before the list was read: what changes meanwhile is told, and not missed.
+  // Opened before the list is read, so that no change is missed.
   const changes = watch ? await watchChanges(session, shape, request) : undefined;
   const sorted = isByName(request, shape, output.format);
   const printer = openListPrinter(output, message, listed.json, { findPaths: session.findPaths, sorted });

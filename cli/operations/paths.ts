@@ -1,4 +1,4 @@
-// Paths of names in place of uids: `acme/team/app`, `acme/team/app:1.2`. Names.resolve takes what stands here (references.ts).
+// Displays name paths instead of uids: `acme/team/app`, `acme/team/app:1.2`. Names.resolve accepts them (references.ts).
 
 import { text } from "#base/json.ts";
 import { isUid, parentOf } from "#base/uid.ts";
@@ -8,7 +8,6 @@ import type { FindPaths } from "../output/print.ts";
 import { listByUids } from "./list-by-uids.ts";
 import { groupMessage, listerOf, parentMessageOf, separatorOf } from "./references.ts";
 
-/** What stands above a uid, nearest last; each with the message that it is of. */
 const ancestorsOf = (message: MessageFact, uid: string): { readonly uid: string; readonly message: MessageFact }[] => {
   const parent = parentOf(uid);
   if (!isUid(parent)) return [];
@@ -16,10 +15,10 @@ const ancestorsOf = (message: MessageFact, uid: string): { readonly uid: string;
   return [...ancestorsOf(parentMessage, parent), { uid: parent, message: parentMessage }];
 };
 
-/** Of what lies in no group: organizations and built-in roles. People choose their names themselves. */
+/** Unique at the root: organizations and built-in roles, but not users, who choose their own names. */
 const uniqueAtRoot: ReadonlySet<string> = new Set(["Group", "Role"]);
 
-/** Finds paths. The uid follows a path that could be another's, so that nobody passes for somebody else by a name (attack 143). */
+/** Finds paths. An ambiguous path is followed by the uid, so that names cannot impersonate other resources (attack 143). */
 export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
   const names = new Map<string, string>();
 
@@ -42,7 +41,7 @@ export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
     try {
       for (const [of, uids] of missing) await readNames(of, [...uids]);
     } catch (thrown) {
-      // Who may list these need not be able to list what stands above: uids say it, too.
+      // A caller who can list these may lack permission for the ancestors; uids suffice then.
       if (!(thrown instanceof ApiError)) throw thrown;
     }
 
@@ -53,7 +52,7 @@ export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
       const uid = text(resource, "uid");
       const name = text(resource, "name") || (names.get(uid) ?? "");
       const above = ancestors.map((ancestor) => names.get(ancestor.uid));
-      // Whoever sees a group and nothing above it begins there; a gap further down would lead elsewhere.
+      // The path starts at the highest visible group; a gap further down would be misleading.
       const first = above.findIndex((each) => each !== undefined);
       const visible = first === -1 ? [] : above.slice(first);
       if (name === "" || (ancestors.length > 0 && visible.length === 0) || visible.includes(undefined)) continue;

@@ -1,5 +1,5 @@
-// Names in place of uids: `acme`, `acme/team/app`. What could mean two things is refused and never guessed: whoever may name a
-// resource could otherwise put it in the place of another's (attack 143).
+// Resolves names to uids: `acme`, `acme/team/app`. Ambiguous names are refused, because a resource could otherwise be named to
+// replace another one (attack 143).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
@@ -13,10 +13,10 @@ import { resourceOf } from "./shape.ts";
 
 const groupName = "chainguard.platform.iam.v2.Group";
 
-/** How many of the resources of one name an error lists. */
+/** Matches listed in an error. */
 const listedMax = 20;
 
-/** What all hierarchies begin with. */
+/** Returns the message of groups, the root of all hierarchies. */
 export const groupMessage = (): MessageFact => {
   const message = messageByName(groupName);
   if (message === undefined) throw new Error(`the contract has no ${groupName}`);
@@ -29,7 +29,7 @@ export interface Lister {
   readonly message: MessageFact;
 }
 
-/** The operation that lists these and can be narrowed to one name; undefined: they are called by their uids alone. */
+/** Returns the list operation that filters by name; undefined if the resource is identified by uid only. */
 export const listerOf = (message: MessageFact): Lister | undefined => {
   if (!message.byName.has("name") || !message.byName.has("uid")) return undefined;
   for (const method of methods) {
@@ -39,19 +39,19 @@ export const listerOf = (message: MessageFact): Lister | undefined => {
   return undefined;
 };
 
-/** What lies directly above these, as their Create says; undefined: nothing that has a name. */
+/** Returns the message of the parent, according to Create; undefined if the parent has no name. */
 export const parentMessageOf = (message: MessageFact): MessageFact | undefined => {
   const create = methods.find(({ rpc, output }) => output === message && rpc === `Create${message.short}`);
   return messageByName(create?.input.byName.get("parent")?.refersTo ?? "");
 };
 
-/** What stands between the path of a parent and a name: `acme/team/app`, and `acme/team/app:1.2` of what lies in no group. */
+/** Returns the separator after the parent's path: `acme/team/app`, but `acme/team/app:1.2` if the parent is not a group. */
 export const separatorOf = (message: MessageFact): "/" | ":" => {
   const parent = parentMessageOf(message);
   return parent === undefined || parent.name === groupName ? "/" : ":";
 };
 
-/** "identity_uid" is of an Identity, as far as a resource of that name is there; the domain's own comes first. */
+/** "identity_uid" refers to Identity, if such a resource exists; the same domain takes precedence. */
 const messageOfFieldName = ({ name }: FieldFact, domain: string): MessageFact | undefined => {
   const short = name
     .replace(/_(?:uid|id)s?$/, "")
@@ -62,7 +62,7 @@ const messageOfFieldName = ({ name }: FieldFact, domain: string): MessageFact | 
   return (found.find((method) => method.domain === domain) ?? found[0])?.output;
 };
 
-/** What a uid in this field is of; undefined where only a uid says it. */
+/** Returns the message that a uid field refers to, or undefined. */
 export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShape): MessageFact | undefined => {
   const { method } = shape;
   if (field.refersTo !== "") return messageByName(field.refersTo);
@@ -75,10 +75,9 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
   return messageOfFieldName(field, method.domain);
 };
 
-/** What people call it: "role binding". */
+/** "RoleBinding" as "role binding". */
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
 
-/** The names of a path. */
 const splitPath = (message: MessageFact, path: string): string[] => {
   const at = separatorOf(message) === ":" ? path.lastIndexOf(":") : -1;
   return at === -1 ? path.split("/") : [...path.slice(0, at).split("/"), path.slice(at + 1)];
@@ -92,8 +91,8 @@ interface Reference {
 }
 
 /**
- * The list of the caller's own answers to organizations, of which one of this operation is; undefined for every other operation. The
- * caller may see no group of an organization before answering it, so that its name is found in that list alone.
+ * Returns the list operation of the caller's memberships if this operation changes one; otherwise undefined. Before accepting,
+ * the caller may see no group of the organization, so its name occurs only in that list.
  */
 const ownAnswersOf = ({ personal, input, output, service }: MethodFact): MethodFact | undefined =>
   personal && input.byName.get("group")?.refersTo === groupName && output.byName.has("organization_name")
@@ -102,8 +101,8 @@ const ownAnswersOf = ({ personal, input, output, service }: MethodFact): MethodF
 
 export interface Names {
   /**
-   * The uid that is meant. `option` stands in errors; "" for what is no option. `method` is the operation that is to be called.
-   * Throws NOT_FOUND for none, INVALID_ARGUMENT for several.
+   * Returns the uid. `option` is named in errors ("" for none); `method` is the operation to call. Throws NOT_FOUND without a
+   * match, INVALID_ARGUMENT for several.
    */
   readonly resolve: (option: string, message: MessageFact, value: string, method?: MethodFact) => Promise<string>;
 }
@@ -111,7 +110,7 @@ export interface Names {
 export const openNames = (client: Client, signal?: AbortSignal): Names => {
   const known = new Map<string, Promise<string>>();
 
-  /** Every one of this name, below any of `places` where they are given; read to the last page, since a name may stand on any. */
+  /** Returns all matches below any of `places`. Reads to the last page, since a match may be on any. */
   const findNamed = async (lister: Lister, name: string, places: readonly JsonObject[]): Promise<Reference[]> => {
     const { method, list } = lister;
     const takesName = method.input.byName.get("name")?.filter !== undefined;
@@ -127,12 +126,12 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
 
   const childrenOf = (parents: readonly Reference[]): JsonObject[] => parents.map(({ uid }) => ({ childrenOf: uid }));
 
-  /** Those that a path of names leads to, from the organizations downwards. */
+  /** Returns the groups at a name path, from the organizations down. */
   const findGroups = async (lister: Lister, names: readonly string[], isRooted: boolean): Promise<Reference[]> => {
     const [first = "", ...rest] = names;
     if (rest.length === 0 && !isRooted) return findNamed(lister, first, [{}]);
     let found = await findNamed(lister, first, [{ inRoot: true }]);
-    // Whoever sees a group and nothing above it begins there.
+    // A caller's visible subtree may start below the root.
     if (found.length === 0 && !isRooted) found = await findNamed(lister, first, [{}]);
     for (const name of rest) found = await findNamed(lister, name, childrenOf(found));
     return found;
@@ -167,7 +166,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     return only.uid;
   };
 
-  /** The organization of this name among those that the caller has not accepted. */
+  /** Finds a pending organization of the caller by name. */
   const findUnaccepted = async (list: MethodFact, option: string, message: MessageFact, value: string): Promise<string> => {
     const [name, found] = [value.replace(/^name:/, ""), new Map<string, Reference>()];
     const entries = list.output.fields.find(({ shape }) => shape === "list");
@@ -187,7 +186,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
   return {
     async resolve(option, message, value, method) {
       if (value.startsWith("uid:")) return value.slice("uid:".length);
-      // Without an operation that finds it by its name, the server says what is wrong with the value.
+      // Without a list operation, the server validates the value.
       if (value === "" || isUid(value) || listerOf(message) === undefined) return value;
       const answers = method && ownAnswersOf(method);
       if (answers) return findUnaccepted(answers, option, message, value);

@@ -1,4 +1,4 @@
-// The request of a call: what a file says, and over it what the flags say. An update's mask names what was given and nothing else.
+// Builds the request from a file, overridden by flags. An update's mask names only what was given.
 
 import { type FileHandle, open } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
@@ -11,17 +11,16 @@ import { messageReferredTo, type Names } from "./references.ts";
 import type { CommandShape, FieldFlag } from "./shape.ts";
 import { readValue, type ValueReader } from "./values.ts";
 
-/** What was given for each flag, each time; by the flag's name. */
+/** All values of each flag, by its name. */
 export type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 export interface Given {
   readonly positionals: readonly string[];
   readonly flags: GivenFlags;
-  /** -f FILE. */
   readonly file: string | undefined;
 }
 
-/** Reads a file, or what is piped in. Bounded: what a request can hold. */
+/** Reads a file or piped input, up to the size of a request. */
 export const contentReader =
   (input: NodeJS.ReadableStream) =>
   async (option: string, file: string): Promise<string> => {
@@ -38,7 +37,6 @@ export const contentReader =
     }
   };
 
-/** Sets the value at a path; the objects on the way are made. */
 export const setAt = (object: JsonObject, path: readonly string[], value: Json): void => {
   const [first = "", ...rest] = path;
   if (rest.length === 0) {
@@ -51,7 +49,6 @@ export const setAt = (object: JsonObject, path: readonly string[], value: Json):
   setAt(inner, rest, value);
 };
 
-/** Throws a Fault that names every key that the message does not have. */
 const checkKeys = (source: string, message: MessageFact, document: JsonObject): void => {
   const unknown: string[] = [];
   const look = (within: MessageFact, object: JsonObject, prefix: string): void => {
@@ -78,7 +75,7 @@ const checkKeys = (source: string, message: MessageFact, document: JsonObject): 
   if (unknown.length > 0) throw new Fault("INVALID_ARGUMENT", `${source}: unknown field ${unknown.join(", ")}`);
 };
 
-/** What the resource's own Get has given and nobody sets: left out, so that what was printed can be sent. */
+/** Drops output-only fields, so that the output of Get can be sent back. */
 const withoutOutput = (message: MessageFact, document: JsonObject, isUpdate: boolean): JsonObject =>
   Object.fromEntries(
     Object.entries(document).flatMap(([key, value]): [string, Json][] => {
@@ -99,7 +96,6 @@ const readFileDocument = async (file: string, message: MessageFact, reader: Valu
   return value;
 };
 
-/** The paths of a document that a mask names: its leaves, and an empty object as a whole. */
 const leafPaths = (message: MessageFact, document: JsonObject, prefix = ""): string[] =>
   Object.entries(document).flatMap(([key, value]) => {
     const field = message.byName.get(key);
@@ -110,7 +106,7 @@ const leafPaths = (message: MessageFact, document: JsonObject, prefix = ""): str
 
 export interface BuiltRequest {
   readonly request: JsonObject;
-  /** Of an update: paths within the resource; empty of anything else. */
+  /** For an update: paths within the resource; otherwise empty. */
   readonly paths: readonly string[];
 }
 
@@ -119,11 +115,11 @@ export interface Building {
   readonly given: Given;
   readonly names: Names;
   readonly reader: ValueReader;
-  /** The organization of the context, for a parent that is not given. */
+  /** Organization of the context: the default parent. */
   readonly organization: string | undefined;
 }
 
-/** Names in place of uids, each entry of a list. */
+/** Resolves names to uids, also within a list. */
 const resolved = async (option: string, flag: FieldFlag, value: Json, { shape, names }: Building): Promise<Json> => {
   const message = messageReferredTo(flag, shape);
   if (message === undefined) return value;
@@ -134,7 +130,7 @@ const resolved = async (option: string, flag: FieldFlag, value: Json, { shape, n
 
 const isParent = ({ path, field }: FieldFlag): boolean => path.length === 1 && field.name === "parent" && field.required;
 
-/** Throws a Fault for what cannot be sent; what it may hold is the server's to say. */
+/** Builds the request. Throws a Fault if it cannot be sent; the server validates values. */
 export const buildRequest = async (building: Building): Promise<BuiltRequest> => {
   const { shape, given, reader, organization } = building;
   const { kind, body, positionals, flags, method } = shape;
@@ -167,10 +163,9 @@ export const buildRequest = async (building: Building): Promise<BuiltRequest> =>
     setAt(request, flag.path, await resolved(option, flag, await readValue(option, flag.field, values, reader), building));
     if (body !== undefined && flag.path[0] === body.json) paths.push(flag.path.slice(1).join("."));
   }
-  // Where the body is the resource, there is one, however little it says.
+  // A request whose body is the resource always has one.
   if (body !== undefined) request[body.json] ??= {};
   return { request, paths: kind === "update" ? [...new Set(paths)] : [] };
 };
 
-/** The request's field of a mask. */
 export const maskField = ({ method }: CommandShape): FieldFact | undefined => method.input.fields.find(({ kind }) => kind === "mask");

@@ -1,8 +1,6 @@
-// One run of a command that calls the API: the server and credential that it means, the form of its output, its time, and what
-// becomes of a failure.
+// One run of an API command: server, credential, output, timeout and error handling.
 
-import type { Client } from "#contract-client";
-import { createClient } from "#contract-client";
+import { type Client, createClient } from "#contract-client";
 import { describeCredential, type FoundContext } from "#contexts";
 import { limits } from "#base/limits.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -20,16 +18,15 @@ import { openPaths } from "./paths.ts";
 import { type Names, openNames } from "./references.ts";
 import type { CommandShape } from "./shape.ts";
 
-/** The options that every command of the API has. */
 export interface SessionOptions {
   readonly server?: string;
   readonly context?: string;
   readonly output?: string;
   readonly columns?: string;
   readonly timeout?: string;
-  /** False by --no-input. */
+  /** False with --no-input. */
   readonly input?: boolean;
-  /** False by --no-color. */
+  /** False with --no-color. */
   readonly color?: boolean | string;
 }
 
@@ -40,7 +37,7 @@ export interface Session {
   readonly findPaths: FindPaths;
   readonly output: Output;
   readonly signal: AbortSignal;
-  /** True where somebody is there to be asked. */
+  /** True if the command can prompt. */
   readonly asks: boolean;
   /** Writes a line to standard error. */
   readonly note: (line: string) => void;
@@ -55,20 +52,20 @@ const colorChoice = (color: boolean | string | undefined): ColorChoice => {
   throw wrongUsage(`--color must be always, never or auto, not ${JSON.stringify(color)}`);
 };
 
-/** Resolves when the stream takes more. A reader that has gone ends the program in silence. */
+/** Resolves when the stream accepts more. If the reader closes, the program exits silently. */
 const writeTo = (stream: NodeJS.WriteStream, content: string | Uint8Array): Promise<void> =>
   new Promise((resolve) => {
     if (stream.write(content)) resolve();
     else stream.once("drain", resolve);
   });
 
-/** `gantry … | head`: what nobody reads any more is not an error. */
+/** `gantry … | head`: a closed pipe is not an error. */
 const endWithReader = (stream: NodeJS.WriteStream): void => {
   if (stream !== process.stdout && stream !== process.stderr) return;
   stream.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? exitStatus.done : exitStatus.failed));
 };
 
-/** An operation that asks for no token is called without one: it needs no sign-in. */
+/** Public operations are called without a token, so they need no sign-in. */
 const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number | undefined): Client => {
   const { server, credential } = context;
   return createClient({
@@ -84,7 +81,7 @@ const formatOf = (options: SessionOptions, context: FoundContext | undefined): O
   return context?.output === undefined ? "table" : readFormat("the output format of GANTRY_OUTPUT or the context", context.output);
 };
 
-/** What --output alone says, before anything else could be wrong. */
+/** Returns the format of --output, before any other validation. */
 const askedFormat = (options: SessionOptions, environment: Terminal["environment"]): OutputFormat | undefined => {
   try {
     return readFormat("--output", options.output ?? environment.GANTRY_OUTPUT ?? "table");
@@ -95,13 +92,12 @@ const askedFormat = (options: SessionOptions, environment: Terminal["environment
 
 const isOn = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0" && value !== "false";
 
-/** What was typed. */
 export interface Invocation extends Pick<FailureContext, "given" | "usage"> {
   readonly shape: CommandShape;
   readonly options: SessionOptions;
 }
 
-/** Runs the command: its status is the terminal's, and its failure stands on standard error. */
+/** Runs the command: sets the terminal's status and writes errors to standard error. */
 export const runInSession = async (
   terminal: Terminal,
   { shape, options, given, usage }: Invocation,

@@ -1,17 +1,16 @@
-// What a command of an operation looks like: its arguments and flags, read from the fields of the operation's request. A flag is
-// the field's own name in kebab case; what stands in the path is an argument, the resource's fields have no prefix.
+// Derives a command's arguments and flags from the fields of its request. Flags are field names in kebab case; path parameters
+// are arguments; fields of the resource have no prefix.
 
 import { methods } from "#contract/catalog.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
 export interface FieldFlag {
-  /** Without its dashes: "descendants-of". */
+  /** Without dashes: "descendants-of". */
   readonly name: string;
-  /** Where the value goes in the request, in JSON names. */
+  /** Path of the value in the request, in JSON names. */
   readonly path: readonly string[];
   readonly field: FieldFact;
-  /** The message that holds the field. */
   readonly message: MessageFact;
 }
 
@@ -22,19 +21,19 @@ export interface CommandShape {
   readonly kind: CommandKind;
   readonly positionals: readonly FieldFlag[];
   readonly flags: readonly FieldFlag[];
-  /** What -f fills: the resource, or undefined for the request as a whole. */
+  /** Target of -f: the resource, or undefined for the whole request. */
   readonly body: FieldFact | undefined;
-  /** Of a list: the field of the answer that holds it. */
+  /** For a list: the response field with the entries. */
   readonly listed: FieldFact | undefined;
 }
 
-/** Flags of the command line itself, which no field may take. */
+/** Flags of the command line itself, reserved from fields. */
 export const ownFlags: ReadonlySet<string> = new Set([
   ...["server", "context", "output", "columns", "timeout", "no-input", "input", "color", "no-color", "help", "version", "limit", "watch"],
   ...["file", "dry-run", "if-match", "yes", "allow-missing", "idempotency-key"],
 ]);
 
-/** Fields that the command fills by itself. */
+/** Fields that the command sets itself. */
 const filled = new Set(["page_size", "page_token", "pageSize", "pageToken"]);
 
 const kebab = (name: string): string => name.replaceAll("_", "-");
@@ -43,7 +42,7 @@ const isUidFilter = ({ message }: FieldFact): boolean => message?.name === "chai
 
 const hasFields = (field: FieldFact): boolean => field.shape === "one" && field.kind === "message" && field.message !== undefined;
 
-/** The list of an answer; of several the first one of messages. */
+/** Returns the list of a response; the first one of messages if there are several. */
 const listedIn = ({ output }: MethodFact): FieldFact | undefined => output.fields.find(({ shape, message }) => shape === "list" && message !== undefined);
 
 const kindOf = (method: MethodFact): CommandKind => {
@@ -54,7 +53,7 @@ const kindOf = (method: MethodFact): CommandKind => {
   return isList ? "list" : "call";
 };
 
-/** Names of the fields that the path's template captures, dotted; the parent of what is made is a flag. */
+/** Returns the path parameters, dotted, without the parent of a new resource, which is a flag. */
 const capturedPaths = (method: MethodFact): string[] =>
   [...(method.http[0]?.template ?? "").matchAll(/\{([^}=]+)/g)].map(([, name = ""]) => name).filter((name) => name !== "parent" && name !== "parent_id");
 
@@ -73,7 +72,7 @@ const flagAt = (message: MessageFact, dotted: string): FieldFlag | undefined => 
 interface Flattening {
   readonly prefix: string;
   readonly path: readonly string[];
-  /** Leaves out what only the server sets, and of an update what never changes. */
+  /** Omits output-only fields, and for an update also immutable ones. */
   readonly resource: "create" | "update" | undefined;
   readonly above: readonly MessageFact[];
 }
@@ -87,7 +86,7 @@ const flatten = (message: MessageFact, into: Flattening): FieldFlag[] =>
     const own: FieldFlag = { name, path: [...path, field.json], field, message };
     if (!hasFields(field) || field.message === undefined || above.includes(field.message)) return [own];
     const inner = flatten(field.message, { prefix: `${name}-`, path: own.path, resource, above: [...above, message] });
-    // An empty message says something by being there.
+    // The presence of an empty message is significant.
     return inner.length === 0 ? [own] : inner;
   });
 
@@ -101,12 +100,11 @@ const withoutClashes = (flags: readonly FieldFlag[], method: MethodFact): FieldF
   });
 };
 
-/** The command of an operation. */
 export const shapeOf = (method: MethodFact): CommandShape => {
   const kind = kindOf(method);
   const bodyName = method.http[0]?.body ?? "";
   const named = bodyName === "" || bodyName === "*" ? undefined : method.input.byName.get(bodyName);
-  // An update without a path of its resource: the resource is the one message of its request.
+  // An update without a path parameter: the resource is the only message in its request.
   const body = named ?? (kind === "update" ? method.input.fields.find(hasFields) : undefined);
   const positionals = capturedPaths(method).flatMap((dotted) => flagAt(method.input, dotted) ?? []);
   const isPositional = (path: readonly string[]): boolean => positionals.some((each) => each.path.join() === path.join());
@@ -128,15 +126,13 @@ export const shapeOf = (method: MethodFact): CommandShape => {
   };
 };
 
-/** What the contract says of the field. */
 export const fieldText = ({ message, field }: FieldFlag): string =>
   (contractTexts[`${message.name}.${field.name}`] ?? "").replace(/ ?Additive: not part of the public message\./, "").trim();
 
-/** The operation that reads one of these by its uid. */
+/** Returns the operation that gets the resource by uid. */
 export const readerOf = (message: MessageFact): MethodFact | undefined =>
   methods.find(({ rpc, output, input, http }) => rpc === `Get${message.short}` && output === message && input.fields[0]?.name === "uid" && http.length > 0);
 
-/** The message of the resource that the command is about: of what it lists, makes, changes or removes. */
 export const resourceOf = ({ method, listed, body }: CommandShape): MessageFact => {
   if (listed?.message !== undefined) return listed.message;
   if (body?.message !== undefined) return body.message;

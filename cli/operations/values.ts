@@ -1,4 +1,4 @@
-// Values of the command line as the API takes them: by the kind of the field that they are for.
+// Converts command-line values by the kind of their field.
 
 import { isObject, type Json } from "#base/json.ts";
 import type { FieldFact } from "#contract/facts.ts";
@@ -9,18 +9,18 @@ import { shortValue, shortValues } from "../output/columns.ts";
 export interface ValueReader {
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;
-  /** The content of a file, or of standard input for "-". Throws a Fault. */
+  /** Returns the content of a file, or of standard input for "-". Throws a Fault. */
   readonly readContent: (option: string, file: string) => Promise<string>;
 }
 
-/** More than a line of help holds. */
+/** More than fits into a line of help. */
 export const shownValuesMax = 24;
 
 const wrong = (option: string, what: string, value: string): Error => wrongUsage(`${option} must be ${what}, not ${JSON.stringify(value)}`);
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** "2026-11-20T08:00:00Z", a day, or a time from now: "+30d", "-90m". */
+/** Parses "2026-11-20T08:00:00Z", a date, or a relative time: "+30d", "-90m". */
 const readTime = (option: string, value: string, nowMs: number): string => {
   const [, sign, count, unit = ""] = /^([+-])(\d{1,6})([smhdw])$/.exec(value) ?? [];
   if (sign !== undefined) return new Date(nowMs + (sign === "-" ? -1 : 1) * Number(count) * (unitMs[unit] ?? 0)).toISOString();
@@ -30,7 +30,6 @@ const readTime = (option: string, value: string, nowMs: number): string => {
   return new Date(full).toISOString();
 };
 
-/** "90m", "30d", "5400s" as seconds. */
 const readSeconds = (option: string, value: string): string => {
   const [, count, unit = ""] = /^(\d{1,12}(?:\.\d{1,9})?)([smhdw])$/.exec(value) ?? [];
   if (count === undefined) throw wrong(option, "a duration such as 90m, 12h or 30d", value);
@@ -48,7 +47,6 @@ const readEnum = (option: string, { enum: fact }: FieldFact, value: string): str
   throw wrongUsage(`${option} must be ${all}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
 };
 
-/** Its parser is loaded by those alone who give a structure. */
 const readStructure = async (option: string, content: string): Promise<Json> => {
   const { parseStructured } = await import("../output/yaml.ts");
   const { value, problem } = parseStructured(content);
@@ -56,7 +54,7 @@ const readStructure = async (option: string, content: string): Promise<Json> => 
   return value;
 };
 
-/** Secrets do not belong into a command line, which others of the machine can read; nor do structures and bytes fit there. */
+/** Returns true for secrets, which other users could read on a command line, and for structures and bytes. */
 const takesContent = (field: FieldFact): boolean =>
   field.redacted || field.inputOnly || field.kind === "bytes" || field.kind === "message" || field.kind === "any" || ["content", "readme"].includes(field.name);
 
@@ -92,11 +90,11 @@ const readOne = async (option: string, field: FieldFact, value: string, { nowMs 
 const readEntry = async (option: string, field: FieldFact, value: string, reader: ValueReader): Promise<Json> => {
   const file = takesContent(field) && value === "-" ? "-" : takesContent(field) && value.startsWith("@") ? value.slice(1) : undefined;
   const content = file === undefined ? value : await reader.readContent(option, file);
-  // The line break at a file's end belongs to no secret.
+  // The final line break of a file is not part of a secret.
   return readOne(option, field, file !== undefined && field.redacted ? content.replace(/\r?\n$/, "") : content, reader);
 };
 
-/** "a,b" and each further one; a JSON list where an entry has a comma. */
+/** Parses "a,b", repeated; or a JSON list if an entry has a comma. */
 const readListValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json[]> => {
   const entries: Json[] = [];
   for (const value of values) {
@@ -113,7 +111,7 @@ const readListValue = async (option: string, field: FieldFact, values: readonly 
   return entries;
 };
 
-/** "key=value" and each further one; or one JSON object. */
+/** Parses "key=value", repeated; or one JSON object. */
 const readMapValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json> => {
   const entries: [string, Json][] = [];
   for (const value of values) {
@@ -131,7 +129,7 @@ const readMapValue = async (option: string, field: FieldFact, values: readonly s
   return Object.fromEntries(entries);
 };
 
-/** What was given for a field, each time that it was given. Throws a Fault for what the field cannot hold. */
+/** Returns the value of all occurrences of a flag. Throws a Fault if the field cannot hold it. */
 export const readValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json> => {
   if (field.shape === "list") return readListValue(option, field, values, reader);
   if (field.shape === "map") return readMapValue(option, field, values, reader);

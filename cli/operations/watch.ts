@@ -1,5 +1,5 @@
-// What changes in a list, by events: whoever sees the events of a group learns of each change. The changed resource is read by the
-// list's own operation and filters, so that a line has the same shape as the list's.
+// Watches a list through events. Each changed resource is read with the list's own operation and filters, so that lines have the
+// same form.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -15,7 +15,6 @@ import type { CommandShape } from "./shape.ts";
 
 const listEvents = "gantry.events.v1.EventsService/ListEvents";
 
-/** Types of the events that tell of these. */
 const typesAbout = (message: MessageFact): Map<string, MethodFact> =>
   new Map(
     methods.flatMap((method) => {
@@ -27,11 +26,11 @@ const typesAbout = (message: MessageFact): Map<string, MethodFact> =>
 const messageDomain = ({ name }: MessageFact): string => /^chainguard\.platform\.([a-z]+)\./.exec(name)?.[1] ?? "gantry";
 
 export interface Changes {
-  /** Writes each change until the signal. */
+  /** Writes changes until the signal aborts. */
   readonly follow: (message: MessageFact) => Promise<void>;
 }
 
-/** Throws where the resource has no events, or the list cannot be asked for some of it. */
+/** Throws if the resource has no events, or the list cannot be filtered by uid. */
 export const watchChanges = async (session: Session, shape: CommandShape, request: JsonObject): Promise<Changes> => {
   const { client, signal, output, note, findPaths } = session;
   const { method, listed } = shape;

@@ -1,4 +1,4 @@
-// What changes something: a create, an update of what was named, a deletion that asks, and every other operation.
+// Operations that write: create, update, delete with confirmation, and others.
 
 import { type Json, type JsonObject, text, texts } from "#base/json.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
@@ -25,7 +25,7 @@ const emptyMessage = "google.protobuf.Empty";
 
 const answersNothing = (method: MethodFact): boolean => method.output.name === emptyMessage;
 
-/** Calls the operation and writes its answer, which it gives. */
+/** Calls the operation, writes its response and returns it. */
 export const runCall = async (session: Session, shape: CommandShape, { request }: BuiltRequest, options: WriteOptions): Promise<JsonObject> => {
   const { client, signal, output, note, terminal } = session;
   const { method } = shape;
@@ -41,7 +41,7 @@ export const runCall = async (session: Session, shape: CommandShape, { request }
   return reply;
 };
 
-/** Lists of an update that entries can be added to and taken from. */
+/** Returns the lists of an update that support adding and removing entries. */
 export const listFlags = ({ kind, flags, body }: CommandShape): FieldFlag[] =>
   kind === "update" && body !== undefined ? flags.filter(({ field, path }) => field.shape === "list" && field.kind !== "message" && path[0] === body.json) : [];
 
@@ -56,7 +56,7 @@ const valueAt = (object: JsonObject, path: readonly string[]): JsonObject =>
     .slice(0, -1)
     .reduce<JsonObject>((held, key) => (typeof held[key] === "object" && held[key] !== null && !Array.isArray(held[key]) ? held[key] : {}), object);
 
-/** Changes what the flags and the file name and nothing else. Where it was read before, the change is made to what was read. */
+/** Updates only what flags and file name. If the resource was read first, the update applies to that version. */
 export const runUpdate = async (
   session: Session,
   shape: CommandShape,
@@ -92,7 +92,7 @@ export const runUpdate = async (
   note("dry run: nothing was changed");
 };
 
-/** What a deletion takes along: by the contract, whose name is listed for people. */
+/** Returns the resources deleted with this one, according to the contract. */
 const goingAlong = (message: MessageFact): string[] =>
   methods.flatMap(({ rpc, output }) =>
     rpc === `Create${output.short}` && output.resource?.deletedWithParent === true && parentMessageOf(output) === message ? [`${nounOf(output)}s`] : [],
@@ -107,7 +107,7 @@ const isGroup = ({ short }: MessageFact): boolean => short === "Group";
 
 const shownName = (resource: JsonObject): string => onOneLine(text(resource, "name"));
 
-/** Asks whether this is to go. Throws DECLINED where somebody says no. */
+/** Prompts for confirmation of a deletion; throws DECLINED if the user declines. */
 const confirm = async (session: Session, message: MessageFact, uid: string, resource: JsonObject): Promise<void> => {
   const { context, terminal, signal } = session;
   const noun = nounOf(message);
@@ -116,7 +116,7 @@ const confirm = async (session: Session, message: MessageFact, uid: string, reso
   const where = `${context.server}${context.name === undefined ? "" : ` (context ${context.name})`}`;
   const what = `Delete the ${noun} ${name === "" ? onOneLine(uid) : `${name} (${onOneLine(uid)})`} at ${where}`;
   const question = `${what}?${along.length > 0 ? `\n  This also deletes its ${along.join(", ")}.` : ""}`;
-  // A whole organization goes with one letter too easily.
+  // Deleting an organization requires its name, not just one letter.
   if (isGroup(message) && name !== "") {
     const typed = await askLine(terminal, `${question}\nType its name to confirm: `, signal);
     if (typed !== text(resource, "name")) throw declined("the name does not match. Nothing was deleted");
@@ -126,7 +126,7 @@ const confirm = async (session: Session, message: MessageFact, uid: string, reso
   if (!/^y(?:es)?$/i.test(typed)) throw declined("deletion declined. Nothing was deleted");
 };
 
-/** Deletes each of them. Of several some may fail: then the status says partly. */
+/** Deletes each resource. If some fail, the status is "partly". */
 export const runDelete = async (
   session: Session,
   shape: CommandShape,
@@ -185,7 +185,6 @@ export const runDelete = async (
   if (failed > 0) session.terminal.status = done > 0 ? exitStatus.partly : exitStatusOf(failure);
 };
 
-/** Fetches a file. */
 export const runFile = async (session: Session, { method }: CommandShape, request: JsonObject): Promise<void> => {
   const { client, signal, output } = session;
   const file = await client.file(method, request, { signal });

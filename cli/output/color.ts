@@ -1,10 +1,10 @@
-// Whether a stream is shown colours: where it is a terminal and nobody says otherwise (no-color.org, CLICOLOR_FORCE).
+// Decides on colours: on for terminals unless configured otherwise (no-color.org, CLICOLOR_FORCE).
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export type ColorChoice = "auto" | "always" | "never";
 
-/** `choice` is what the command line says. */
+/** Returns whether to use colours. `choice` comes from the command line. */
 export const hasColors = (
   stream: Pick<NodeJS.WriteStream, "isTTY">,
   { NO_COLOR: none, TERM: term, CLICOLOR_FORCE: force }: Environment,
@@ -18,8 +18,6 @@ export const hasColors = (
 
 const reset = "\u001b[0m";
 
-/** A line in bold; as it is where there are no colours. */
 export const bold = (colored: boolean, text: string): string => (colored && text !== "" ? `\u001b[1m${text}${reset}` : text);
 
-/** A line in red; as it is where there are no colours. */
 export const red = (colored: boolean, text: string): string => (colored && text !== "" ? `\u001b[31m${text}${reset}` : text);

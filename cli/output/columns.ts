@@ -1,5 +1,4 @@
-// Which columns a table has of a resource, and what stands in them. Chosen from the contract: what it is called and can be sorted
-// by first, its uid last.
+// Chooses table columns from the contract: name and sortable fields first, uid last.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
@@ -7,17 +6,16 @@ import type { EnumFact, FieldFact, MessageFact } from "#contract/facts.ts";
 
 export interface Column {
   readonly header: string;
-  /** Where it stands in the resource, in JSON names. */
+  /** Path in the resource, in JSON names. */
   readonly path: readonly string[];
   readonly field: FieldFact | undefined;
-  /** The lower, the sooner it is left out where a terminal is too narrow; undefined: never. */
+  /** Columns with a low weight are dropped first in narrow terminals; undefined: never. */
   readonly weight: number | undefined;
 }
 
-/** Columns of a table besides its uid, and its name if it has one; a wide one has all. */
 const furtherColumnsMax = { named: 4, nameless: 5 };
 
-/** Letters that all values of the enum begin with: "ORG_KIND_". */
+/** Returns the common prefix of an enum's values: "ORG_KIND_". */
 const prefixOf = ({ numbers }: EnumFact): string => {
   const names = [...numbers.keys()];
   let prefix = names[0] ?? "";
@@ -26,14 +24,13 @@ const prefixOf = ({ numbers }: EnumFact): string => {
   return prefix;
 };
 
-/** "ORG_KIND_CUSTOMER" as "customer", a capability as everywhere: "repo.list". */
+/** Returns "customer" for "ORG_KIND_CUSTOMER"; capabilities have their usual form: "repo.list". */
 export const shortValue = (fact: EnumFact, name: string): string =>
   capabilityBySymbol(name)?.name ?? name.slice(prefixOf(fact).length).toLowerCase().replaceAll("_", "-");
 
-/** What people may write for the enum's values, the one that says nothing aside. */
+/** Returns the short values of an enum, without the unspecified one. */
 export const shortValues = (fact: EnumFact): string[] => [...fact.numbers].filter(([, number]) => number !== 0).map(([name]) => shortValue(fact, name));
 
-/** "createTime" as "CREATE TIME". */
 const headerOf = (path: readonly string[]): string =>
   path
     .join(" ")
@@ -43,7 +40,7 @@ const headerOf = (path: readonly string[]): string =>
 
 const columnOf = (field: FieldFact, weight: number | undefined): Column => ({ header: headerOf([field.json]), path: [field.json], field, weight });
 
-/** Another resource in short: "role" of a role binding. */
+/** Returns true for a summary of another resource, such as the role of a role binding. */
 const isSummary = ({ shape, kind, message, outputOnly }: FieldFact): boolean =>
   shape === "one" && kind === "message" && outputOnly && message?.byName.has("name") === true && message.byName.has("uid");
 
@@ -52,7 +49,7 @@ const isCell = (field: FieldFact): boolean =>
 
 const isText = (field: FieldFact): boolean => field.name === "description";
 
-/** The higher, the sooner it is shown. What has no name, such as an entry of a log, is known by its time. */
+/** Returns the priority of a column. Resources without a name, such as log entries, are identified by time. */
 const weightOf = (field: FieldFact, isNamed: boolean): number => {
   if (field.shownOnce) return 9;
   if (isSummary(field)) return 8;
@@ -62,14 +59,13 @@ const weightOf = (field: FieldFact, isNamed: boolean): number => {
   if (field.sortable && field.kind !== "timestamp") return 6;
   if (field.kind === "timestamp") return field.name === "update_time" ? 0 : 3;
   if (field.uid) return 0;
-  // A flag of ours is set of few, and left out while it is not.
+  // Additive flags are rarely set.
   if (field.additive && field.kind === "bool") return 1;
   return isText(field) ? 2 : 4;
 };
 
 const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name === "name";
 
-/** The columns of a table of these. */
 export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
   const cells = message.fields.filter(isCell);
   const [name, uid] = [cells.find(isName), cells.find((field) => field.name === "uid") ?? cells.find((field) => field.name === "id")];
@@ -83,20 +79,19 @@ export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
         .sort((one, other) => other.weight - one.weight)
         .slice(0, name === undefined ? furtherColumnsMax.nameless : furtherColumnsMax.named)
         .map(({ field }) => field);
-  // As the contract orders them.
   const ordered = others.filter((field) => chosen.includes(field));
   const whole = (field: FieldFact | undefined): Column[] => (field === undefined ? [] : [columnOf(field, undefined)]);
   return [...whole(name), ...ordered.map((field) => columnOf(field, wide ? undefined : weightOf(field, name !== undefined))), ...whole(uid)];
 };
 
-/** The columns that are asked for, as `name,claimMatch.issuer`. Names that the message does not have are returned as unknown. */
+/** Returns the requested columns, as in `name,claimMatch.issuer`, and the names that the message lacks. */
 export const columnsByName = (message: MessageFact, names: readonly string[]): { readonly columns: readonly Column[]; readonly unknown: readonly string[] } => {
   const unknown: string[] = [];
   const columns = names.map((dotted): Column => {
     let within: MessageFact | undefined = message;
     let last: FieldFact | undefined;
     const path = dotted.split(".").map((part) => {
-      // The keys of a map are data.
+      // Map keys are data.
       if (last?.shape === "map") return part;
       const field: FieldFact | undefined = within?.byName.get(part);
       if (field === undefined) unknown.push(dotted);
@@ -114,20 +109,19 @@ const summaryText = (value: JsonObject): string => text(value, "name") || text(v
 const oneText = (field: FieldFact | undefined, value: Json): string => {
   if (typeof value === "string") {
     if (field?.enum?.numbers.has(value)) return shortValue(field.enum, value);
-    // Three decimals that nobody reads.
+    // Milliseconds are omitted.
     return field?.kind === "timestamp" ? value.replace(/\.\d{3}Z$/, "Z") : value;
   }
   if (isObject(value)) return field !== undefined && isSummary(field) ? summaryText(value) : JSON.stringify(value);
   return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
-/** The text of a value in a cell; "" where there is none. */
 export const cellText = (field: FieldFact | undefined, value: Json | undefined): string => {
   if (value === undefined) return "";
   return Array.isArray(value) ? value.map((entry) => oneText(field, entry)).join(", ") : oneText(field, value);
 };
 
-/** What stands at a path of a resource. A list on the way gives what each of its entries has. */
+/** Returns the value at a path. A list on the way yields the values of its entries. */
 export const valueAtPath = (resource: Json | undefined, path: readonly string[]): Json | undefined => {
   const [first, ...rest] = path;
   if (first === undefined) return resource;

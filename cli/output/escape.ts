@@ -1,5 +1,5 @@
-// Text of a server on its way to a terminal. What others have named can hold what a terminal obeys: it moves the cursor, rewrites
-// lines above, turns the direction of writing or sets the clipboard. None of it arrives (attack 142).
+// Escapes server text for terminals. User-chosen names could otherwise move the cursor, rewrite lines, change text direction or
+// set the clipboard (attack 142).
 
 import { jsonEscapeOf, withUnseenAs } from "#base/unseen.ts";
 
@@ -8,17 +8,16 @@ const escapeOf = (character: string): string => {
   return known[character] ?? jsonEscapeOf(character);
 };
 
-/** Controls (C0, DEL, C1), what is not seen or turns what stands around it, and breaks of a line. */
+/** Escapes control characters (C0, DEL, C1), invisible and direction-changing characters, and line breaks. */
 const escaped = (text: string): string => withUnseenAs(text, escapeOf).replace(/[\n\r\t]/g, escapeOf);
 
-/** On one line, each such character as JSON escapes it. */
+/** Returns the text on one line, with JSON escapes. */
 export const onOneLine = (text: string): string => escaped(text.toWellFormed());
 
-/** The same, and lines stay lines. */
+/** The same, but keeps line breaks. */
 export const onItsLines = (text: string): string => text.split(/\r?\n/).map(onOneLine).join("\n");
 
-/** JSON that means the same and holds none of these characters. A line break between its parts stays. */
+/** Returns equivalent JSON without such characters; line breaks between tokens stay. */
 export const printableJson = (json: string): string => json.split("\n").map(escaped).join("\n");
 
-/** True where a text holds what must be escaped. */
 export const isUnprintable = (text: string): boolean => escaped(text) !== text;

@@ -1,5 +1,5 @@
-// The forms of output. A table is for people and may change; the rest is a contract: json and yaml are one document in REST's
-// shape, jsonl is a resource a line, csv has the columns of a wide table.
+// Output formats. Tables are for people and may change. The others are stable: json and yaml are one document as in REST, jsonl
+// has one resource per line, csv the columns of a wide table.
 
 import { nearestOf } from "../nearest.ts";
 import { wrongUsage } from "../exit-status.ts";
@@ -7,7 +7,7 @@ import { wrongUsage } from "../exit-status.ts";
 export const outputFormats = ["table", "wide", "json", "jsonl", "yaml", "csv", "uid", "name", "tree"] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** Throws for what is none. `option` is what said it: "--output", or the variable or context. */
+/** Parses a format; throws if it is unknown. `option` is its source: "--output", a variable or a context. */
 export const readFormat = (option: string, value: string): OutputFormat => {
   const known = outputFormats.find((format) => format === (value === "id" ? "uid" : value));
   if (known !== undefined) return known;
@@ -17,5 +17,5 @@ export const readFormat = (option: string, value: string): OutputFormat => {
   );
 };
 
-/** True where an error, too, is for a program. */
+/** Returns true if errors must be machine-readable too. */
 export const isForPrograms = (format: OutputFormat | undefined): boolean => format === "json" || format === "jsonl";

@@ -1,4 +1,4 @@
-// Texts on their way to a terminal, tables and YAML, as tables of cases.
+// Terminal escaping, tables and YAML.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { tableText } from "./table.ts";
 import { treeText } from "./tree.ts";
 import { parseStructured, yamlText } from "./yaml.ts";
 
-test("nothing that a terminal obeys is left in a text, and plain text stays as it is", () => {
+test("text for a terminal contains no control sequences, and plain text stays unchanged", () => {
   const cases: readonly (readonly [text: string, shown: string])[] = [
     ["plain – ünï 漢字", "plain – ünï 漢字"],
     ["\u001b[2J\u001b]52;c;aGk=\u0007", "\\u001b[2J\\u001b]52;c;aGk=\\u0007"],
@@ -19,7 +19,7 @@ test("nothing that a terminal obeys is left in a text, and plain text stays as i
     ["\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"],
     ["\u{e0001}", "\\udb40\\udc01"],
     ["\ud800", "\ufffd"],
-    // Fillers, the empty pattern of Braille, selectors that select nothing: blank, and no controls.
+    // Fillers, the empty Braille pattern, and variation selectors without effect: blank, but not control characters.
     ["\u115f\u1160\u3164\uffa0\u2800\u034f\u180b", "\\u115f\\u1160\\u3164\\uffa0\\u2800\\u034f\\u180b"],
     ["a\ufe06\ufe04\u{e0100}", "a\\ufe06\\ufe04\\udb40\\udd00"],
     ["می\u200cخواهم 👩\u200d💻 ❤\ufe0f 1\ufe0f\u20e3", "می\u200cخواهم 👩\u200d💻 ❤\ufe0f 1\ufe0f\u20e3"],
@@ -28,7 +28,7 @@ test("nothing that a terminal obeys is left in a text, and plain text stays as i
   assert.equal(onItsLines("one\r\ntwo\u0000"), "one\ntwo\\u0000");
 });
 
-test("whatever the text: it is printable, and JSON still means the same", () => {
+test("any text becomes printable, and its JSON keeps its meaning", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       assert.ok(!isUnprintable(onOneLine(text)));
@@ -40,7 +40,7 @@ test("whatever the text: it is printable, and JSON still means the same", () => 
   );
 });
 
-test("YAML reads back as the same JSON, with nothing in it that a terminal obeys, and readers of YAML 1.1 misread nothing", () => {
+test("YAML parses back to the same JSON, without control sequences and safe for YAML 1.1 parsers", () => {
   const values: readonly Json[] = [
     { name: "yes", time: "2026-11-23T08:00:00.000Z", number: "0o17", empty: "", nothing: {}, list: [] },
     { blank: "\u3164", "\u2800": "a\ufe06", picture: "👩\u200d💻 ❤\ufe0f" },
@@ -56,11 +56,11 @@ test("YAML reads back as the same JSON, with nothing in it that a terminal obeys
   assert.match(yamlText({ name: "yes", time: "2026-11-23T08:00:00.000Z" }), /^name: "yes"\ntime: "2026-11-23T08:00:00\.000Z"\n$/);
 });
 
-test("a document with aliases, keys given twice or keys that are no texts is none", () => {
+test("a document with aliases, repeated keys or keys that are not text is refused", () => {
   for (const content of ["a: &x [1]\nb: *x\n", "a: 1\na: 2\n", "1: x\n", "{", "a: b: c"]) assert.notEqual(parseStructured(content).problem, undefined, content);
 });
 
-test("a table is aligned by what a terminal shows, and cut but for the column that is to stay whole", () => {
+test("a table is aligned by display width and cut except for one protected column", () => {
   const plain = { columns: undefined, whole: 1, heading: (line: string) => line };
   assert.equal(
     tableText(
@@ -91,7 +91,7 @@ test("a table is aligned by what a terminal shows, and cut but for the column th
   assert.equal(tableText(rows, { ...plain, columns: 35, whole: 0 }), `${"NAME".padEnd(21)}  DESCRIPTION\nacme/team/application  ${"b".repeat(11)}…\n`);
 });
 
-test("a time is shown in its largest unit, before and after now", () => {
+test("a time is shown in its largest unit, in the past and in the future", () => {
   const nowMs = Date.parse("2026-11-23T08:00:00Z");
   const at = (seconds: number): string => relativeTime(new Date(nowMs + seconds * 1000).toISOString(), nowMs);
   const shown = [0, -0.9, -1, -59, -60, -3_599, -3_600, -86_399, -86_400, -364 * 86_400, -365 * 86_400, 90, 2 * 86_400].map(at);
@@ -99,7 +99,7 @@ test("a time is shown in its largest unit, before and after now", () => {
   assert.equal(relativeTime("never", nowMs), "never");
 });
 
-test("a tree puts each below the nearest one above it that is listed", () => {
+test("a tree places each resource below its nearest listed ancestor", () => {
   const root = "a".repeat(40);
   const [child, grandchild] = [`${root}/${"b".repeat(16)}`, `${root}/${"c".repeat(16)}/${"d".repeat(16)}`];
   assert.equal(

@@ -1,4 +1,4 @@
-// Tables in terminals of a width: which columns are shown.
+// Column selection by terminal width.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,21 +28,21 @@ const printed = async (message: string, resource: JsonObject, columns: number, f
 
 const subscription = { uid: child, sink: "https://hooks.example.com/gantry", createTime: "2026-11-23T08:00:00.000Z", enabled: true };
 
-test("what has no name is shown by what it says where its uid leaves no room for that", async () => {
+test("a resource without a name drops its uid if its fields would not fit otherwise", async () => {
   const wide = await printed("chainguard.platform.events.v2.Subscription", subscription, 160);
   assert.match(wide, /^SINK +CREATE TIME +ENABLED +UID\n.*0a1b2c3d/);
   const narrow = await printed("chainguard.platform.events.v2.Subscription", subscription, 80);
   assert.match(narrow, /^SINK +CREATE TIME +ENABLED\nhttps:\/\/hooks\.example\.com\/gantry /);
 });
 
-test("what has a name keeps its uid in a narrow terminal, and a table that fits has every column", async () => {
+test("a resource with a name keeps its uid in a narrow terminal, and a table that fits has every column", async () => {
   const group = { uid: child, name: "team", description: "who builds it", createTime: "2026-11-23T08:00:00.000Z", updateTime: "2026-11-23T08:00:00.000Z" };
   assert.equal(await printed("chainguard.platform.iam.v2.Group", group, 70), `NAME  UID\nteam  ${child}\n`);
   const invite = { uid: child, role: { uid: organization, name: "viewer" }, email: "a@example.com" };
   assert.match(await printed("chainguard.platform.iam.v2.GroupInvite", invite, 90), /^ROLE +EMAIL +UID\n/);
 });
 
-test("a resource with a path of names is shown by that path, without its uid, and the path is never cut", async () => {
+test("a resource with a name path shows that path, never cut, instead of its uid", async () => {
   const group = { uid: child, name: "team", description: "d".repeat(100), createTime: "2026-11-23T08:00:00.000Z" };
   const byPath = async (): Promise<ReadonlyMap<string, string>> => new Map([[child, "acme/a-team-with-a-long-name"]]);
   assert.equal(

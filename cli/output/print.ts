@@ -1,4 +1,4 @@
-// Writes what a server answered, in the form that is asked for. Only the resource's own data goes to standard output.
+// Prints responses in the requested format. Standard output gets only the resource's data.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { messageByName } from "#contract/catalog.ts";
@@ -12,16 +12,16 @@ import { gap, tableText, widthOf } from "./table.ts";
 import { relativeTime } from "./relative-time.ts";
 import { treeText } from "./tree.ts";
 
-/** The paths of names of these resources by their uids; of those without a name it is read. */
+/** Returns name paths by uid, also for summaries in these resources. */
 export type FindPaths = (message: MessageFact, resources: readonly JsonObject[]) => Promise<ReadonlyMap<string, string>>;
 
 export interface Output {
   readonly format: OutputFormat;
-  /** The columns that were asked for; undefined: those that the contract suggests. */
+  /** Requested columns; undefined for the contract's defaults. */
   readonly columns: readonly string[] | undefined;
   readonly out: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly colored: boolean;
-  /** What a table's times are told from. */
+  /** The reference for relative times. */
   readonly now: () => number;
   /** Resolves when more may be written. */
   readonly write: (content: string | Uint8Array) => Promise<void>;
@@ -37,7 +37,6 @@ const chosenColumns = ({ format, columns }: Output, message: MessageFact): reado
 
 const formsWithColumns: readonly OutputFormat[] = ["table", "wide", "csv"];
 
-/** Throws where columns are asked for that the form does not have, or the resource. */
 const checkColumns = (output: Output, message: MessageFact): void => {
   if (output.columns === undefined) return;
   if (!formsWithColumns.includes(output.format)) throw wrongUsage(`--columns requires -o ${formsWithColumns.join(" or ")}`);
@@ -48,7 +47,7 @@ const isUidColumn = ({ path }: Column): boolean => path.length === 1 && path[0] 
 
 type Paths = ReadonlyMap<string, string>;
 
-/** What a table shows in short: how long ago something was, and paths of names in place of names and uids. */
+/** Returns the short form of a cell: relative times, and paths instead of names and uids. */
 const shortCell = ({ path, field }: Column, resource: JsonObject, paths: Paths, nowMs: number): string => {
   const value = valueAtPath(resource, path);
   if (field?.kind === "timestamp" && typeof value === "string") return relativeTime(value, nowMs);
@@ -57,10 +56,9 @@ const shortCell = ({ path, field }: Column, resource: JsonObject, paths: Paths, 
   return ownPath ?? referred ?? cellText(field, value);
 };
 
-/** "CALLER" of a column of uids that are shown as paths. */
+/** "CALLER" instead of "CALLER UID" for uids shown as paths. */
 const shortHeader = ({ header, field }: Column): string => (field !== undefined && field.refersTo !== "" ? header.replace(/ UID$/, "") : header);
 
-/** The paths of what these are called, and of what their columns name. */
 const pathsOf = async (findPaths: FindPaths, message: MessageFact, columns: readonly Column[], resources: readonly JsonObject[]): Promise<Paths> => {
   const paths = new Map(await findPaths(message, resources));
   for (const { path, field } of columns) {
@@ -82,11 +80,11 @@ const table = (output: Output, columns: readonly Column[], resources: readonly J
   const isShort = output.format === "table";
   const cellOf = (column: Column, resource: JsonObject): string =>
     isShort ? shortCell(column, resource, paths, nowMs) : cellText(column.field, valueAtPath(resource, column.path));
-  // Who has a path needs no uid to be named.
+  // A path identifies the resource, so no uid is needed.
   const needed = resources.every((resource) => paths.has(text(resource, "uid"))) ? columns.filter((column) => !isUidColumn(column)) : columns;
   const headerOf = (column: Column): string => (isShort && paths.size > 0 ? shortHeader(column) : column.header);
   const all = needed.map((column) => ({ column, cells: [headerOf(column), ...resources.map((resource) => onOneLine(cellOf(column, resource)))] }));
-  // A column that says nothing of any row says nothing; on a narrow terminal the least of what is left goes first.
+  // Empty columns are dropped; in a narrow terminal, then those of the lowest weight.
   const telling = all.filter(({ column: { weight }, cells }) => weight === undefined || cells.some((cell, index) => index > 0 && cell !== ""));
   const fittingColumns = (chosen: typeof all, columnsMin: number): typeof all => {
     let shown = chosen;
@@ -100,7 +98,7 @@ const table = (output: Output, columns: readonly Column[], resources: readonly J
     return shown;
   };
   let shown = fittingColumns(telling, 0);
-  // What has no name is told by what it says: where next to nothing of that has room beside the uid, the uid goes.
+  // A resource without a name is identified by its fields: if they do not fit next to the uid, the uid is dropped.
   const isNameless = columns.filter(({ weight }) => weight === undefined).length === 1;
   if (isNameless && shown.length < 3 && shown.length < telling.length) shown = fittingColumns(telling.slice(0, -1), 1);
   const rows = (shown[0]?.cells ?? []).map((_, index) => shown.map(({ cells }) => cells[index] ?? ""));
@@ -108,7 +106,7 @@ const table = (output: Output, columns: readonly Column[], resources: readonly J
   return tableText(rows, { columns: out.isTTY ? out.columns : undefined, whole: uidAt === -1 ? 0 : uidAt, heading: (line) => bold(colored, line) });
 };
 
-/** RFC 4180, in full: neither enums nor times are shortened. */
+/** RFC 4180, with full enum values and times. */
 const csvLine = (cells: readonly string[]): string =>
   `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`;
 
@@ -118,7 +116,7 @@ const csvCell = (value: Json | undefined): string => {
   return isObject(value) ? JSON.stringify(value) : String(value);
 };
 
-/** What a terminal would obey goes to a file or another program as it is, and to no terminal. */
+/** Control sequences are kept in files and pipes, and escaped for terminals. */
 const forStream = ({ out }: Output, content: string): string => (out.isTTY ? onItsLines(content) : content);
 
 const csvHead = (output: Output, columns: readonly Column[]): string => forStream(output, csvLine(columns.map(({ path }) => path.join("."))));
@@ -132,7 +130,7 @@ const linesOf = (resources: readonly JsonObject[]): string => resources.map((res
 
 const uidOf = (resource: JsonObject): string => text(resource, "uid") || text(resource, "id");
 
-/** One a line, for other programs: a name with a line break must not become two. */
+/** One per line; a name with a line break must not become two. */
 const wordsText = (resources: readonly JsonObject[], word: (resource: JsonObject) => string): string =>
   resources
     .map(word)
@@ -140,7 +138,6 @@ const wordsText = (resources: readonly JsonObject[], word: (resource: JsonObject
     .map((each) => `${onOneLine(each)}\n`)
     .join("");
 
-/** The fields that are lines of their own, by their dotted JSON names. */
 const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: string): [path: string, field: FieldFact | undefined, value: Json][] =>
   Object.entries(value).flatMap(([key, held]) => {
     const field = message?.byName.get(key);
@@ -151,7 +148,6 @@ const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: s
     return [[path, field, held]];
   });
 
-/** A line for each field, for people. */
 const recordText = ({ colored }: Output, message: MessageFact | undefined, resource: JsonObject): string => {
   const lines = leavesOf(message, resource, "");
   const width = Math.max(0, ...lines.map(([path]) => path.length));
@@ -163,7 +159,6 @@ const recordText = ({ colored }: Output, message: MessageFact | undefined, resou
     .join("");
 };
 
-/** Writes one resource, or an answer that is none. */
 export const printResource = async (output: Output, message: MessageFact, resource: JsonObject): Promise<void> => {
   const { format, columns, write } = output;
   checkColumns(output, message);
@@ -191,16 +186,16 @@ export const printResource = async (output: Output, message: MessageFact, resour
 };
 
 export interface ListPrinter {
-  /** What the next page has. */
+  /** Prints the next page. */
   readonly add: (resources: readonly JsonObject[]) => Promise<void>;
-  /** `reply`: what the list's answer says besides, for json and yaml. */
+  /** `reply`: the other fields of the response, for json and yaml. */
   readonly end: (reply: JsonObject) => Promise<void>;
 }
 
 export interface PathOptions {
-  /** The paths of names that a table shows in place of uids. */
+  /** Returns the paths that a table shows instead of uids. */
   readonly findPaths: FindPaths;
-  /** In their order, too. */
+  /** Also sorts by path. */
   readonly sorted: boolean;
 }
 
@@ -209,10 +204,10 @@ const byPath = (resources: readonly JsonObject[], paths: Paths): JsonObject[] =>
   return resources.toSorted((one, other) => (pathOf(one) < pathOf(other) ? -1 : pathOf(one) > pathOf(other) ? 1 : 0));
 };
 
-/** Writes a list: line by line as its pages come, or whole where the form wants all of it. `list` is the field that holds it. */
+/** Prints a list: page by page, or at the end if the format needs all of it. `list` is the field with the entries. */
 export const openListPrinter = (output: Output, message: MessageFact, list: string, options?: PathOptions): ListPrinter => {
   const { format, write } = output;
-  // Before anything is asked for: what is wrong with --columns is.
+  // Validates --columns before the first request.
   checkColumns(output, message);
   const columns = formsWithColumns.includes(format) ? chosenColumns(output, message) : [];
   const held: JsonObject[] = [];

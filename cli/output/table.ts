@@ -1,14 +1,12 @@
-// Rows at a terminal: columns as wide as what stands in them, cut where the terminal ends. Elsewhere nothing is cut.
+// Tables for terminals: columns fit their content and are cut at the terminal's width. Other outputs are not cut.
 
-/** Characters that a terminal shows over two columns: those of East Asia, and pictures. */
+/** Characters of two columns: East Asian ones and emoji. */
 const wide = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
 const combining = /[\p{M}\u200c\u200d]/u;
 
 const columnsOfCharacter = (character: string): number => (combining.test(character) ? 0 : wide.test(character) ? 2 : 1);
 
-/** How many columns of a terminal the text takes. */
 export const widthOf = (text: string): number => {
-  // Most texts.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
   for (const character of text) width += columnsOfCharacter(character);
@@ -28,11 +26,10 @@ const cutTo = (text: string, columns: number): string => {
 
 const padTo = (text: string, columns: number): string => text + " ".repeat(Math.max(columns - widthOf(text), 0));
 
-/** Narrowest that a column is made. */
 const narrowest = 10;
 export const gap = "  ";
 
-/** Takes from the widest columns until all fit. What is for copying stays whole. */
+/** Shrinks the widest columns until all fit; the protected one keeps its width for copying. */
 const fit = (widths: readonly number[], columns: number, whole: number): number[] => {
   const fitted = [...widths];
   const used = (): number => fitted.reduce((sum, width) => sum + width, gap.length * (fitted.length - 1));
@@ -47,15 +44,15 @@ const fit = (widths: readonly number[], columns: number, whole: number): number[
 };
 
 export interface TableOptions {
-  /** The terminal's width; undefined: nothing is cut. */
+  /** Width of the terminal; undefined: nothing is cut. */
   readonly columns: number | undefined;
-  /** The column that is never cut, from 0: what names the resource. */
+  /** Index of the column that is never cut, which identifies the resource. */
   readonly whole: number;
-  /** How the first row is shown. */
+  /** Formats the first row. */
   readonly heading: (line: string) => string;
 }
 
-/** The rows as lines. The first one is the heading. */
+/** Returns the rows as lines; the first one is the heading. */
 export const tableText = (rows: readonly (readonly string[])[], { columns, whole, heading }: TableOptions): string => {
   const natural = (rows[0] ?? []).map((_, at) => rows.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0));
   const widths = columns === undefined ? natural : fit(natural, columns, whole);

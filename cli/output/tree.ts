@@ -1,15 +1,14 @@
-// Resources as a tree: a uid is its own path, so what lies below what can be seen in it.
+// Renders resources as a tree, by the paths in their uids.
 
 import { parentOf } from "#base/uid.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { onOneLine } from "./escape.ts";
 
-/** A line for each, below what it lies in; what lies in something that is not listed stands at the left. */
+/** Returns a line per resource below its nearest listed ancestor; without one, at the left. */
 export const treeText = (resources: readonly JsonObject[]): string => {
   const listed = new Set(resources.map((resource) => text(resource, "uid")));
   const below = new Map<string, JsonObject[]>();
   for (const resource of resources) {
-    // The nearest one above that is listed.
     let parent = text(resource, "uid");
     do parent = parent === "" ? "" : parentOf(parent);
     while (parent !== "" && !listed.has(parent));

@@ -1,17 +1,17 @@
-// YAML that reads back as the same JSON, in and out.
+// Converts between YAML and JSON without changing the meaning.
 
 import { isMap, isScalar, parseDocument, Document, visit } from "yaml";
 import type { Json } from "#base/json.ts";
 import { isUnprintable, printableJson } from "./escape.ts";
 
-/** One document. What a terminal would obey is escaped within double quotes, so that it means the same. */
+/** Returns one document. Strings with control sequences are double-quoted and escaped. */
 export const yamlText = (value: Json): string => {
-  // Readers of YAML 1.1 take yes for true and a time for a date: what they would misread is quoted.
+  // YAML 1.1 parsers read yes as true and times as dates: such strings are quoted.
   const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value !== "string") return;
-      // A text of several lines stays one that people can read.
+      // Multi-line text stays readable.
       const lines = node.value.split("\n");
       if (lines.some(isUnprintable)) node.type = "QUOTE_DOUBLE";
     },
@@ -21,17 +21,15 @@ export const yamlText = (value: Json): string => {
 
 export interface ReadDocument {
   readonly value: Json | undefined;
-  /** Undefined: it could be read. */
   readonly problem: string | undefined;
 }
 
-/** JSON or YAML, which JSON is part of. */
 export const parseStructured = (content: string): ReadDocument => {
   const document = parseDocument(content, { uniqueKeys: true, schema: "core", maxAliasCount: 0 } as Parameters<typeof parseDocument>[1]);
   const [error] = document.errors;
   if (error !== undefined) return { value: undefined, problem: error.message.split("\n")[0] ?? "" };
   try {
-    // Keys are texts: `1: x` is no JSON.
+    // Keys must be text: `1: x` is not JSON.
     if (isMap(document.contents) && document.contents.items.some(({ key }) => isScalar(key) && typeof key.value !== "string"))
       return { value: undefined, problem: "a key must be text" };
     return { value: document.toJS({ maxAliasCount: 0 }) as Json, problem: undefined };

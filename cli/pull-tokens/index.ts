@@ -1,7 +1,7 @@
-// The public entry: pull tokens, for machines that pull images and can sign in nowhere. One is an identity with keys of its own
-// (staticKeys), bound to the role registry.pull, and a JWT that its key has signed. The private key is made here, signs once and
-// is forgotten, so that nobody can make another token of it: neither the server, which has the public key alone, nor who holds
-// the token. Registries take the identity's uid as the user name and the JWT as the password (authentication.md: 9).
+// Public entry: pull tokens for machines that pull images and cannot sign in. Each is an identity with its own key (staticKeys)
+// and the role registry.pull, plus a JWT signed by that key. The private key is created here, signs once and is discarded, so
+// that neither the server nor the token's owner can sign another one. Registries take the identity's uid as user name and the JWT
+// as password (authentication.md: 9).
 
 import { SignJWT } from "jose/jwt/sign";
 import { exportJWK } from "jose/key/export";
@@ -16,14 +16,14 @@ import { withoutTrailing } from "#base/trailing.ts";
 import type { Client } from "#contract-client";
 
 export interface PullToken {
-  /** The identity: the user name. */
+  /** Uid of the identity: the user name. */
   readonly uid: string;
   readonly name: string;
   readonly description: string;
   readonly createTime: string;
   /** RFC 3339. */
   readonly expireTime: string;
-  /** When it was last exchanged; the time of its making where it never was. */
+  /** Time of the last exchange, or of creation if there was none. */
   readonly lastSeenTime: string;
 }
 
@@ -43,15 +43,15 @@ export interface PullTokenDraft {
 const roleName = "registry.pull";
 const signingAlgorithm = "ES256";
 
-/** Whom their JWTs name as issuer, and by which the identities are told from others with static keys. */
+/** Returns the issuer of the JWTs, which also distinguishes these identities from others with static keys. */
 const issuerOf = (server: string): string => `${withoutTrailing(server, "/")}/pull-tokens`;
 
-/** The API as whoever makes them asks it: it may do what its token may. */
+/** The API with the caller's own permissions. */
 type Api = Pick<Client, "call" | "items">;
 
 const iam = "chainguard.platform.iam.v2";
 
-/** The group that is named, or the only organization that the caller sees. */
+/** Returns the named group, or the only organization that the caller sees. */
 export const findGroup = async (client: Api, group: string | undefined): Promise<string> => {
   if (group !== undefined) {
     if (!isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
@@ -67,7 +67,7 @@ export const findGroup = async (client: Api, group: string | undefined): Promise
   return text(only, "uid");
 };
 
-/** The built-in role: a custom one of the same name lies in a group. */
+/** Returns the built-in role; custom roles of this name are below a group. */
 const findRole = async (client: Api): Promise<string> => {
   const roles = await Array.fromAsync(client.items(`${iam}.RolesService/ListRoles`, { name: roleName }));
   const uid = roles.map((role) => text(role, "uid")).find((each) => !each.includes("/"));
@@ -84,19 +84,19 @@ const pullTokenOf = (identity: JsonObject): PullToken => ({
   lastSeenTime: text(identity, "lastSeenTime"),
 });
 
-/** Makes one; where a step is refused, nothing is left of the steps before. */
+/** Creates a pull token; if a step fails, the previous ones are undone. */
 export const createPullToken = async (client: Api, server: string, { group, name, description, lifetimeMs }: PullTokenDraft): Promise<NewPullToken> => {
   const role = await findRole(client);
   const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true });
   const kid = randomBytes(8).toString("hex");
   const subject = `pull-token-${kid}`;
   const key = { ...(await exportJWK(publicKey)), alg: signingAlgorithm, use: "sig", kid };
-  // A token says whole seconds.
+  // Tokens have whole seconds.
   const endSeconds = Math.floor((Date.now() + lifetimeMs) / 1000);
   const expirationTime = timestamp(endSeconds * 1000);
   const issuer = issuerOf(server);
   const staticKeys = { issuer, subject, issuerKeys: JSON.stringify({ keys: [key] }), expirationTime };
-  // Both ends: of the keys, and of whatever was exchanged for a token of theirs.
+  // Both expire: the keys, and every token exchanged for one of theirs.
   const draft = { name, ...(description === "" ? {} : { description }), staticKeys, expireTime: expirationTime };
   const identity = await client.call(`${iam}.IdentitiesService/CreateIdentity`, { parent: group, identity: draft });
   const uid = text(identity, "uid");
@@ -125,7 +125,7 @@ export const createPullToken = async (client: Api, server: string, { group, name
 
 const isPullToken = (identity: JsonObject, server: string): boolean => text(part(identity, "staticKeys"), "issuer") === issuerOf(server);
 
-/** Those that the caller may see, at or below the group where one is named. */
+/** Lists the pull tokens that the caller sees, at or below the group if one is named. */
 export const listPullTokens = async (client: Api, server: string, group: string | undefined): Promise<PullToken[]> => {
   const below = group === undefined ? {} : { uidp: { descendantsOf: group } };
   const request = { relationshipType: "RELATIONSHIP_TYPE_STATIC", orderBy: "create_time", ...below };
@@ -133,7 +133,7 @@ export const listPullTokens = async (client: Api, server: string, group: string 
   return identities.filter((identity) => isPullToken(identity, server)).map(pullTokenOf);
 };
 
-/** Deletes the identity, and its bindings with it: the token counts no longer with the next request. */
+/** Deletes the identity with its role bindings; the token is refused from the next request on. */
 export const revokePullToken = async (client: Api, server: string, uid: string): Promise<PullToken> => {
   if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `UID must be the uid of a pull token, not ${JSON.stringify(uid)}`);
   const identity = await client.call(`${iam}.IdentitiesService/GetIdentity`, { uid });

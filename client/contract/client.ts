@@ -1,5 +1,5 @@
-// The client for every operation of the contract, over REST and gRPC: operations are named by their text, their descriptor or their
-// facts. It is the client of the command line and of the tests; `@gantry/client` is made from the module below it.
+// The client for every operation of the contract, over REST and gRPC, used by the command line and tests. Operations are
+// identified by name, descriptor or facts; `@gantry/client` is built from the layer below.
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
@@ -17,19 +17,19 @@ import { type Operation, operationFact } from "./operation.ts";
 import { type ServiceClient, serviceClient } from "./typed-service.ts";
 
 export interface ClientOptions extends RestOptions {
-  /** gRPC in Node alone. */
+  /** gRPC only in Node. */
   readonly transport?: "rest" | "grpc" | undefined;
 }
 
 export interface Client extends Caller<Operation> {
   readonly server: string;
-  /** An operation that gives a file. Over HTTP, whatever the transport; the time limit is until it begins. */
+  /** Calls an operation that returns a file, always over HTTP. The timeout ends when the response starts. */
   file(operation: Operation, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
-  /** A service of the contract by its generated descriptor, with the types of its messages in JSON. */
+  /** Returns typed functions for a service, from its generated descriptor. */
   service<Service extends DescService>(service: Service): ServiceClient<Service>;
 }
 
-/** Loaded when it is chosen: browsers have none of it, and most programs do not need it. */
+/** Loaded on demand: browsers and most programs do not need it. */
 const lazyGrpc = (server: string, answerBytesMax: number): Transport => {
   let loaded: Promise<Pick<Transport, "call">> | undefined;
   const load = async (): Promise<Pick<Transport, "call">> => (await import("./grpc.ts")).grpcTransport(server, answerBytesMax);
@@ -39,7 +39,7 @@ const lazyGrpc = (server: string, answerBytesMax: number): Transport => {
   };
 };
 
-/** A client of the server at this address. Nothing is sent before the first call. */
+/** Creates a client; it sends nothing before the first call. */
 export const createClient = (options: ClientOptions): Client => {
   const rest = createRestClient(options, options.transport === "grpc" ? lazyGrpc : undefined);
 

@@ -1,5 +1,4 @@
-// gRPC over HTTP/2, in Node: the same calls and the same answers as over REST, in plain JSON of REST's shape. Loaded when it is
-// chosen.
+// gRPC over HTTP/2 in Node: the same calls and responses as REST, in its JSON form. Loaded on demand.
 
 import { create, fromBinary, fromJson, type Message, toJson } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
@@ -21,7 +20,7 @@ const isSetByServer = (message: MessageFact, path: string): boolean => {
   });
 };
 
-/** Over REST the keys of an update's body are its mask where it has none; proto3 cannot tell an empty field from an absent one. */
+/** Over REST, the keys of an update's body are the default mask; proto3 cannot distinguish empty from absent fields. */
 const impliedMask = (method: MethodFact, request: JsonObject): string[] => {
   const body = method.input.byName.get(method.http[0]?.body ?? "");
   const held = body?.message && (request[body.json] ?? request[body.name]);
@@ -30,9 +29,9 @@ const impliedMask = (method: MethodFact, request: JsonObject): string[] => {
   return bodyPathsOf(message, held).filter((path) => !isSetByServer(message, path));
 };
 
-/** The request as a message. A mask's paths go as they are: proto JSON takes camelCase alone. */
+/** Converts a request to a message. Mask paths pass unchanged, because proto JSON accepts only camelCase. */
 const messageOf = (method: MethodFact, given: JsonObject): Message => {
-  // Without what is undefined, as JSON has it.
+  // Drops undefined values, as JSON does.
   const request = JSON.parse(JSON.stringify(given)) as JsonObject;
   const masks = method.input.fields.filter(({ kind, shape }) => kind === "mask" && shape === "one");
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json, name }) => key === json || key === name)));
@@ -50,7 +49,7 @@ const messageOf = (method: MethodFact, given: JsonObject): Message => {
   return message;
 };
 
-/** Of a field, what stands for absence on the wire and is always said over REST (decisions: JSON); undefined: it is left out there, too. */
+/** Returns the default that REST always includes (decisions: JSON); undefined if REST omits it too. */
 const saidDefault = ({ shape, kind, presence, oneof, additive, counterpart }: FieldFact): Json | undefined => {
   if (shape !== "one" || presence || oneof !== undefined || counterpart?.absent) return undefined;
   if (kind === "bool") return additive ? undefined : false;
@@ -71,7 +70,7 @@ const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
   return out;
 };
 
-/** The answer as REST gives it. A number that is 0 may be left out there, where nothing has been counted yet. */
+/** Converts a message to REST's JSON form. REST may omit a zero that was not counted. */
 const replyOf = (method: MethodFact, message: Message): JsonObject => {
   const json = withDefaults(method.output, jsonOfMessage(method.output, message));
   const listed = (method.view?.of ?? method).output.byName.has("next_page_token") ? listedField(method) : undefined;

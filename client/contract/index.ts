@@ -1,4 +1,4 @@
-// The client for every operation of the contract, as the command line uses it and as the package `gantry` exports it for gRPC.
+// The client for every operation of the contract, for the command line and the gRPC export of the package `gantry`.
 
 export {
   type Answer,

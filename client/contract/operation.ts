@@ -1,11 +1,11 @@
-// The facts of the operation that a caller names, from the contract. The whole catalogue is loaded by those alone who name an
-// operation by its text, or one of version 1: a page in a browser that uses three services loads three.
+// Looks up operations. The whole catalogue is loaded only for names and version 1: a browser page that uses three services loads
+// three.
 
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ApiError } from "#client";
 import type { MethodFact } from "#contract/facts.ts";
 
-/** "chainguard.platform.iam.v2.GroupsService/GetGroup", its generated descriptor, or its facts. */
+/** "chainguard.platform.iam.v2.GroupsService/GetGroup", a generated descriptor, or facts. */
 export type Operation = string | DescMethod | MethodFact;
 
 const facts = new WeakMap<DescMethod, MethodFact>();
@@ -26,7 +26,7 @@ const factOfDescriptor = async (descriptor: DescMethod): Promise<MethodFact> => 
   return fact;
 };
 
-/** Throws UNIMPLEMENTED for what is none. */
+/** Throws UNIMPLEMENTED if the operation is unknown. */
 export const operationFact = async (operation: Operation): Promise<MethodFact> => {
   if (typeof operation === "string") return factOfName(operation);
   return "rpc" in operation ? operation : factOfDescriptor(operation);

@@ -1,5 +1,4 @@
-// The types of the typed face, held by the check of types: what is expected to be an error must be one, and nothing else may be.
-// When it runs, it shows that the functions are those that the types promise.
+// Compile-time tests of the typed client. At run time, the functions are compared with the types.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,11 +16,11 @@ const access = client.service(AccessService);
 type Equal<One, Other> = (<Type>() => Type extends One ? 1 : 2) extends <Type>() => Type extends Other ? 1 : 2 ? true : false;
 const holds = <Claim extends true>(claim: Claim): Claim => claim;
 
-/** Never called: only its types are looked at. */
+/** Only type-checked, never called. */
 export const typesOnly = async (): Promise<void> => {
   const repo = await repos.getRepo({ uid: "x" });
   holds<Equal<typeof repo.anonymousPull, boolean | undefined>>(true);
-  // A reply can be sent as it is, absent fields and all.
+  // A reply can be sent back, including absent fields.
   await repos.updateRepo({ repo: { uid: repo.uid, sync_config: repo.sync_config }, updateMask: "sync_config" });
   for await (const each of repos.listRepos.all({ uidp: { descendantsOf: repo.uid } })) holds<Equal<typeof each, typeof repo>>(true);
   for await (const page of repos.listRepos.pages({})) holds<Equal<typeof page.nextPageToken, string | undefined>>(true);
@@ -47,7 +46,7 @@ holds<Equal<ItemOf<{ a?: { uid?: string }[]; b?: { name?: string }[] }>, never>>
 holds<Equal<ItemOf<{ name?: string }>, never>>(true);
 holds<Equal<keyof ServiceClient<typeof AccessService>, "explain" | "whoCan">>(true);
 
-test("a service's operations are its functions, by their names, and no others", () => {
+test("a typed service has exactly the functions of its operations", () => {
   for (const [face, service] of [
     [groups, GroupsService],
     [repos, ReposService],

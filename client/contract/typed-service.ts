@@ -1,12 +1,11 @@
-// The typed face: the operations of a service as functions, with the types that protobuf-es has generated for its messages in
-// JSON. Nothing is described a second time: the types are computed from the descriptor's, and the calls from its facts.
+// Typed functions of a service, computed from the protobuf-es descriptors and their JSON types.
 
 import type { DescMessage, DescService, MessageJsonType } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
 import type { Answer, Caller, CallOptions, PagesOptions } from "#client";
 import type { Operation } from "./operation.ts";
 
-/** A request: fields may also be said to be undefined, which is the same as leaving them out, so that what was answered can be sent. */
+/** A request. Fields may be undefined, so that a response can be sent back. */
 export type Sent<Value> = Value extends readonly (infer Entry)[]
   ? readonly Sent<Entry>[]
   : Value extends object
@@ -15,14 +14,13 @@ export type Sent<Value> = Value extends readonly (infer Entry)[]
 
 type IsUnion<Type, Whole = Type> = Type extends unknown ? ([Whole] extends [Type] ? false : true) : never;
 
-/** The fields of an answer that hold lists of messages. */
 type ListedKey<Reply> = {
   [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Key : never) : never;
 }[keyof Reply];
 
 type EntryOf<List> = List extends readonly (infer Item)[] ? Item : never;
 
-/** What a list's answer lists: the entries of its one list of messages; never, where it has none or several. */
+/** The item type of a list response; never unless it has exactly one list of messages. */
 export type ItemOf<Reply> = [ListedKey<Reply>] extends [never]
   ? never
   : IsUnion<ListedKey<Reply>> extends false
@@ -31,20 +29,19 @@ export type ItemOf<Reply> = [ListedKey<Reply>] extends [never]
 
 export interface OperationFunction<Request, Reply> {
   (request: Request, options?: CallOptions): Promise<Reply>;
-  /** The same, with the headers and the ETag. */
+  /** The same, with headers and ETag. */
   answer(request: Request, options?: CallOptions): Promise<Answer<Reply>>;
 }
 
 export interface ListFunction<Request, Reply> extends OperationFunction<Request, Reply> {
-  /** Page by page. */
   pages(request: Request, options?: CallOptions & PagesOptions): AsyncIterable<Reply>;
-  /** Entry by entry, of all pages. */
+  /** Yields the items of all pages. */
   all(request: Request, options?: CallOptions & PagesOptions): AsyncIterable<ItemOf<Reply>>;
 }
 
 type FunctionOf<Request, Reply> = [ItemOf<Reply>] extends [never] ? OperationFunction<Request, Reply> : ListFunction<Request, Reply>;
 
-/** `client.service(GroupsService)`: its operations by their names in lower camel case. */
+/** `client.service(GroupsService)`: its operations in lower camel case. */
 export type ServiceClient<Service extends DescService> = {
   readonly [Name in keyof Service["method"]]: Service["method"][Name] extends {
     readonly input: infer Input extends DescMessage;
@@ -54,7 +51,6 @@ export type ServiceClient<Service extends DescService> = {
     : never;
 };
 
-/** The service's operations, called through this client. */
 export const serviceClient = <Service extends DescService>(client: Caller<Operation>, service: Service): ServiceClient<Service> => {
   const functions = service.methods.map((descriptor) => {
     const call = (request: JsonObject, options?: CallOptions): Promise<JsonObject> => client.call(descriptor, request, options);
@@ -67,6 +63,6 @@ export const serviceClient = <Service extends DescService>(client: Caller<Operat
       }),
     ] as const;
   });
-  // The types say of the same descriptor what the functions do with it; that both agree is tested by tsc and over the contract.
+  // The types are derived from the same descriptor; tsc and a test over the contract check both.
   return Object.fromEntries(functions) as unknown as ServiceClient<Service>;
 };

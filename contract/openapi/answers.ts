@@ -1,4 +1,4 @@
-// What an operation is answered: its message, its headers, and the errors of AIP-193 with their typed details. Pure.
+// Responses of operations in OpenAPI: message, headers, and AIP-193 errors with typed details.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
@@ -24,7 +24,6 @@ const violations = (description: string, properties: JsonObject, required: reado
   minItems: 1,
 });
 
-/** The details that errors have, by the name of their schema. */
 const details: Readonly<Record<string, JsonObject>> = {
   ErrorInfo: detail(
     "google.rpc.ErrorInfo",
@@ -130,7 +129,6 @@ const errorSchema = (items: JsonObject, description: string): JsonObject => ({
 
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
 
-/** The headers of answers. */
 export const sharedHeaders: JsonObject = {
   RequestId: header("Identifies this request in errors and in the server's log.", { type: "string" }),
   ETag: header("The state of the resource: for `If-Match` and `If-None-Match`.", { type: "string" }),
@@ -146,7 +144,7 @@ export const sharedHeaders: JsonObject = {
 
 const headerReference = (name: string): JsonObject => ({ $ref: `#/components/headers/${name}` });
 
-/** Status, name of the response, and when it is given. `codes`: those of google.rpc.Code that come with it. */
+/** HTTP status, name and description; `codes` are the google.rpc.Code values with this status. */
 interface ErrorAnswer {
   readonly status: string;
   readonly name: string;
@@ -209,13 +207,12 @@ type ErrorName = keyof typeof errorAnswers;
 
 const standingHeaders = { "X-Request-Id": headerReference("RequestId") };
 
-/** Errors of a run, by what they are of. */
+/** Recorded errors, by subject. */
 export type Errors = Readonly<Record<string, JsonObject>>;
 
-/** How many errors of one status are shown. */
 const shownExamples = 4;
 
-/** Errors of a run with this status, by a name that a document takes. */
+/** Returns recorded errors with this status, by a name valid in OpenAPI. */
 const examplesOf = (errors: Errors, status: string): JsonObject =>
   Object.fromEntries(
     Object.entries(errors)
@@ -227,7 +224,6 @@ const examplesOf = (errors: Errors, status: string): JsonObject =>
       ]),
   );
 
-/** The error answers as components. */
 export const errorResponses = (errors: Errors): JsonObject =>
   Object.fromEntries(
     Object.values(errorAnswers).map(({ status, name, description, ...rest }): [string, Json] => {
@@ -251,7 +247,7 @@ export const errorResponses = (errors: Errors): JsonObject =>
 
 const responseReference = (name: ErrorName): JsonObject => ({ $ref: `#/components/responses/${errorAnswers[name].name}` });
 
-/** Which errors an operation can be answered with, by status. `unserved`: its text says that something of it, or all, is UNIMPLEMENTED. */
+/** Returns the errors of an operation by status. `unserved`: its description says that all or part of it is UNIMPLEMENTED. */
 export const errorsOf = (
   method: MethodFact,
   http: HttpFact,
@@ -260,7 +256,7 @@ export const errorsOf = (
   const isOpen = method.open && method.capabilities.length === 0;
   const names: ErrorName[] = [
     "badRequest",
-    // What is open may read a token by itself: the exchange does.
+    // Public operations may still read a token, as the exchange does.
     ...(isOpen && !method.credentials ? [] : (["unauthenticated", "denied"] as const)),
     "missing",
     ...(has.body ? (["slow"] as const) : []),
@@ -279,11 +275,10 @@ export const errorsOf = (
   return Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
 };
 
-/** The errors of what is no operation of the contract. */
 export const errorsOfPath = (names: readonly ErrorName[]): JsonObject =>
   Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
 
-/** The schemas of errors. Version 1 has one detail alone. */
+/** Adds the error schemas. Version 1 has only one detail. */
 export const addErrorSchemas = (schemas: Schemas, isVersion1: boolean): void => {
   if (isVersion1) {
     const { description, ...rest } = details.TermsNotAcceptedDetail ?? {};
@@ -321,7 +316,6 @@ export const addErrorSchemas = (schemas: Schemas, isVersion1: boolean): void => 
   );
 };
 
-/** The headers of an answer that is no error. */
 const headersOf = (method: MethodFact, hasEtag: boolean): JsonObject => {
   const optional: [string, string][] = [];
   const { rpc, output } = method.view?.of ?? method;
@@ -333,7 +327,7 @@ const headersOf = (method: MethodFact, hasEtag: boolean): JsonObject => {
   return { ...standingHeaders, ...Object.fromEntries(optional.map(([name, component]): [string, Json] => [name, headerReference(component)])) };
 };
 
-/** Media types of the files that are given (docs/decisions/0043-files-with-a-token.md). */
+/** Media types of files (docs/decisions/0043-files-with-a-token.md). */
 const fileTypes = [
   "application/json",
   "application/gzip",
@@ -348,7 +342,6 @@ const fileTypes = [
 
 const successText = (method: MethodFact): string => (method.output.name === "google.protobuf.Empty" ? "Success. The response has no body." : "The response.");
 
-/** Every answer of an operation by status. */
 export const answersOf = (
   schemas: Schemas,
   method: MethodFact,

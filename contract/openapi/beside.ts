@@ -1,6 +1,5 @@
-// Paths that are no operations of the contract, because their protocol says how they look: OAuth and discovery, pages of the sign-in,
-// files of the open feed that are the same for everybody, health, and these documents themselves. A test holds the list against
-// what the server serves, in both directions.
+// Paths outside the contract, defined by other protocols: OAuth and discovery, sign-in pages, static feed files, health, and
+// these documents. A test compares them with the server in both directions.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { errorsOfPath } from "./answers.ts";
@@ -8,7 +7,6 @@ import { errorsOfPath } from "./answers.ts";
 export interface PathBeside {
   readonly verb: "get" | "post";
   readonly path: string;
-  /** The document in which it stands. */
   readonly document: string;
   readonly operation: JsonObject;
 }
@@ -50,7 +48,7 @@ const redirect = (description: string): JsonObject => ({
 
 const object = (properties: JsonObject, required: readonly string[]): JsonObject => ({ type: "object", properties, required: [...required] });
 
-/** RFC 6749, 5.2. */
+/** RFC 6749 §5.2. */
 const oauthErrorSchema = object(
   {
     error: string("The kind of refusal: `invalid_request`, `invalid_grant`, `authorization_pending`, …"),
@@ -84,14 +82,14 @@ const at = (verb: PathBeside["verb"], path: string, document: string, tag: strin
   operation: { operationId: `${tag}_${name}`, tags: [tag], summary, security: [], ...rest },
 });
 
-/** The form of a page whose question is answered once (server/signin/stored-question.ts). */
+/** The form of a page that is submitted once (server/iam/signin/stored-question.ts). */
 const answeredOnce = (path: string, name: string, summary: string, { "200": done, ...refused }: JsonObject): PathBeside =>
   at("post", path, "auth", "OAuth", name, summary, {
     requestBody: form({}, []),
     responses: { "200": done ?? null, ...readForm, ...refused, "403": page("The form belongs to another browser, was already submitted, or has expired.") },
   });
 
-/** What the tags of these paths are for. */
+/** Descriptions of the tags of these paths. */
 export const tagsBeside: Readonly<Record<string, string>> = {
   OAuth: "OAuth token endpoints and sign-in pages.",
   Discovery: "Metadata and keys for verifying tokens of this server.",
@@ -135,7 +133,7 @@ const signInParameters = [
 
 const health = object({ status: string("`ok`."), version: string("The server's version.") }, ["status"]);
 
-/** What OpenID Connect Discovery 1.0 (3), RFC 8414 (2) and RFC 9207 (3) say of a server; both addresses give the same members. */
+/** OpenID Connect Discovery 1.0 (3), RFC 8414 (2) and RFC 9207 (3); both paths return the same members. */
 const metadata: JsonObject = {
   issuer: string("The issuer of this server's tokens."),
   jwks_uri: string("Where its keys are."),
@@ -178,7 +176,7 @@ const offeredProvider = object(
   ["uid"],
 );
 
-/** Every path that is no operation of the contract. `names`: of the documents that are served by themselves. */
+/** Returns every path outside the contract. `names`: documents served separately. */
 export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => [
   at(
     "post",

@@ -1,5 +1,5 @@
-// The OpenAPI documents: one of everything but version 1, one of each domain, one of version 1. Made from the contract's facts and the
-// texts of its comments by tools/openapi.ts; the server serves what that writes. Pure.
+// Builds the OpenAPI documents from facts and comments of the contract: one for everything except version 1, one per domain, one
+// for version 1. tools/openapi.ts writes them, and the server serves them.
 
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { methods, version1 } from "../catalog.ts";
@@ -23,11 +23,11 @@ import {
 import { basicText, bearerText, descriptionOf, textsOf } from "./prose.ts";
 import { openSchemas, type Schemas, type Texts } from "./schemas.ts";
 
-/** What was asked and answered in a run, by operation id. */
+/** Recorded requests and responses, by operation ID. */
 export interface Example {
   readonly request?: Json;
   readonly answer?: Json;
-  /** Media type of an answer that is a file. */
+  /** Media type, if the response is a file. */
   readonly type?: string;
 }
 
@@ -37,20 +37,19 @@ export interface Sources {
   /** contract/gen/texts.ts */
   readonly comments: Texts;
   readonly examples: Examples;
-  /** Those of version 1, whose operations may be called like those of version 2. */
+  /** For version 1, whose operation IDs may equal those of version 2. */
   readonly earlierExamples: Examples;
-  /** Errors of a run by what they are of, each with `status` and `body` (test/golden/errors.json). */
+  /** Recorded errors by subject, each with `status` and `body` (test/golden/errors.json). */
   readonly errors: Errors;
-  /** The same of version 1 (test/golden/errors-version-1.json). */
+  /** The same for version 1 (test/golden/errors-version-1.json). */
   readonly earlierErrors: Errors;
 }
 
-/** One binding of an operation. */
 interface Binding {
   readonly method: MethodFact;
   readonly http: HttpFact;
   readonly operationId: string;
-  /** With the fields in JSON names of their own. */
+  /** With fields in JSON names. */
   readonly template: string;
   readonly inPath: readonly PathField[];
 }
@@ -72,10 +71,7 @@ const bindingsOf = (method: MethodFact): Binding[] => {
 
 const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/**
- * OpenAPI takes two paths that differ in the names of their parameters for one path: so the parameters of such are called alike. What
- * names the thing itself gives the name.
- */
+/** Unifies parameter names: OpenAPI treats paths that differ only in parameter names as equal. The name of the resource itself wins. */
 const namesInPath = (bindings: readonly Binding[]): Map<string, string[]> => {
   const names = new Map<string, string[]>();
   for (const { template, inPath } of bindings) {
@@ -92,7 +88,6 @@ const namesInPath = (bindings: readonly Binding[]): Map<string, string[]> => {
 
 const sentence = /^.*?[.:!?](?=\s|$)/s;
 
-/** The first sentence, without its full stop. */
 const firstSentenceOf = (text: string): string => (sentence.exec(text)?.[0] ?? text).replace(/[.:]$/, "").replaceAll("\n", " ");
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
@@ -137,8 +132,8 @@ const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding): Jso
 };
 
 /**
- * What was asked and answered at this path. At another path of the same operation the answer is the same, and so is a body that is one
- * field; a file is another one there.
+ * Returns the recorded example. Other paths of the operation have the same response, and the same body if it is one field; files
+ * differ.
  */
 const exampleOf = ({ method, http, operationId }: Binding, examples: Examples): Example | undefined => {
   const own = examples[operationId];
@@ -152,13 +147,12 @@ const exampleOf = ({ method, http, operationId }: Binding, examples: Examples): 
   return undefined;
 };
 
-/** The content with this example, and what has it before what has none: readers are shown the first. */
+/** Puts the content type with the example first, because readers show the first. */
 const contentWith = (content: JsonObject, type: string, example: Json): JsonObject => {
   const { [type]: media, ...others } = content;
   return isObject(media) ? { [type]: { ...media, example }, ...others } : content;
 };
 
-/** The operation as it is described, with what was asked and answered. */
 const withExample = (operation: JsonObject, { request, answer, type = "application/json" }: Example): JsonObject => {
   const { requestBody } = operation;
   const responses = part(operation, "responses");
@@ -197,7 +191,7 @@ const operationOf = (schemas: Schemas, texts: Texts, examples: Examples, binding
     responses: answersOf(schemas, method, http, {
       hasEtag,
       hasBody: requestBody !== undefined,
-      // What nobody serves is said in the operation's own comment, and test/conformance holds that to the server.
+      // The operation's comment states what is not served; test/conformance checks that.
       isUnserved: text.includes("UNIMPLEMENTED (501)"),
     }),
     security: securityOf(method),
@@ -219,7 +213,6 @@ const securitySchemes: JsonObject = {
   },
 };
 
-/** What a schema refers to, and what that refers to. */
 const referredFrom = (value: Json, all: JsonObject, found: Set<string>): void => {
   if (Array.isArray(value)) for (const entry of value) referredFrom(entry, all, found);
   else if (typeof value === "object" && value !== null) {
@@ -236,7 +229,6 @@ const referredFrom = (value: Json, all: JsonObject, found: Set<string>): void =>
   }
 };
 
-/** The components that these paths need, and no others. */
 const componentsFor = (paths: JsonObject, all: JsonObject): JsonObject => {
   const found = new Set<string>();
   referredFrom(paths, all, found);
@@ -312,7 +304,7 @@ const componentsOf = (schemas: Schemas, errors: Errors): JsonObject => ({
   securitySchemes,
 });
 
-/** Every document by its name: "whole", the domains, "v1". */
+/** Returns every document by name: "whole", the domains, "v1". */
 export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObject> => {
   const documents = new Map<string, JsonObject>();
   const texts = withEarlierTexts(textsOf(sources.comments), version1);

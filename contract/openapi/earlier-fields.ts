@@ -1,4 +1,4 @@
-// What binds a request of version 1 beside what its own proto says: the rules of the field of version 2 that it fills.
+// Rules of version 1 requests that follow from the linked fields of version 2.
 
 import type { FieldFact, MethodFact } from "../facts.ts";
 import { isViewed } from "../facts.ts";
@@ -7,17 +7,17 @@ import { uidPattern } from "./schemas.ts";
 
 type Links = ReturnType<typeof linksOfMethod>["request"];
 
-/** "/" stands for the root; whatever else is a uid. */
+/** "/" is the root; anything else must be a uid. */
 const uidOrRootPattern = `^/$|${uidPattern}`;
 
-/** A field of version 1 with the rules of its counterpart; any other as it is. */
+/** Returns a function that adds the counterpart's rules to a field of version 1. */
 export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: FieldFact) => FieldFact) => {
   const bound = new Map<FieldFact, FieldFact>();
   const bind = (links: Links): void => {
     for (const { field, path, inner, atRoot, optional } of links) {
       const leaf = path.at(-1);
       if (bound.has(field)) continue;
-      // One of the values that the other takes several of is bound as each of those is.
+      // A single value linked to a list has the rules of its entries.
       const isOneOf = leaf?.shape === "list" && field.shape === "one";
       if (leaf && leaf.kind === field.kind && (leaf.shape === field.shape || isOneOf) && !atRoot) {
         bound.set(field, {
@@ -34,7 +34,7 @@ export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: Field
         });
       }
       if (leaf?.uid && atRoot) bound.set(field, { ...field, pattern: uidOrRootPattern });
-      // What the server writes by itself binds nobody.
+      // Output-only fields have no input rules.
       if (!leaf?.outputOnly) bind(inner ?? []);
     }
   };

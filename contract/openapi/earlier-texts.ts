@@ -1,4 +1,4 @@
-// Texts of version 1: what its protos do not say by themselves is what version 2 says of the same operation, message or field.
+// Descriptions of version 1: if its protos have none, those of the version 2 counterpart.
 
 import type { MessageFact, MethodFact } from "../facts.ts";
 import { isViewed } from "../facts.ts";
@@ -7,7 +7,7 @@ import type { Texts } from "./schemas.ts";
 
 type Links = ReturnType<typeof linksOfMethod>["request"];
 
-/** The same texts, with those of version 1 that follow from version 2. */
+/** Adds the version 1 descriptions that follow from version 2. */
 export const withEarlierTexts = (texts: Texts, version1: readonly MethodFact[]): Texts => {
   const all: Record<string, string> = { ...texts };
   const adopt = (name: string, other: string): void => {

@@ -1,9 +1,8 @@
-// Names of schemas and operations in the OpenAPI documents. They are in clients' code, so they follow from the contract's names alone
-// and from nothing that may come beside them.
+// Names of schemas and operations in OpenAPI. Client code depends on them, so they follow only from the contract's names.
 
 import type { EnumFact, MessageFact, MethodFact } from "../facts.ts";
 
-/** Where two packages have the same name, one of them says its own. */
+/** Prefixes that distinguish equal names of two packages. */
 const prefixes: Readonly<Record<string, string>> = {
   "chainguard.platform.advisory.v2.Severity": "Document",
   "chainguard.platform.advisory.v2.Severity.Type": "Document",
@@ -21,7 +20,7 @@ const prefixes: Readonly<Record<string, string>> = {
 
 type Named = Pick<MessageFact | EnumFact, "name">;
 
-/** "chainguard.platform.iam.v2.GroupInvite" as "GroupInvite". Packages are in lower case, types are not. */
+/** Returns "GroupInvite" for "chainguard.platform.iam.v2.GroupInvite". */
 export const schemaNameOf = ({ name }: Named): string =>
   (prefixes[name] ?? "") +
   name
@@ -29,22 +28,21 @@ export const schemaNameOf = ({ name }: Named): string =>
     .filter((part) => /^[A-Z]/.test(part))
     .join("");
 
-/** Messages and enums of version 1 that WhoAmI shows beside their namesakes of version 2. */
+/** Version 1 messages and enums in WhoAmI that have namesakes in version 2. */
 const inWhoAmI: ReadonlySet<string> = new Set(["Group", "Role", "OrgKind", "OrgStatus"].map((name) => `chainguard.platform.iam.${name}`));
 
-/** The name in the documents of version 2. */
+/** Returns the name in the documents of version 2. */
 export const currentSchemaNameOf = (fact: Named): string => (inWhoAmI.has(fact.name) ? "WhoAmI" : "") + schemaNameOf(fact);
 
-/** "GroupsService": the tag of its operations. */
+/** Returns the tag of the operation: "GroupsService". */
 export const tagOf = ({ service }: MethodFact): string => service.slice(service.lastIndexOf(".") + 1);
 
-/** "GroupsService_GetGroup"; of an operation's further paths "SecurityTokenService_Exchange_2". */
+/** Returns "GroupsService_GetGroup"; for further paths "SecurityTokenService_Exchange_2". */
 export const operationIdOf = (method: MethodFact, binding: number): string => `${tagOf(method)}_${method.rpc}${binding === 0 ? "" : `_${binding + 1}`}`;
 
-/** The document of version 1. */
 export const version1Document = "v1";
 
-/** The document in which an operation stands: the domain of its package, of ours the word behind "gantry". */
+/** Returns the document of an operation: its package's domain, or for Gantry's packages the word after "gantry". */
 export const documentOf = ({ service, domain, version }: MethodFact): string => {
   if (version === "v1") return version1Document;
   if (domain === "oidc") return "auth";

@@ -1,7 +1,7 @@
-// An operation's parameters: what its path holds, what its query says, and which headers it heeds. Pure.
+// Parameters of operations in OpenAPI: path, query and headers.
 //
-// In a query fields have their proto names ("page_size"), which is how errors name them; `updateMask` and `validateOnly` are spelled as
-// the specification spells them. The server takes camelCase for all.
+// Query fields have proto names ("page_size"), as in errors, except `updateMask` and `validateOnly`, which follow the
+// specification. The server accepts camelCase for all.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,7 +9,7 @@ import type { FieldFact, HttpFact, MessageFact, MethodFact } from "../facts.ts";
 import { idempotencyText } from "./prose.ts";
 import { notEmpty, uidPattern, type Schemas, type Texts } from "./schemas.ts";
 
-/** A field of a path, in the order of the path. */
+/** A field in the path, in order. */
 export interface PathField {
   /** "role_binding.uid", as in the contract's template. */
   readonly path: string;
@@ -17,7 +17,6 @@ export interface PathField {
   readonly field: FieldFact;
 }
 
-/** The fields that a template names. */
 export const pathFieldsOf = (
   { input }: Pick<MethodFact, "input">,
   template: string,
@@ -35,7 +34,7 @@ export const pathFieldsOf = (
     return { path, owner, field: withRules(field) };
   });
 
-/** True where the path may end before the field: what is made then lies at the root. */
+/** Returns true if the path may end before the field, which creates the resource at the root. */
 export const mayEndBefore = ({ view, output }: MethodFact, http: HttpFact): boolean => {
   const name = (view?.of ?? { rpc: "" }).rpc;
   return http.verb === "POST" && http.template.endsWith("=**}") && output.short === "Group" && (name === "" || name === "CreateGroup");
@@ -43,7 +42,7 @@ export const mayEndBefore = ({ view, output }: MethodFact, http: HttpFact): bool
 
 const spellings: Readonly<Record<string, string>> = { update_mask: "updateMask" };
 
-/** What is wrong with a value of a path is said of its field. */
+/** Errors name the field of a path value. */
 const pathSchema = ({ field }: PathField): JsonObject => ({
   type: "string",
   minLength: 1,
@@ -65,9 +64,9 @@ export const pathParameter = (texts: Texts, found: PathField, name: string): Jso
   };
 };
 
-/** The fields by which a list can be ordered. Those of version 1 have the orders of what they are a view of, which refuses any other. */
+/** Returns the sort fields of a list. Version 1 uses those of its counterpart. */
 const orderedBy = (asked: MethodFact, field: FieldFact): { readonly text: string; readonly schema: JsonObject } => {
-  // Of the values that version 1 has, some are orders of what is here.
+  // Only some enum values of version 1 are valid orders.
   if (field.enum) return { text: "", schema: field.enum.written.size > 0 ? { enum: [...field.enum.written.keys()] } : {} };
   const method = asked.view?.of ?? asked;
   const rows = method.output.fields.find(({ shape, message }) => shape === "list" && message)?.message;
@@ -94,7 +93,7 @@ interface QueryField {
   readonly field: FieldFact;
 }
 
-/** Every field that a query can say, nested ones by their path. A map and a message in a message cannot stand there. */
+/** Returns all query fields, nested ones by path. Maps and doubly nested messages are not possible. */
 const queryFieldsOf = (message: MessageFact, left: ReadonlySet<string>, prefix = "", depth = 0): QueryField[] =>
   message.fields.flatMap((field): QueryField[] => {
     const name = prefix === "" ? (spellings[field.name] ?? field.name) : `${prefix}.${field.name}`;
@@ -105,7 +104,7 @@ const queryFieldsOf = (message: MessageFact, left: ReadonlySet<string>, prefix =
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** A message of a list is written as JSON, or in its short form. */
+/** A message in a list is JSON or its short form. */
 const entryText = ({ writtenAs, shape, message }: FieldFact): string => {
   if (shape !== "list" || !message) return "";
   return writtenAs ? `Each is written \`${writtenAs[0]}\`, \`${writtenAs[0]}:${writtenAs[1]},…\` or as a JSON object.` : "Each is written as a JSON object.";
@@ -136,10 +135,9 @@ const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, foun
   };
 };
 
-/** The fields that go into a form: the token exchange reads one, and nothing else does (authentication, 3). */
+/** Returns whether the operation takes a form: only the token exchange does (authentication, 3). */
 export const takesForm = (http: HttpFact): boolean => http.verb === "POST" && http.body === "";
 
-/** The schema of such a form. */
 export const formSchema = (schemas: Schemas, { input }: MethodFact): JsonObject => ({
   type: "object",
   properties: Object.fromEntries(
@@ -150,12 +148,12 @@ export const formSchema = (schemas: Schemas, { input }: MethodFact): JsonObject 
 
 const headerReference = (name: string): JsonObject => ({ $ref: `#/components/parameters/${name}` });
 
-/** True for a write that can be tried and repeated (decisions: Safe writes). */
+/** Returns true for writes that support validateOnly and retries (decisions: Safe writes). */
 export const isRehearsable = ({ writes, credentials }: MethodFact): boolean => writes && !credentials;
 
 /**
- * True for the Get, Update and Delete of a resource whose state an ETag names: something reads it again (AIP-131, AIP-134, AIP-135).
- * Files of the feed have one, too.
+ * Returns true for Get, Update and Delete of a resource with an ETag, which something must read again (AIP-131, AIP-134,
+ * AIP-135), and for feed files.
  */
 export const hasCurrentState = (method: MethodFact, all: readonly MethodFact[]): boolean => {
   const of = method.view?.of ?? method;
@@ -167,7 +165,7 @@ export const hasCurrentState = (method: MethodFact, all: readonly MethodFact[]):
   );
 };
 
-/** Every parameter of one binding of an operation but those of its path. */
+/** Returns the parameters of one binding, except those in the path. */
 export const parametersOf = (
   schemas: Schemas,
   texts: Texts,
@@ -177,7 +175,7 @@ export const parametersOf = (
 ): JsonObject[] => {
   const left = new Set(given.inPath.flatMap(({ path, field }) => (path.includes(".") ? [] : [field.json])));
   if (http.body !== "" && http.body !== "*") left.add(http.body);
-  // Where the path ends before its field, that is empty.
+  // If the path ends before its field, the field is empty.
   if (given.inPath.length === 0) for (const { template } of method.http) for (const { field } of pathFieldsOf(method, template)) left.add(field.json);
   const inQuery = http.body === "*" || takesForm(http) ? [] : queryFieldsOf(method.input, left);
   const shared: JsonObject[] = [];
@@ -187,7 +185,6 @@ export const parametersOf = (
   return [...inQuery.map((found) => queryParameter(schemas, texts, method, { ...found, field: schemas.withRules(found.field) })), ...shared];
 };
 
-/** What several operations have. */
 export const sharedParameters: JsonObject = {
   validateOnly: {
     name: "validateOnly",

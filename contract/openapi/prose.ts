@@ -1,13 +1,12 @@
-// What the documents say about the API as a whole, before any operation.
+// General descriptions in the OpenAPI documents.
 
 import { limits } from "#base/limits.ts";
 import { version1Document } from "./names.ts";
 import type { Texts } from "./schemas.ts";
 
-/** Lines of a paragraph as one; paragraphs, and what is listed, stay apart. */
 const unwrapped = (text: string): string => text.trim().replace(/([^\n])\n(?!\n|- )/g, "$1 ");
 
-/** What the contract's comments say (contract/gen/texts.ts) as texts of the documents. */
+/** Converts comments of the contract (contract/gen/texts.ts) to descriptions. */
 export const textsOf = (comments: Texts): Texts => Object.fromEntries(Object.entries(comments).map(([name, comment]) => [name, unwrapped(comment)]));
 
 const conventions = `
@@ -41,14 +40,12 @@ const version1 = `
 Version 1 of the API: the same resources in their earlier shape. It stays supported alongside version 2. Lists are returned whole, updates are
 full replacements, and errors have no details.`;
 
-/** The description of a document. */
 export const descriptionOf = (name: string): string => {
   if (name === version1Document) return unwrapped(version1);
   const about = name === "whole" ? whole : `The part of the API about ${name}; \`/openapi.json\` describes everything.\n`;
   return unwrapped(`${about}${conventions}`);
 };
 
-/** How a caller says who it is. */
 export const bearerText = unwrapped(`
 An access token of this server: from \`/oauth/token\`, \`/sts/exchange\` or a sign-in. A token of another issuer is accepted too: it acts as
 the user registered with its issuer and subject or, with the header \`Gantry-Identity: UID\`, as the assumable identity that its

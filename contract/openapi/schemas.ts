@@ -1,52 +1,55 @@
-// JSON schemas (2020-12, the dialect of OpenAPI 3.1) of the contract's messages, as the server takes and renders them. Pure.
+// JSON schemas (2020-12, as in OpenAPI 3.1) of the contract's messages.
 //
-// A message that is both taken and given has two schemas: "Group" is what an answer shows, "GroupInput" what a request may say.
-// Requests are closed, because the server refuses what it does not know; answers are open, because it may show more some day.
+// A message used in both directions has two schemas: "Group" for responses, "GroupInput" for requests. Requests are closed,
+// because the server refuses unknown fields; responses are open, because fields may be added.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { capabilities, capabilityByName, capabilityBySymbol } from "../capabilities.ts";
 import { type EnumFact, type FieldFact, type MessageFact, requiredOneofsOf } from "../facts.ts";
 import { schemaNameOf } from "./names.ts";
 
-/** Whether a schema is of what is asked, of what an update asks, of what is answered, or of what is shown of it to whoever is no member. */
+/** Use of a schema: request, update, response, or the reduced response for non-members. */
 export type Direction = "request" | "update" | "answer" | "excerpt";
 
 const isAnswered = (direction: Direction): boolean => direction === "answer" || direction === "excerpt";
 
-/** The texts of the contract by name. */
+/** Descriptions of the contract by name. */
 export type Texts = Readonly<Record<string, string>>;
 
 export interface Schemas {
-  /** A reference to the message's schema, which is made where nobody has asked for it before. */
+  /** Returns a reference to the message's schema and creates it if needed. */
   readonly ofMessage: (message: MessageFact, direction: Direction) => JsonObject;
-  /** The schema of a field's value, with what the contract says of it. */
+  /** Returns the schema of a field's value with its description. */
   readonly ofField: (owner: MessageFact, field: FieldFact, direction: Direction) => JsonObject;
-  /** The schema of a request's body that is the message itself, without these fields, which are in the path. */
-  /** `left`: fields in the path. `isView`: the operation has the rules of its counterpart. */
+  /** Returns the schema of a body that is the message itself. */
+  /** `left`: fields in the path. `isView`: the counterpart's rules apply. */
   readonly ofBody: (message: MessageFact, left: ReadonlySet<string>, isView: boolean) => JsonObject;
-  /** Adds a schema that is none of the contract. */
+  /** Adds a schema from outside the contract. */
   readonly add: (name: string, schema: JsonObject) => JsonObject;
-  /** The field with all that binds it. */
+  /** Returns the field with all its rules. */
   readonly withRules: (field: FieldFact) => FieldFact;
-  /** Everything that was asked for, by name. */
+  /** Returns all schemas created so far. */
   readonly all: () => JsonObject;
 }
 
-/** 40 hex characters, and 16 more for each level below. */
+/** 40 hex characters, and 16 more for each level. */
 export const uidPattern = "^[0-9a-f]{40}(/[0-9a-f]{16})*$";
 
-/** What a list or map may hold where the contract sets no maximum (server/kernel/field-behavior.ts). */
+/** Default maximum of a list or map (server/kernel/field-behavior.ts). */
 const entriesMax = 1_000;
 
 const reference = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
 
-/** An anchored pattern as it is; any other matches the whole value, as the server matches it. */
+/** Anchors a pattern, because the server matches the whole value. */
 const wholePattern = (pattern: string): string => (/^\^.*\$$/s.test(pattern) ? pattern : `^(?:${pattern})$`);
 
 const isListResponse = ({ short, fields }: MessageFact): boolean =>
   short.startsWith("List") && fields.some(({ name }) => name === "next_page_token") && fields.some(({ name }) => name === "total_count");
 
-/** What an answer always carries (decisions: JSON): of a list its entries and its counts, of a resource its common fields and its flags. */
+/**
+ * Returns whether responses always include the field (decisions: JSON): a list's entries and counts, a resource's common fields
+ * and flags.
+ */
 const isAlwaysAnswered = (
   message: MessageFact,
   { name, kind, shape, message: inner, additive, presence, oneof, version1Only, inputOnly }: FieldFact,
@@ -58,7 +61,6 @@ const isAlwaysAnswered = (
   return shape === "one" && kind === "bool" && !additive && !presence && oneof === undefined;
 };
 
-/** What the schema of a field cannot say. */
 const remarksOf = (field: FieldFact, direction: Direction): string[] => {
   const remarks: string[] = [];
   if (field.shownOnce) remarks.push("Shown once: only in the response to the request that created it.");
@@ -71,7 +73,7 @@ const remarksOf = (field: FieldFact, direction: Direction): string[] => {
 
 const digits = (count: number): string => (count === 0 ? "" : count === 1 ? "[0-9]" : `[0-9]{${count}}`);
 
-/** Forms of the whole numbers from 1 to the one below `end`: all that have fewer digits, then those that are less at one digit after another. */
+/** Returns patterns of the integers from 1 to `end` - 1: those with fewer digits, then those smaller at one digit. */
 const numbersBelow = (end: string): string[] => {
   const fewer = end.length === 1 ? [] : [`[1-9][0-9]{0,${end.length - 2}}`];
   const less = [...end].flatMap((digit, at) => {
@@ -82,12 +84,12 @@ const numbersBelow = (end: string): string[] => {
   return [...fewer, ...less];
 };
 
-/** Whole numbers of 64 bits but the lowest, which nobody means. */
+/** 64-bit integers except the lowest, which no caller needs. */
 const int64Pattern = `^(?:0|-?(?:${numbersBelow(String(2n ** 63n)).join("|")}))$`;
 
 /**
- * A duration as protobuf's JSON writes it, within the seconds that the contract says: a fraction may follow all but the last of them.
- * Eleven digits are as many as any may have.
+ * Returns the pattern of a protobuf JSON duration within the contract's seconds; all but the maximum may have a fraction. Eleven
+ * digits are the most possible.
  */
 const durationPattern = ({ name, minimum, maximum }: FieldFact): string => {
   const fraction = "(?:\\.[0-9]{1,9})?";
@@ -99,7 +101,6 @@ const durationPattern = ({ name, minimum, maximum }: FieldFact): string => {
 
 const joined = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part !== undefined && part !== "").join("\n\n");
 
-/** What the server understands of a text of this kind. */
 const scalarSchema = (field: FieldFact): JsonObject => {
   switch (field.kind) {
     case "bool":
@@ -133,17 +134,17 @@ const textLimitsOf = ({ uid, pattern, maxLength, shape }: FieldFact): JsonObject
   ...(maxLength > 0 && shape === "one" ? { maxLength } : {}),
 });
 
-/** proto3 reads what is empty as absent, so what is required is not empty. */
+/** proto3 reads empty values as absent, so required ones are not empty. */
 export const notEmpty = ({ shape, kind, minItems }: FieldFact): JsonObject => {
   if (shape === "list") return { minItems: Math.max(minItems, 1) };
   if (shape === "map" || kind === "message") return { minProperties: 1 };
   return kind === "string" || kind === "bytes" ? { minLength: 1 } : {};
 };
 
-/** What the example tells of a text that no pattern says: a time is one, and so is the name of a capability. */
+/** Derives a format from the example: a time, or the name of a capability. */
 const exampleLimitsOf = ({ example, kind, name }: FieldFact): JsonObject => {
   if (kind !== "string") return {};
-  // Opaque: only what an answer gave.
+  // Opaque; only from an earlier response.
   if (name === "page_token") return { format: "page-token" };
   if (/^\d{4}-\d\d-\d\dT/.test(example)) return { format: "date-time" };
   return capabilityByName(example) === undefined ? {} : { enum: capabilities.map(({ name }) => name) };
@@ -156,7 +157,7 @@ const freeForms: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Value": {},
 };
 
-/** `withRules`: a field with all that binds it, where its own contract does not say it. */
+/** Creates the schemas. `withRules` adds rules that the field's own contract lacks. */
 export const openSchemas = (
   texts: Texts,
   withRules: (field: FieldFact) => FieldFact = (field) => field,
@@ -175,7 +176,7 @@ export const openSchemas = (
     const name = nameOf(fact);
     claim(name, fact.name);
     if (!made.has(name)) {
-      // A zero that stands for absence is left out, and nobody need send it.
+      // An unspecified zero is omitted; requests need not send it.
       const isAbsence = (value: string): boolean => /(?:UNSPECIFIED|UNKNOWN)$/.test(value) && !fact.answered.has(value);
       const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !isAbsence(value)).map(([value]) => value);
       const explained = names.flatMap((value) => {
@@ -200,7 +201,7 @@ export const openSchemas = (
     if (field.shape === "one") return value;
     const most = field.maxLength > 0 ? field.maxLength : entriesMax;
     if (field.shape === "list") {
-      // A resource's list may be left empty unless the field is required; a request's must hold as many as it says.
+      // A resource's list may be empty unless required; a request's list must have its minimum.
       const least = field.minItems > 0 && field.required ? { minItems: field.minItems } : {};
       const items = isAnswered(direction) || field.kind !== "string" ? value : { ...value, minLength: 1 };
       return { type: "array", items, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
@@ -221,14 +222,14 @@ export const openSchemas = (
     };
   };
 
-  /** Of fields that exclude each other no two; and of some of such sets, one with something in it. */
+  /** Of exclusive fields at most one; in required oneofs, one with a value. */
   const oneofsOf = (shown: readonly FieldFact[], direction: Direction): JsonObject => {
     const members = new Map<string, string[]>();
     for (const { oneof, presence, json } of shown) if (oneof !== undefined && !presence) members.set(oneof, [...(members.get(oneof) ?? []), json]);
     const pairs = [...members.values()].flatMap((names) =>
       names.flatMap((one, index) => names.slice(index + 1).map((other) => ({ not: { required: [one, other] } }))),
     );
-    // What an update leaves out stays as it is.
+    // Fields omitted from an update stay unchanged.
     const choices = (direction === "update" ? [] : requiredOneofsOf(shown)).map((fields) => ({
       anyOf: fields.map((field) => ({ required: [field.json], properties: { [field.json]: notEmpty(field) } })),
     }));
@@ -238,7 +239,7 @@ export const openSchemas = (
   const nowhere: ReadonlySet<string> = new Set();
   const leftOf = new Map<string, ReadonlySet<string>>();
 
-  /** `isBody`: the message is the body itself; otherwise it stands in another one. */
+  /** `isBody`: the message is the body; otherwise it is nested. */
   const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false, rules = withRules): JsonObject => {
     const shown = message.fields
       .map((field) => (isAnswered(direction) ? field : rules(field)))
@@ -247,7 +248,7 @@ export const openSchemas = (
       .filter((field) => {
         if (direction === "excerpt") return field.name === "uid";
         if (direction === "answer") return isAlwaysAnswered(message, field);
-        // What an update leaves out stays as it is; a flag's false is a value; a batch's entry may leave its place to the batch (AIP-233).
+        // Fields omitted from an update stay unchanged; false is a value; a batch entry may omit its parent (AIP-233).
         return direction === "request" && field.required && !field.outputOnly && field.kind !== "bool" && (isBody || !field.scope);
       })
       .map(({ json }) => json);
@@ -274,7 +275,7 @@ export const openSchemas = (
     const name = nameOf(message) + suffixes[direction];
     claim(name, `${message.name} (${direction})`);
     if (!made.has(name)) {
-      // Before its fields, so that a message may contain itself.
+      // Registered before its fields, because messages may be recursive.
       made.set(name, {});
       made.set(name, inPlace(message, direction));
     }
@@ -288,7 +289,7 @@ export const openSchemas = (
     ofBody: (message, left, isView) => {
       const base = nameOf(message);
       const first = base.endsWith("Request") ? base : `${base}Body`;
-      // Two operations of one message differ by the fields in their paths.
+      // Operations of the same message differ in their path fields.
       const more = [...(leftOf.get(first) ?? left)].filter((field) => !left.has(field)).map((field) => field.charAt(0).toUpperCase() + field.slice(1));
       const name = more.length === 0 ? first : `${first}With${more.join("")}`;
       claim(name, `${message.name} (body${more.length === 0 ? "" : ` with ${more.join(", ")}`})`);

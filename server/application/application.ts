@@ -1,16 +1,16 @@
 // Composition root: store, vault, authn, audit log and kernel. The server adds transports and background work (server.ts); commands
 // use it directly, with or without a running server.
 
-import { openAudit } from "#audit";
-import { enqueueEvents } from "#delivery";
+import { openAudit } from "#audit/log";
+import { enqueueEvents } from "#events/delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
 import { alone } from "#base/siblings.ts";
 import { systemClock, timestamp } from "#base/time.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { unmeasured } from "#metrics";
-import { resources } from "#resources";
-import { findRestores } from "#store";
+import { resources } from "./resources.ts";
+import { findRestores } from "#audit/store";
 import { openOwnBlobPlace } from "./blob-place.ts";
 import { type FoundationOptions, openFoundation } from "./foundation.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";

@@ -1,11 +1,11 @@
-// Exports audit entries as lines that can be verified without this server (server/audit/record.ts), log by log, each in order.
+// Exports audit entries as lines that can be verified without this server (server/audit/log/record.ts), log by log, each in order.
 
-import { recordLine, recordsOf } from "#audit";
+import { recordLine, recordsOf } from "#audit/log";
 import { operatorUid } from "#authz";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { findAuditEntries, findChainEnds, findChainRoots, findFirstSealedSince } from "#store";
+import { findAuditEntries, findChainEnds, findChainRoots, findFirstSealedSince } from "#audit/store";
 import type { Application } from "./application.ts";
 
 export interface AuditExport {

@@ -1,9 +1,10 @@
 // Verifies the audit log of one or all organizations and reports each result; the command line formats it.
 
-import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit";
+import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit/log";
 import { operatorUid } from "#authz";
 import { rootOf } from "#base/uid.ts";
-import { findChainRoots, findRows, type Read } from "#store";
+import { findChainRoots } from "#audit/store";
+import { findRows, type Read } from "#db";
 import type { Application } from "./application.ts";
 
 export interface AuditVerdict {

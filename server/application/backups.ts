@@ -4,7 +4,7 @@
 import { lstat } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
-import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit";
+import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit/log";
 import { operatorUid } from "#authz";
 import {
   type BackupSummary,
@@ -17,7 +17,7 @@ import {
   type VerifiedBackup,
   verifyBackup,
 } from "#backup";
-import { type BlobPlace, openBlobPlace } from "#blobs";
+import { type BlobPlace, openBlobPlace } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -26,10 +26,8 @@ import { record } from "#outbox";
 import { databaseUrlOf, startEmbedded } from "#postgres";
 import {
   endRestore,
-  findChainRoots,
   findLastPosition,
   findLastEventTime,
-  findOrganizations,
   openPreparedStore,
   prepareDatabase,
   raiseAccessVersions,
@@ -39,7 +37,9 @@ import {
   vaultOf,
   type Write,
   writeSecretKey,
-} from "#store";
+} from "#db";
+import { findChainRoots } from "#audit/store";
+import { findOrganizations } from "#iam/store";
 import { commandOrigin, recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
 import type { Settings } from "./settings.ts";

@@ -1,9 +1,10 @@
 // Blob storage of this database. Its row in blob_places and the storage's marker must agree, so that two machines with separate
 // disks cannot share one database. The first content decides, not the first start, so servers without images can use any directory.
 
-import { type BlobPlace, openBlobPlace } from "#blobs";
+import { type BlobPlace, openBlobPlace } from "#registry/blobs";
 import type { Clock } from "#base/time.ts";
-import { ensureBlobPlace, findBlobPlace, type Store, writeBlobPlace } from "#store";
+import { ensureBlobPlace, findBlobPlace, writeBlobPlace } from "#registry/store";
+import type { Store } from "#db";
 import type { Settings } from "./settings.ts";
 
 interface Parts {

@@ -5,7 +5,7 @@ import type { Origin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import type { Cause, Services } from "#kernel";
 import { record } from "#outbox";
-import type { Write } from "#store";
+import type { Write } from "#db";
 
 export const commandOrigin = (command: string): Origin => ({ address: "", userAgent: `gantry ${command}` });
 

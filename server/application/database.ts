@@ -4,7 +4,7 @@ import type { Log } from "#base/log.ts";
 import type { Siblings } from "#base/siblings.ts";
 import type { Metrics } from "#metrics";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { openPreparedStore, openStore, prepareDatabase, type Store } from "#store";
+import { openPreparedStore, openStore, prepareDatabase, type Store } from "#db";
 import type { DatabaseSettings } from "./settings.ts";
 
 export interface DatabaseOptions {

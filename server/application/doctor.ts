@@ -7,23 +7,13 @@ import { checkIssuer } from "#authn";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
-import { type AuditTarget, readTargetsFile } from "#audit-targets";
+import { type AuditTarget, readTargetsFile } from "#audit/targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import {
-  countPendingBindings,
-  findNameProblems,
-  findSwappedCharts,
-  findTargets,
-  findStaleFeeds,
-  findTroubledFeeds,
-  listProviderIssuers,
-  type MigrationState,
-  type NameProblem,
-  readDatabaseTime,
-  readHosts,
-  readHostStates,
-  readMigrationState,
-} from "#store";
+import { countPendingBindings, findNameProblems, listProviderIssuers, type NameProblem } from "#iam/store";
+import { findSwappedCharts } from "#registry/store";
+import { findTargets } from "#audit/store";
+import { findStaleFeeds, findTroubledFeeds } from "#advisories/store";
+import { type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#db";
 import { type Application, openApplication } from "./application.ts";
 import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
 import { plaintextWarnings } from "./plaintext.ts";

@@ -6,7 +6,7 @@ import { alone, type Siblings } from "#base/siblings.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Metrics, unmeasured } from "#metrics";
-import { bindSealed, openVault, type Store, type Vault } from "#store";
+import { openVault, type Store, type Vault } from "#db";
 import { type DatabaseAddresses, openDatabase } from "./database.ts";
 import type { Settings } from "./settings.ts";
 
@@ -46,7 +46,6 @@ export const openFoundation = async ({
   try {
     // Created in the data directory, after embedded PostgreSQL has created that with its permissions.
     const vault = given ?? (await ownVault());
-    await bindSealed(store, vault);
     const authn = await openAuthn({
       store,
       vault,

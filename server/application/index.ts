@@ -1,9 +1,9 @@
 // Entry point: composition root, settings, and the work of commands. Cheap to import (on-demand.ts).
 
-export type { FeedKind } from "#feeds";
+export type { FeedKind } from "#advisories/feeds";
 export type { Application } from "./application.ts";
 export type { Finding } from "./doctor.ts";
-export type { Restore as AuditRestore } from "#audit";
+export type { Restore as AuditRestore } from "#audit/log";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
 export { findImportGroup, findNamedGroup } from "./named-group.ts";

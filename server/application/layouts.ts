@@ -1,6 +1,6 @@
 // Imports and exports OCI layouts as the operator.
 
-import { exportLayout, importLayout, type LayoutSummary, type LayoutWork } from "#registry";
+import { exportLayout, importLayout, type LayoutSummary, type LayoutWork } from "#registry/collection";
 import type { Application } from "./application.ts";
 import { operatorRegistryCalls } from "./operator-calls.ts";
 

@@ -1,14 +1,15 @@
 // Periodic maintenance, on any number of servers. Parts run bounded batches in turn, so that neither a large nor a failing part
 // blocks others.
 
-import { auditRetention } from "#audit";
+import { auditRetention } from "#audit/log";
 import { limits } from "#base/limits.ts";
 import { openPauses, type Pauses } from "#base/pieces.ts";
 import type { Kernel } from "#kernel";
-import { openCollection } from "#registry";
-import { deleteExpiredInvites } from "#signin";
+import { openCollection } from "#registry/collection";
+import { deleteExpiredInvites } from "#iam/signin";
 import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
-import { retentions, type Swept, sweptNothing } from "#store";
+import { retentions } from "./retentions.ts";
+import { type Swept, sweptNothing } from "#db";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 

@@ -3,19 +3,11 @@
 
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import type { Schedule } from "#feeds";
+import type { Schedule } from "#advisories/feeds";
 import type { Metrics } from "#metrics";
-import {
-  countBlobs,
-  countHeldFeeds,
-  countStaleFeeds,
-  findDeliveryBacklog,
-  findFeedStates,
-  findOutboxBacklog,
-  findRegistryBacklog,
-  findSchemaVersion,
-  type Store,
-} from "#store";
+import { countBlobs } from "#registry/store";
+import { countHeldFeeds, countStaleFeeds } from "#advisories/store";
+import { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#db";
 
 /** Caches failures too, so that metrics do not all query a database that is down. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {

@@ -1,14 +1,13 @@
 // Loads the contract and the database driver on first use: commands that need neither (--version, help, login, health) start without
 // them.
 
-import type { Restore } from "#audit";
+import type { RecordsVerdicts, Restore } from "#audit/log";
 import type { BackupSummary, VerifiedBackup } from "#backup";
-import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#feeds";
+import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#advisories/feeds";
 import type { Kernel, Services } from "#kernel";
-import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry";
+import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry/collection";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
-import type { RecordsVerdicts } from "#audit";
 import type { AuditExport } from "./audit-export.ts";
 import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.ts";
 import type { BackupWork, RestoreSummary } from "./backups.ts";
@@ -19,7 +18,7 @@ import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
-import type { ReservedName } from "#store";
+import type { ReservedName } from "#iam/store";
 import type { WorkerOptions } from "./worker.ts";
 import type { WorkersOptions } from "./workers.ts";
 import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
@@ -66,14 +65,14 @@ export const exportAudit = async (application: Application, options: AuditExport
 export const verifyRecords = async (
   lines: AsyncIterable<string>,
   known: ReadonlyMap<string, { readonly sequence: number; readonly hash: string }>,
-): Promise<RecordsVerdicts> => (await import("#audit")).verifyRecords(lines, known);
+): Promise<RecordsVerdicts> => (await import("#audit/log")).verifyRecords(lines, known);
 
 export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
-  (await import("#registry")).verifyRegistry(parts, verification);
+  (await import("#registry/collection")).verifyRegistry(parts, verification);
 
 /** Collects unreferenced blobs, or returns what would be collected. */
 export const collectRegistry = async (parts: CollectionParts, { dryRun }: { readonly dryRun: boolean }): Promise<CollectionSummary> => {
-  const { collectNow, surveyCollection } = await import("#registry");
+  const { collectNow, surveyCollection } = await import("#registry/collection");
   return dryRun ? surveyCollection(parts) : collectNow(parts);
 };
 
@@ -84,14 +83,14 @@ export const exportOciLayout = async (application: Application, options: LayoutO
   (await import("./layouts.ts")).exportOciLayout(application, options, references);
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
-  (await import("#feeds")).importRegistry(kernel, options);
+  (await import("#advisories/feeds")).importRegistry(kernel, options);
 
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
-  (await import("#feeds")).importReports(services, options);
+  (await import("#advisories/feeds")).importReports(services, options);
 
 /** For commands only: a server's imports run next to requests (watchMemory). */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
-  const [feeds, { boundMemory }] = [await import("#feeds"), await import("./memory.ts")];
+  const [feeds, { boundMemory }] = [await import("#advisories/feeds"), await import("./memory.ts")];
   const bound = boundMemory();
   try {
     return await feeds.importFeed(services, options);
@@ -104,7 +103,8 @@ export const findReservedNames = async (kernel: Kernel): Promise<ReservedName[]>
 
 export const releaseName = async (kernel: Kernel, name: string): Promise<void> => (await import("./reserved-names.ts")).releaseName(kernel, name);
 /** Reverts the last import of a source that changed records. */
-export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> => (await import("#feeds")).undoImport(services, options);
+export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> =>
+  (await import("#advisories/feeds")).undoImport(services, options);
 
 export const listTagPolicies = async (kernel: Kernel): Promise<TagPolicy[]> => (await import("./tag-ends.ts")).listTagPolicies(kernel);
 

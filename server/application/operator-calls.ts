@@ -6,7 +6,7 @@ import type { Origin } from "#base/origin.ts";
 import { type CallContent, readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Serve, Services, UnreadCall } from "#kernel";
-import type { RegistryCall } from "#registry";
+import type { RegistryCall } from "#registry/collection";
 
 /** Calls an operation by its full name and returns the response. Throws the operation's Fault. */
 export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;

@@ -1,7 +1,7 @@
 // Registers a user of another issuer, which also makes that issuer trusted for users (decisions: Tokens).
 
 import { changeContext, type Kernel } from "#kernel";
-import { makePerson } from "#signin";
+import { makePerson } from "#iam/signin";
 import { commandCause, recordCommand } from "./command-record.ts";
 
 export interface Person {

@@ -1,7 +1,7 @@
 // Settings of the publisher of advisories, and of the security contact of this server.
 
 import { readTimestamp } from "#base/time.ts";
-import type { CsafOptions } from "#feeds";
+import type { CsafOptions } from "#advisories/feeds";
 import { settingTexts } from "./setting-names.ts";
 import { type Given, readHttpUrl, settingFault, splitList } from "./setting-values.ts";
 

@@ -6,7 +6,7 @@ import { limits, organizationQuotas, requestRates, rowQuotas, storageQuotas } fr
 import type { Log } from "#base/log.ts";
 import { systemClock } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { deleteQuota, findQuotasOf, findResourceCounts, findRows, quotaNameOf, type Read, sqlState, type Store, takeGrantsBack, writeQuota } from "#store";
+import { deleteQuota, findQuotasOf, findResourceCounts, findRows, quotaNameOf, type Read, sqlState, type Store, takeGrantsBack, writeQuota } from "#db";
 import { recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
 import type { DatabaseSettings } from "./settings.ts";

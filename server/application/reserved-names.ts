@@ -2,7 +2,7 @@
 
 import { Fault } from "#base/fault.ts";
 import type { Kernel } from "#kernel";
-import { listReservedNames, releaseReservedName, type ReservedName } from "#store";
+import { listReservedNames, releaseReservedName, type ReservedName } from "#iam/store";
 import { recordCommand } from "./command-record.ts";
 
 export const findReservedNames = ({ services }: Pick<Kernel, "services">): Promise<ReservedName[]> => listReservedNames(services.store.read);

@@ -40,7 +40,7 @@ const readDays = (given: Given, { name, period, daysMin, because }: PeriodSettin
 
 const inDays = (ms: number): string => `${(ms / dayMs).toFixed(1).replace(".0", "")} days`;
 
-/** Includes jitter and the receiver's Retry-After (server/delivery/schedule.ts). */
+/** Includes jitter and the receiver's Retry-After (server/events/delivery/schedule.ts). */
 const longestTriesMs = (delaysSeconds: readonly number[]): number => {
   const [first = 0, ...others] = delaysSeconds;
   const longest = Math.max(...delaysSeconds);

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
-import { type Delivery, openDelivery } from "#delivery";
+import { type Delivery, openDelivery } from "#events/delivery";
 import { openDocs } from "#docs";
 import {
   countOutdatedFeeds,
@@ -24,12 +24,12 @@ import {
   readFeedsFile,
   type Schedule,
   startFeeds,
-} from "#feeds";
+} from "#advisories/feeds";
 import { combineDocuments, countLog, type MetricsDocument, openCallMetrics, openMetrics, watchProcess } from "#metrics";
-import { findRepoBlob } from "#store";
+import { findRepoBlob } from "#registry/store";
 import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
-import { openSignIn } from "#signin";
-import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
+import { openSignIn } from "#iam/signin";
+import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit/targets";
 import { type HandedConnections, httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";

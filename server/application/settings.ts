@@ -9,7 +9,7 @@ import { limits } from "#base/limits.ts";
 import type { TracesSettings } from "#calls";
 import type { LogLevel } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
-import type { CsafOptions } from "#feeds";
+import type { CsafOptions } from "#advisories/feeds";
 import type { TermsSettings } from "#kernel";
 import type { Tuning } from "#postgres";
 import type { RetentionPeriods } from "#base/retention-periods.ts";

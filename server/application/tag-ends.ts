@@ -21,9 +21,9 @@ import {
   lockTagsToCheck,
   noteSeenTags,
   type TagPolicy,
-  type Write,
   writeTagPolicy,
-} from "#store";
+} from "#registry/store";
+import type { Write } from "#db";
 import { recordCommand } from "./command-record.ts";
 
 const dayOf = (nowMs: number): string => timestamp(nowMs).slice(0, 10);

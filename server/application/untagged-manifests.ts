@@ -4,7 +4,8 @@
 
 import { limits } from "#base/limits.ts";
 import { type ImportCall, type Kernel, runImport } from "#kernel";
-import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName, type Write } from "#store";
+import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName } from "#registry/store";
+import type { Write } from "#db";
 
 /** Also deletes what only they kept. Returns the number deleted. */
 const deleteUnused = async (call: ImportCall, rows: Write, names: readonly ManifestName[], sinceMs: number, nowMs: number): Promise<number> => {

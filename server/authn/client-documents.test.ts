@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
-import { vaultOf } from "#store";
+import { vaultOf } from "#db";
 import { openClientDocuments } from "./client-documents.ts";
 import { openClientLimits } from "./client-limits.ts";
 import { openOutbound } from "./outbound.ts";

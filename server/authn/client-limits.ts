@@ -1,5 +1,5 @@
 // Rate limits of unauthenticated clients by client address, in this server; rows are also limited in the database
-// (server/signin/open-rows.ts). Rows hold a keyed hash of the address and are deleted within the hour.
+// (server/iam/signin/open-rows.ts). Rows hold a keyed hash of the address and are deleted within the hour.
 
 import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";
@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
-import type { Vault } from "#store";
+import type { Vault } from "#db";
 
 /** Limits by header name: requests per minute, and description. */
 const purposes = {

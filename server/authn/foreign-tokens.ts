@@ -9,7 +9,8 @@ import { limits } from "#base/limits.ts";
 import { matchingBudget } from "#base/pattern.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { findIdentity, hasPersonOfIssuer, type Identity, type Provider, type Store } from "#store";
+import { findIdentity, hasPersonOfIssuer, type Identity, type Provider } from "#iam/store";
+import type { Store } from "#db";
 import type { Audiences } from "./audiences.ts";
 import { claimMismatch, matchesIssuer, type Mismatch, parseObject, staticKeysMismatch } from "./claims.ts";
 import { type IssuerHosts, isNamedHost } from "./issuer-hosts.ts";
@@ -83,7 +84,7 @@ export const openForeignTokens = (dependencies: {
   const keySetOf = (json: string): LocalJWKSet => {
     const cached = keySets.use(json);
     if (cached !== undefined) return cached;
-    // Stored unvalidated (server/resources/iam/identity.ts).
+    // Stored unvalidated (server/iam/resources/identity.ts).
     const refuse = (cause?: unknown): Fault =>
       unauthenticated(`this identity cannot be assumed: its staticKeys.issuerKeys are not a JSON Web Key Set ({"keys": [...]})`, cause);
     const keys = parseObject(json);

@@ -6,7 +6,7 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
-import { type Row, type Store, vaultOf } from "#store";
+import { type Row, type Store, vaultOf } from "#db";
 import type { Authn } from "./index.ts";
 import { claimsOf, headerOf, openTestServices, publicUrl, refusalOf, startHttpServer } from "./testing.ts";
 

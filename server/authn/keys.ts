@@ -20,13 +20,11 @@ import {
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
-  type Read,
   retireSigningKeys,
   signingKeyBinding,
   signingKeyPurpose,
-  type Store,
-  type Vault,
-} from "#store";
+} from "#iam/store";
+import type { Read, Store, Vault } from "#db";
 
 interface Key {
   readonly kid: string;

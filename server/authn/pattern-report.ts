@@ -2,7 +2,8 @@
 // the background, because there may be a million identities.
 
 import type { Log } from "#base/log.ts";
-import { findPatternHolders, type Store } from "#store";
+import { findPatternHolders } from "#iam/store";
+import type { Store } from "#db";
 import { oversizedPattern, patternsOf } from "./patterns.ts";
 
 const linesMax = 100;

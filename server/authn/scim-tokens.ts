@@ -6,7 +6,8 @@ import { type Fault, unauthenticated } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import { findScimAccess, type ScimAccess, type Store } from "#store";
+import { findScimAccess, type ScimAccess } from "#iam/store";
+import type { Store } from "#db";
 import { type Caller, freezeCaller, type ScimState } from "./caller.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 

@@ -7,7 +7,7 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "j
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { openStore, vaultOf, type Store, type Vault } from "#store";
+import { openStore, vaultOf, type Store, type Vault } from "#db";
 import { freshDatabase } from "../../test/database.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { openAuthn, type Authn, type AuthnOptions } from "./index.ts";

@@ -3,7 +3,8 @@
 
 import { createHash } from "node:crypto";
 import { capabilityByName, sortCapabilities } from "#contract/capabilities.ts";
-import { insertAccessVersion, type Write, writeBuiltInRole, writeOperator } from "#store";
+import { insertAccessVersion, type Write } from "#db";
+import { writeBuiltInRole, writeOperator } from "#iam/store";
 import { builtInRoles } from "./roles.ts";
 
 const derivedUid = (kind: string, name: string): string => createHash("sha256").update(`gantry ${kind} ${name}`).digest("hex").slice(0, 40);

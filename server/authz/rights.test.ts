@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { silent } from "#base/log.ts";
 import { newRoot } from "#base/uid.ts";
-import { checkAccessVersion, openStore, StaleAccess, type Store } from "#store";
+import { checkAccessVersion, openStore, StaleAccess, type Store } from "#db";
 import { freshDatabase } from "../../test/database.ts";
 import { loadRights, downscope, type Downscoping, openRightsCache, type Rights, type RightsCache } from "./rights.ts";
 import { fc, runs } from "../../test/property.ts";

@@ -12,17 +12,8 @@ import { type Fault, unauthenticated } from "#base/fault.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
 import type { Metrics } from "#metrics";
-import {
-  type AccessVersion,
-  type BindingRow,
-  type BoundIdentity,
-  findBoundIdentity,
-  findMappingGrants,
-  findSessionGrants,
-  isGrantRevoked,
-  type MappingGrantRow,
-  type Read,
-} from "#store";
+import type { AccessVersion, Read } from "#db";
+import { type BindingRow, type BoundIdentity, findBoundIdentity, findMappingGrants, findSessionGrants, isGrantRevoked, type MappingGrantRow } from "#iam/store";
 import { operatorUid } from "./builtin.ts";
 import { builtInRoles } from "./roles.ts";
 

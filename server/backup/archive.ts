@@ -9,7 +9,7 @@ import { ReadableStream } from "node:stream/web";
 import { createTarDecoder, createTarPacker } from "modern-tar";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { syncFolder } from "#blobs";
+import { syncFolder } from "#registry/blobs";
 import { brokenBackup, manifestName, memberKindOf, sealName, sumLine, sumsName } from "./format.ts";
 
 /** A member to read; content not read before the next member is skipped. */

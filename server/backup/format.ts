@@ -13,7 +13,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
-import type { AppliedMigration, CopiedSequence, CopiedTable } from "#store";
+import type { AppliedMigration, CopiedSequence, CopiedTable } from "#db";
 
 export const formatName = "gantry backup 1";
 

@@ -9,23 +9,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { constants, zstdCompress } from "node:zlib";
-import { readSealSummary } from "#audit";
-import type { BlobPlace } from "#blobs";
+import { readSealSummary } from "#audit/log";
+import type { BlobPlace } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import {
-  findBlobPlace,
-  findBlobs,
-  findLastPosition,
-  holdBlobs,
-  listAuditMonths,
-  openSnapshot,
-  readBackedUpSchema,
-  type Snapshot,
-  type StoredBlob,
-  vaultOf,
-} from "#store";
+import { findBlobPlace, findBlobs, type StoredBlob } from "#registry/store";
+import { findLastPosition, holdBlobs, openSnapshot, readBackedUpSchema, type Snapshot, vaultOf } from "#db";
+import { listAuditMonths } from "#audit/store";
 import { type ArchiveWriter, openArchiveWriter, singlePiece, type Written } from "./archive.ts";
 import {
   type BackupHead,

@@ -1,23 +1,12 @@
 // Restores a backup into an empty database and blob storage. The backup is verified first, then read again and compared. All tables
-// are one transaction. Servers refuse to start until the restore is recorded (server/store/migrate.ts).
+// are one transaction. Servers refuse to start until the restore is recorded (server/db/migrate.ts).
 
-import { type BlobPlace, uploadStart } from "#blobs";
+import { type BlobPlace, uploadStart } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import {
-  beginRestore,
-  type CopiedTable,
-  ensureAuditMonth,
-  ensureBlobPlace,
-  findBlobs,
-  findStoredBlob,
-  type Loading,
-  migrate,
-  openLoading,
-  requireMigrations,
-  setBlobHidden,
-  writeBlobPlace,
-} from "#store";
+import { beginRestore, type CopiedTable, type Loading, migrate, openLoading, requireMigrations } from "#db";
+import { ensureAuditMonth } from "#audit/store";
+import { ensureBlobPlace, findBlobs, findStoredBlob, setBlobHidden, writeBlobPlace } from "#registry/store";
 import { type Member, readArchive, singlePiece } from "./archive.ts";
 import { brokenBackup, memberKindOf } from "./format.ts";
 import type { Progress } from "./make-backup.ts";

@@ -4,7 +4,7 @@
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import { vaultOf } from "#store";
+import { vaultOf } from "#db";
 import { type Member, readArchive, readTextMember } from "./archive.ts";
 import {
   type BackupHead,

@@ -2,8 +2,7 @@
 // only in their body which operation they mean, or that they mean none: nothing of a body is read before.
 
 import type { Caller } from "#authn";
-import type { Origin } from "#base/origin.ts";
-import { networkOf } from "#base/origin.ts";
+import { networkOf, type Origin } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { describeCall } from "#calls";
 import type { Kernel } from "./kernel.ts";

@@ -16,7 +16,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { newChild, parentOf } from "#base/uid.ts";
 import { type OutboxEvent, recordLast } from "#outbox";
-import { insertRow, insertRowUnlessTaken, lockRow, updateRow, type Values } from "#store";
+import { insertRow, insertRowUnlessTaken, lockRow, updateRow, type Values } from "#db";
 import type { ChangeContext } from "./context.ts";
 import { deleteTree } from "./delete-tree.ts";
 import { rowEventOf } from "./event.ts";

@@ -1,8 +1,8 @@
 // The types that all of the kernel stands on: what an answer is given and gives back, and what a resource is. They name
 // each other, so they stand in one file below everything that uses them.
 
-import type { Audit } from "#audit";
-import type { BlobPlace } from "#blobs";
+import type { Audit } from "#audit/log";
+import type { BlobPlace } from "#registry/blobs";
 import type { Caller, Authn, ClientPurpose } from "#authn";
 import type { Rights } from "#authz";
 import type { FieldFact, MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
@@ -14,7 +14,7 @@ import type { Order } from "#base/page.ts";
 import type { Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
 import type { Metrics } from "#metrics";
-import type { Condition, Read, Store, Write } from "#store";
+import type { Condition, Read, Store, Write } from "#db";
 import type { Call, ReplyContent, ReplyFile } from "./call.ts";
 import type { Mask } from "./mask.ts";
 import type { Seal } from "./page.ts";

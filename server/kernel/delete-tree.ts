@@ -26,7 +26,7 @@ import {
   takeBelow,
   takeDeleted,
   takeReferences,
-} from "#store";
+} from "#db";
 import type { ChangeContext } from "./context.ts";
 import { rowEventOf } from "./event.ts";
 import type { BoundResource } from "./resource.ts";

@@ -3,7 +3,7 @@
 
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { EVERYWHERE, parentOf } from "#base/uid.ts";
-import { findRows, type Read } from "#store";
+import { findRows, type Read } from "#db";
 import type { BoundResource } from "./context.ts";
 
 /** The uid of the other whose summary a record shows. */

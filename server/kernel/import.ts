@@ -10,7 +10,7 @@ import { capabilities } from "#contract/capabilities.ts";
 import { callOf } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Caller } from "#authn";
-import type { Write } from "#store";
+import type { Write } from "#db";
 import { validate } from "./validate.ts";
 import type { Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";

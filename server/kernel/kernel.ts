@@ -4,7 +4,7 @@ import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import type { FairQueue } from "#base/fair-queue.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { readCatalogue, type Write } from "#store";
+import { readCatalogue, type Write } from "#db";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
 import { openCallTurns } from "./party.ts";
 import { openRefusalPace, type RefusalPace } from "./refusal-pace.ts";

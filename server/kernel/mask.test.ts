@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Json, JsonObject } from "#base/json.ts";
-import { isObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { messageNamed } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { methods } from "#contract/catalog.ts";
-import { messageNamed } from "#contract/catalog.ts";
+import { messageNamed, methods } from "#contract/catalog.ts";
 import { readOrder } from "./order.ts";
 import { fc } from "../../test/property.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { vaultOf } from "#store";
+import { vaultOf } from "#db";
 import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
 import { pageSizeOf } from "./paging.ts";
 import { fc } from "../../test/property.ts";

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import type { Read } from "#store";
+import type { Read } from "#db";
 import type { Call } from "./call.ts";
 import type { Context, Gift } from "./context.ts";
 import type { Kernel } from "./kernel.ts";

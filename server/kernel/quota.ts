@@ -4,7 +4,7 @@
 
 import { quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
-import { exceededQuota } from "#store";
+import { exceededQuota } from "#db";
 
 /** What there may be so many of, where deleting some makes room, and who gives more of it. */
 interface Wording {

@@ -6,7 +6,7 @@ import { limits, requestRates } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { alone } from "#base/siblings.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
-import { openStore, type Store } from "#store";
+import { openStore, type Store } from "#db";
 import { asOwner, freshDatabase, type TestDatabase } from "../../test/database.ts";
 import { openRates, type Rates } from "./rates.ts";
 

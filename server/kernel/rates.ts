@@ -12,7 +12,7 @@ import type { Party } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { isRoot } from "#base/uid.ts";
-import { findQuotas } from "#store";
+import { findQuotas } from "#db";
 import type { Services } from "./context.ts";
 
 export interface Rates {

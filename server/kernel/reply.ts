@@ -3,7 +3,7 @@
 import type { JsonObject } from "#base/json.ts";
 import { matchesEtag } from "#base/etag.ts";
 import { replyInView } from "#contract/views.ts";
-import { lockRow, type Read, type Write } from "#store";
+import { lockRow, type Read, type Write } from "#db";
 import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";

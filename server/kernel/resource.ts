@@ -6,7 +6,7 @@
 import { messageByName, methods as everyMethod, version1 } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import type { MessageName } from "#contract/gen/facts.ts";
-import type { Catalogue } from "#store";
+import type { Catalogue } from "#db";
 import type { BoundResource, Resource, ResourceDefinition, ResourceReference } from "./context.ts";
 import { type ShapeVersion, shapeOf } from "./shape.ts";
 

@@ -10,7 +10,7 @@ import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { matchesEtag } from "#base/etag.ts";
-import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Rows, updateFirstAnswer, type Write } from "#store";
+import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Rows, updateFirstAnswer, type Write } from "#db";
 import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import { requestDigestOf } from "./request-digest.ts";

@@ -29,7 +29,7 @@ import {
   createCountTriggerStatement,
   createIndexStatement,
   quotaNameOf,
-} from "#store";
+} from "#db";
 import type { Resource } from "./context.ts";
 import { emptyParamOf } from "./shape.ts";
 
@@ -58,7 +58,7 @@ export interface SchemaFindings {
 
 const rootKey = "left(uid, 40)";
 const parentKey = "left(uid, -17)";
-/** What stands behind the parent in an index is in this collation, which sorts as "C" does (0001_baseline.sql says why). */
+/** What stands behind the parent in an index is in this collation, which sorts as "C" does (0001_initial.sql says why). */
 const collationBehindParent = "POSIX";
 const behindParent = (column: string): string => `${column} collate "${collationBehindParent}"`;
 

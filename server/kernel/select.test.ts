@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { covers, EVERYWHERE, parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
-import type { Condition } from "#store";
+import type { Condition } from "#db";
 import { type Resource, resource } from "./resource.ts";
 import { filtersOf, type Scope, scopeOf } from "./select.ts";
 import { fc, runs } from "../../test/property.ts";

@@ -4,7 +4,7 @@
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { ancestry, depthOf, EVERYWHERE } from "#base/uid.ts";
-import { type Branch, type Condition, wholeTable } from "#store";
+import { type Branch, type Condition, wholeTable } from "#db";
 import type { Resource } from "./context.ts";
 
 const groupMessage = "chainguard.platform.iam.v2.Group";

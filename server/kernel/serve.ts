@@ -32,7 +32,7 @@ import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, recordLast } from "#outbox";
-import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#store";
+import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#db";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 import { withRows } from "./change.ts";

@@ -6,7 +6,7 @@
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import type { Param, Row, Table } from "#store";
+import type { Param, Row, Table } from "#db";
 
 export interface Shape {
   readonly message: MessageFact;

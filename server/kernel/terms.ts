@@ -5,7 +5,7 @@ import { Fault } from "#base/fault.ts";
 import { ancestry } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { findAcceptedTerms, type Read } from "#store";
+import { findAcceptedTerms, type Read } from "#db";
 
 export interface TermsDocument {
   readonly id: string;

@@ -10,7 +10,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import type { OutboxEvent } from "#outbox";
-import { findDeletedRows, findKeptTables, lockRow, returnResources, returnRows, sqlState, updateRow } from "#store";
+import { findDeletedRows, findKeptTables, lockRow, returnResources, returnRows, sqlState, updateRow } from "#db";
 import type { BoundResource, ChangeContext } from "./context.ts";
 import { cascadesBelow, isTold, placeOfResource, wordsOf } from "./delete-tree.ts";
 import { rowEventOf } from "./event.ts";

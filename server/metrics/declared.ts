@@ -320,7 +320,7 @@ export const declared = {
     of: "database",
   },
 
-  // ---- audit targets (server/audit-targets) ----------------------------------------------------------------------
+  // ---- audit targets (server/audit/targets) ----------------------------------------------------------------------
   gantry_audit_target_behind_seconds: {
     kind: "gauge",
     help: "Time since the oldest audit entry that the target lacks was sealed, in seconds; 0 if it has all entries.",

@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
-import { openStore, type Store } from "#store";
+import { openStore, type Store } from "#db";
 import { freshDatabase } from "../../test/database.ts";
 import { type Enqueue, openNumbering } from "./number.ts";
 import { record } from "./record.ts";

@@ -7,7 +7,7 @@
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { isPieceFault, openPauses } from "#base/pieces.ts";
-import { findUnnumberedEvents, hasUnnumberedEvents, limitPiece, lockExclusive, numberEvents, type NumberedEvent, type Store, type Write } from "#store";
+import { findUnnumberedEvents, hasUnnumberedEvents, limitPiece, lockExclusive, numberEvents, type NumberedEvent, type Store, type Write } from "#db";
 
 /** Notes that these events are to be enqueued. */
 export type Enqueue = (rows: Write, events: readonly NumberedEvent[], now: string) => Promise<void>;

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import { insertEvent, type NewEvent, sendEvent, type Write } from "#store";
+import { insertEvent, type NewEvent, sendEvent, type Write } from "#db";
 
 /** One of several audit log locations of an event. */
 export interface LoggedAt {

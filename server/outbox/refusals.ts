@@ -1,7 +1,7 @@
 // Events of refused calls, and of validate-only calls with data in their response. Internal: no subscription receives them.
 
 import type { Fault } from "#base/fault.ts";
-import { insertRefusals, type NewRefusal, type Write } from "#store";
+import { insertRefusals, type NewRefusal, type Write } from "#db";
 
 /** A refused or validate-only call, or a count of similar ones. */
 export type Refusal = NewRefusal;

@@ -6,7 +6,8 @@ import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { ownAudiences } from "#base/own-audiences.ts";
 import { isRoot, parentOf, rootOf } from "#base/uid.ts";
-import { findBindingUids, findSignInOrganizations, type Write } from "#store";
+import { findBindingUids, findSignInOrganizations } from "#iam/store";
+import type { Write } from "#db";
 import { type LoggedAt, record } from "./record.ts";
 
 export interface SignIn {

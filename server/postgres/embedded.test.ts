@@ -24,7 +24,7 @@ import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
-import { openStore, sqlState, type Store } from "#store";
+import { openStore, sqlState, type Store } from "#db";
 import pg from "pg";
 import { databaseUrlOf } from "./address.ts";
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./embedded.ts";
@@ -110,7 +110,7 @@ const until = async (condition: () => boolean | Promise<boolean>): Promise<void>
 
 const program = `
   import { databaseUrlOf, startEmbedded } from "#postgres";
-  import { openStore } from "#store";
+  import { openStore } from "#db";
   const [log, progress] = [() => {}, () => {}];
   try {
     const embedded = await startEmbedded({ dataDirectory: process.env.DATA, log, progress, join: process.env.JOIN === "yes" });

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { brokenConnection, sqlState } from "#store";
+import { brokenConnection, sqlState } from "#db";
 import pg from "pg";
 import { addressIn, database, type ServerAddress, serverRole } from "./address.ts";
 import { type DataDirectory, prepareDataDirectory } from "./data-directory.ts";
@@ -184,7 +184,7 @@ const hasDatabase = async (client: pg.Client): Promise<boolean> =>
 const hasServerRole = async (client: pg.Client): Promise<boolean> =>
   (await client.query("select from pg_roles where rolname = $1", [serverRole])).rowCount !== 0;
 
-/** The role for serving can enter only this database and create nothing. Migrations grant its access to rows (server/store). */
+/** The role for serving can enter only this database and create nothing. Migrations grant its access to rows (server/db). */
 const ensureDatabase = async (client: pg.Client): Promise<void> => {
   if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
   if (await hasServerRole(client)) return;

@@ -4,8 +4,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Fault, invalid } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
-import { part, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import { withRequest } from "#contract/call.ts";
 import type { Call, Reply, UnreadCall } from "#kernel";

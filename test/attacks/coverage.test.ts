@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { undoImport } from "#feeds";
+import { undoImport } from "#advisories/feeds";
 import { openPusher } from "../pusher.ts";
 import { type FeedServer, openFeedServer } from "../story/feed-server.ts";
 import { runImport } from "../story/import.ts";

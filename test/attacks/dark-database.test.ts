@@ -1,4 +1,4 @@
-// The way to the database swallows packets (attack 40). What the store does about it is in server/store/exchange.test.ts;
+// The way to the database swallows packets (attack 40). What the store does about it is in server/db/exchange.test.ts;
 // here is a whole server, with its loops, that is told to stop meanwhile.
 
 import assert from "node:assert/strict";

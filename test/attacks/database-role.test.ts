@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { sqlState } from "#store";
+import { sqlState } from "#db";
 import { sealAudit, verifyLogs } from "../audit.ts";
 import { asOwner, everyRow } from "../database.ts";
 import { openWorld, type World } from "../world.ts";

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { validateFileName } from "yauzl";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { readZip } from "../../server/feeds/parse/zip.fixture.ts";
+import { readZip } from "../../server/advisories/feeds/parse/zip.fixture.ts";
 import { runImport } from "../story/import.ts";
 import { openWorld, type World } from "../world.ts";
 

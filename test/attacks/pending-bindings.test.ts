@@ -183,7 +183,7 @@ test("attack 263: a group that is named like the user's own, with a binding, doe
 test("attack 263: however many pending bindings a user has, loading the user's permissions reads no more rows", async () => {
   const [attacker, victim] = [await newTenant("many"), await newTenant("few")];
   const { store } = world.server.application.services;
-  const { findBoundIdentity } = await import("#store");
+  const { findBoundIdentity } = await import("#iam/store");
   const statements: string[] = [];
   const explaining = {
     ...store.read,

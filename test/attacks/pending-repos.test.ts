@@ -131,7 +131,7 @@ test("attack 301: a loop of mistyped pushes has a bound of paths and the quota's
   await pusher.pushManifest("pending-loop/whole", undefined, { schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests: [] });
   await neighbour.pushImage("pending-next/app", "1");
   world.clock.now += limits.pendingKeptMs + 60_000;
-  const { collect } = await import("#registry");
+  const { collect } = await import("#registry/collection");
   for await (const _ of collect(world.server.application.services));
   assert.equal(await blobBytesOf(ours), 0);
   const again = openRegistry(world.url, `Bearer ${await world.token(pusher.uid)}`);

@@ -8,7 +8,7 @@ import { builtInRoleUid } from "#authz";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { text } from "#base/json.ts";
-import { findLastGroupEvent } from "#store";
+import { findLastGroupEvent } from "#db";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, errorsIn, imageManifest, imageType, indexType, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";

@@ -8,7 +8,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
-import { readRequirements, type RequirementFormat } from "#feeds";
+import { readRequirements, type RequirementFormat } from "#advisories/feeds";
 import { everyRow } from "../database.ts";
 import { growthMax, growthOf } from "../growth.ts";
 import { bind, createIdentity, databaseContents } from "../story/installation.ts";

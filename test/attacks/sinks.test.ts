@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
-import { attributeHeaders, signatureHeaders, signingKeyOf } from "../../server/delivery/envelope.ts";
+import { attributeHeaders, signatureHeaders, signingKeyOf } from "../../server/events/delivery/envelope.ts";
 import { everyRow } from "../database.ts";
 import { bodyField } from "../samples.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "../story/installation.ts";

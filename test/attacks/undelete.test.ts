@@ -11,7 +11,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { builtInRoles as builtIn } from "../../server/authz/roles.ts";
 import { defaultPeriods } from "#base/retention-periods.ts";
-import { retentions } from "#store";
+import { retentions } from "../../server/application/retentions.ts";
 import pg from "pg";
 import { asOwner } from "../database.ts";
 import { newConfig, openRegistryClient } from "../registry/images.ts";

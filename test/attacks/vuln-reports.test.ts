@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { importReports, type ReportImportSummary } from "#feeds";
+import { importReports, type ReportImportSummary } from "#advisories/feeds";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

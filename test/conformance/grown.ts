@@ -4,10 +4,10 @@
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { matchImages } from "#feeds";
-import { type FeedRecord, insertSboms, openFeed } from "#store";
+import { matchImages } from "#advisories/feeds";
+import { type FeedRecord, insertSboms, openFeed } from "#advisories/store";
 import { registerPerson } from "../../server/application/person.ts";
-import { beginSession, newSessionId } from "../../server/signin/session.ts";
+import { beginSession, newSessionId } from "../../server/iam/signin/session.ts";
 import { advisory, eventAt, writeTestFacts, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 

@@ -14,11 +14,11 @@ import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distr
 import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
-import { storeHeadlessToken } from "../../server/signin/headless.ts";
-import { openOpenRows } from "../../server/signin/open-rows.ts";
-import { beginFamily } from "../../server/signin/refresh.ts";
-import { beginSession, newSessionId } from "../../server/signin/session.ts";
-import { insertManifests } from "#store";
+import { storeHeadlessToken } from "../../server/iam/signin/headless.ts";
+import { openOpenRows } from "../../server/iam/signin/open-rows.ts";
+import { beginFamily } from "../../server/iam/signin/refresh.ts";
+import { beginSession, newSessionId } from "../../server/iam/signin/session.ts";
+import { insertManifests } from "#registry/store";
 import { isBeyondOwners, openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 import { writeTestRecords, writeTestReport } from "../story/records.ts";

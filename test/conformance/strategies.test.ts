@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { covers, parentOf, rootOf } from "#base/uid.ts";
-import { type Branch, type Condition, countRows, listRows, needsSize, openStore, type Selection, type Store, wholeTable } from "#store";
+import { type Branch, type Condition, countRows, listRows, needsSize, openStore, type Selection, type Store, wholeTable } from "#db";
 import { freshDatabase } from "../database.ts";
 import { fc, runs } from "../property.ts";
 

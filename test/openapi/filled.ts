@@ -10,7 +10,7 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { importReports } from "#feeds";
+import { importReports } from "#advisories/feeds";
 import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
 import { configType, openRegistry } from "../registry.ts";

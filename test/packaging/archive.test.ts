@@ -102,8 +102,8 @@ test("the archive holds JavaScript with declarations, whatever is read beside it
     paths.filter((path) => (path.endsWith(".ts") && !path.endsWith(".d.ts")) || /\.test\.|\.fixture\.|^(?:test|tools|bench)\/|\.proto$/.test(path)),
     [],
   );
-  const migrations = (await readdir(join(root, "server", "store", "migrations"))).sort();
-  assert.deepEqual((await readdir(join(installed, "server", "store", "migrations"))).sort(), migrations);
+  const migrations = (await readdir(join(root, "server", "db", "migrations"))).sort();
+  assert.deepEqual((await readdir(join(installed, "server", "db", "migrations"))).sort(), migrations);
   // Whatever is started or read by the path of its file is there.
   for (const path of paths.filter((each) => each.endsWith(".js"))) {
     for (const [, named = ""] of readFileSync(join(installed, path), "utf8").matchAll(/new URL\("(\.[^"]+)", import\.meta\.url\)/g))

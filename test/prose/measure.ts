@@ -78,7 +78,9 @@ const proseOfMessages = (source: string): string =>
     .map(({ value }) => value.replaceAll("${}", "x"))
     .filter((value) => (value.match(word)?.length ?? 0) >= 4 && / [a-z]+ /.test(value))
     .filter(
-      (value) => !/\b(?:select|from|where|insert into|update|delete from|values|returning|order by)\b[\s\S]*[=(,;]/i.test(value) && !/<\/?[a-z]/.test(value),
+      (value) =>
+        !/\b(?:select|from|where|insert into|update|delete from|values|returning|order by|case when|= any)\b[\s\S]*[=(,;]/i.test(value) &&
+        !/<\/?[a-z]/.test(value),
     )
     .join("\n\n");
 

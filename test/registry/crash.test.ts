@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
-import { collect, verifyRegistry } from "#registry";
+import { collect, verifyRegistry } from "#registry/collection";
 import { randomNumbers, shortOrLong } from "../length.ts";
 import { openInstallation } from "../story/installation.ts";
 import { gantryFile, type Program, start, stopAll } from "../story/processes.ts";

@@ -8,7 +8,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, test } from "node:test";
-import { bytesAt, contentOf } from "../../server/blobs/testing.ts";
+import { bytesAt, contentOf } from "../../server/registry/blobs/testing.ts";
 import { shortOrLong } from "../length.ts";
 import { openInstallation } from "../story/installation.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";

@@ -9,7 +9,7 @@ import { listQuotas, readSettings } from "#application";
 import { silent } from "#base/log.ts";
 import { limits } from "#base/limits.ts";
 import { type JsonObject, text } from "#base/json.ts";
-import { collect, openCollection } from "#registry";
+import { collect, openCollection } from "#registry/collection";
 import { ownerUrlOf } from "../database.ts";
 import { digestOf } from "../distribution.ts";
 import { shortOrLong } from "../length.ts";

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { changeQuota, listQuotas, readSettings } from "#application";
 import { silent } from "#base/log.ts";
-import { collect, removeLeftContents } from "#registry";
+import { collect, removeLeftContents } from "#registry/collection";
 import { ownerUrlOf } from "../database.ts";
 import { type Installation, openInstallation } from "../story/installation.ts";
 import { digestOf } from "../distribution.ts";

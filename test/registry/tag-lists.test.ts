@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findLastGroupEvent } from "#store";
+import { findLastGroupEvent } from "#db";
 import { imageType, openRegistry, type RegistryClient } from "../registry.ts";
 import { type Installation, openInstallation } from "../story/installation.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";

@@ -15,10 +15,9 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { readMigrations } from "../../server/store/migration-files.ts";
+import { readMigrations } from "../../server/db/migration-files.ts";
 import { version } from "../../server/application/version.ts";
 import { sealAudit } from "../audit.ts";
-import { plainRows } from "../baseline.ts";
 import { openStage, type Stage } from "../conformance/stage.ts";
 import { freshDatabase } from "../database.ts";
 import { dumpRows } from "../dump.ts";
@@ -27,6 +26,29 @@ import { type Asked, askedRequest, releaseSettings, releasesFolder, type Release
 
 const secretKey = Buffer.alloc(32, 11).toString("base64");
 const timeMs = Date.UTC(2026, 10, 23, 6);
+
+const person = "5".repeat(40);
+
+/** The rows of sign-ins, in a browser and at a terminal. */
+const plainRows = (provider: string, organization: string): string => `
+  insert into identities (uid, name, email, issuer, subject, create_time, update_time)
+    values ('${person}', 'Ada', 'ada@example.com', 'https://issuer.example.com', 'ada', '2026-11-20', '2026-11-20');
+  insert into profiles (identity_uid, name, given_name, family_name) values ('${person}', 'Ada', 'Ada', 'Example');
+  insert into identity_metadata (uid, said) values ('${person}', '{"jobTitle": "engineer"}');
+  insert into group_access_requests (group_uid, identity_uid, request_time) values ('${organization}', '${person}', '2026-11-20');
+  insert into provider_arrivals (provider_uid, identity_uid, create_time) values ('${provider}', '${person}', '2026-11-20');
+  insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time)
+    values ('state', 'browser', '${provider}', 'sealed', '2026-11-20');
+  insert into sessions (id, identity_uid, identity_provider_uid, groups, create_time, expire_time)
+    values ('session', '${person}', '${provider}', array['platform', 'a "quoted" one'], '2026-11-20', '2026-11-21');
+  insert into refresh_tokens (id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, create_time, expire_time)
+    values ('family', 'hash', '${person}', '${provider}', '["https://gantry.example.com"]', '{}', 'ada@example.com', '2026-11-20', '2026-12-04');
+  insert into device_codes (device_hash, user_code, client, wanted, interval_ms, create_time, expire_time)
+    values ('device', 'BCDF-GHJK', 'gantry', '{}', 5000, '2026-11-20', '2026-11-20T00:15:00Z');
+  insert into user_code_guesses (window_time, wrong) values ('2026-11-20', 3);
+  insert into headless_sessions (code_hash, ecdh_public_key, encrypted_token, expire_time) values ('code', 'key', 'dG9rZW4=', '2026-11-20');
+  insert into aws_requests (digest, expire_time) values ('digest', '2026-11-20');
+  insert into feed_schedules (schedule, next_time, failures, last_time, last_outcome) values ('advisories osv', '2026-11-21', 0, '2026-11-20', 'done');`;
 
 const verbOf = ({ http, distribution }: MethodFact): string => distribution?.verb ?? http[0]?.verb ?? "";
 

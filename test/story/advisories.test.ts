@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type AdvisoryRecord, recordKey, withdrawVanished } from "#store";
+import { type AdvisoryRecord, recordKey } from "#advisories/store";
+import { withdrawVanished } from "../../server/advisories/feeds/write-records.ts";
 import { openWorld, type World } from "../world.ts";
 import { advisory, eventAt, everyKind, withdrawnBy, writeTestRecords } from "./records.ts";
 

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import type { FeedRecord, VulnerabilityRecord } from "#store";
+import type { FeedRecord, VulnerabilityRecord } from "#advisories/store";
 import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";

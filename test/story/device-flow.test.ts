@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { escapeHtml, sentenceOf } from "../../server/signin/pages.ts";
+import { escapeHtml, sentenceOf } from "../../server/iam/signin/pages.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider, callbackUrl } from "../provider.ts";
 import { requestDeviceCodes, confirmAs, hiddenFields, refreshTarget, poll, postForm, showConfirmation, submitForm, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";

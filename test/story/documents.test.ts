@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { recordKey, withdrawVanished } from "#store";
+import { recordKey } from "#advisories/store";
+import { withdrawVanished } from "../../server/advisories/feeds/write-records.ts";
 import { openWorld, type World } from "../world.ts";
 import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";
 

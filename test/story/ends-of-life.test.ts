@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
-import { importRegistry } from "#feeds";
+import { importRegistry } from "#advisories/feeds";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { finishPulls } from "../../server/resources/registry/distribution/pulls.ts";
+import { finishPulls } from "../../server/registry/resources/distribution/pulls.ts";
 import { indexType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";
 import { readEvent } from "./receiver.ts";

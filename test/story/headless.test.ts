@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { encryptFor, isHeadlessCode } from "../../server/signin/headless.ts";
+import { encryptFor, isHeadlessCode } from "../../server/iam/signin/headless.ts";
 import { decryptSession } from "../../cli/login/headless.ts";
 import type { Protocol } from "../client.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { clientSecretBinding, findProvider } from "#store";
+import { clientSecretBinding, findProvider } from "#iam/store";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
 

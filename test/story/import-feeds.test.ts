@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
+import { zipArchive } from "../../server/advisories/feeds/parse/zip.fixture.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { counts, fixtures, readAll, runImport } from "./import.ts";

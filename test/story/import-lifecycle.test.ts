@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
-import { findLifecycles, type Lifecycle } from "#store";
+import { findLifecycles, type Lifecycle } from "#registry/store";
 import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { counts, realData, runImport, withRealData } from "./import.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import { lockFeed } from "#store";
+import { lockFeed } from "#advisories/store";
 import { openWorld, type World } from "../world.ts";
 import { counts, fixtures, runImport } from "./import.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
-import type { FeedSummary } from "#feeds";
+import type { FeedSummary } from "#advisories/feeds";
 import { openWorld, type World } from "../world.ts";
 import { counts, readAll, realData, runImport, withRealData } from "./import.ts";
 

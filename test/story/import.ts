@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { importFeed, type FeedImport, type FeedSummary } from "#feeds";
+import { importFeed, type FeedImport, type FeedSummary } from "#advisories/feeds";
 import { isObject, type JsonObject } from "#base/json.ts";
 import type { Protocol } from "../client.ts";
 import type { World } from "../world.ts";

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type LibraryArtifactRecord, recordKey, withdrawVanished } from "#store";
+import { type LibraryArtifactRecord, recordKey } from "#advisories/store";
+import { withdrawVanished } from "../../server/advisories/feeds/write-records.ts";
 import { openWorld, type World } from "../world.ts";
 import { withdrawnBy, writeTestRecords } from "./records.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { declared, unmeasured } from "#metrics";
-import type { Read } from "#store";
+import type { Read } from "#db";
 import { runMaintenance } from "../../server/application/maintenance.ts";
 import { watchRows } from "../../server/application/metrics-rows.ts";
 import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
-import type { JsonObject } from "#base/json.ts";
-import { text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
 import { asOwner } from "../database.ts";
 import { type Installation, openInstallation } from "./installation.ts";

@@ -11,7 +11,7 @@ import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../database.ts";
-import { crc32c, googHashOf } from "../../server/feeds/osv/crc32c.ts";
+import { crc32c, googHashOf } from "../../server/advisories/feeds/osv/crc32c.ts";
 import { openWorld, type World } from "../world.ts";
 import { fixtures, runImport } from "./import.ts";
 

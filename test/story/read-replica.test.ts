@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { readSettings } from "#application";
-import { openStore } from "#store";
+import { openStore } from "#db";
 import type { Answer } from "../client.ts";
 import { type ReplicatedPostgres, startReplicatedPostgres, until } from "../replicated-postgres.ts";
 import { openWorld, type World } from "../world.ts";

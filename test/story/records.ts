@@ -3,19 +3,20 @@
 import { deflateRawSync } from "node:zlib";
 import {
   addCounts,
+  type AdvisoryEventData,
+  type AdvisoryEventRecord,
+  type AdvisoryRecord,
   type FactRecord,
   type FeedRecord,
   insertVulnReports,
   openFeed,
-  type RecordTarget,
-  refreshRecordStatistics,
   type OwnedCounts,
-  type Write,
+  type RecordTarget,
   type WriteCounts,
   writeFacts,
-  writeRecords,
-} from "#store";
-import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#store";
+} from "#advisories/store";
+import { refreshRecordStatistics, writeRecords } from "../../server/advisories/feeds/write-records.ts";
+import type { Write } from "#db";
 import type { World } from "../world.ts";
 
 /** Writes records as an import does. Public, into the world's organization, unless said otherwise. */

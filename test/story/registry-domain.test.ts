@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
-import { finishPulls } from "../../server/resources/registry/distribution/pulls.ts";
+import { finishPulls } from "../../server/registry/resources/distribution/pulls.ts";
 import { digestOf } from "../distribution.ts";
 import { bodyBytes, descriptor, imageManifest, imageType, indexType, openRegistry } from "../registry.ts";
 import { items } from "./protocols.ts";

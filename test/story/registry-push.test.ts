@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { limits } from "#base/limits.ts";
-import { removeLeftContents } from "#registry";
-import { keepDigests } from "../../server/resources/registry/distribution/upload-digests.ts";
+import { removeLeftContents } from "#registry/collection";
+import { keepDigests } from "../../server/registry/resources/distribution/upload-digests.ts";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, emptyType, errorsIn, imageType, indexType, layerType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";

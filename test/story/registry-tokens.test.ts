@@ -6,7 +6,7 @@ import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT, 
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
-import { beginFamily } from "../../server/signin/refresh.ts";
+import { beginFamily } from "../../server/iam/signin/refresh.ts";
 import { digestOf } from "../distribution.ts";
 import { basic, descriptor, errorsIn, imageType, indexType, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";

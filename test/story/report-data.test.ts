@@ -6,7 +6,7 @@ import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { importReports } from "#feeds";
+import { importReports } from "#advisories/feeds";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { openWorld, type World } from "../world.ts";
 import { realData } from "./import.ts";

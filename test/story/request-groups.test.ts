@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
-import type { LibraryArtifactRecord } from "#store";
+import type { LibraryArtifactRecord } from "#advisories/store";
 import type { Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { bind, createIdentity } from "./installation.ts";

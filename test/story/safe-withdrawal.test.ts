@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
-import { type FeedSummary, undoImport, type UndoSummary } from "#feeds";
-import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
+import { type FeedSummary, undoImport, type UndoSummary } from "#advisories/feeds";
+import { zipArchive } from "../../server/advisories/feeds/parse/zip.fixture.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedAnswer, type FeedServer, openFeedServer } from "./feed-server.ts";
 import { readAll, runImport } from "./import.ts";

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
-import { deleteScimMemberships, deleteScimUser, lockScimUser } from "#store";
+import { deleteScimMemberships, deleteScimUser, lockScimUser } from "#iam/store";
 import { asOwner } from "../database.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { enableScim, makeOwners, type ScimProvider } from "../scim.ts";

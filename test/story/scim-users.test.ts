@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
-import { deleteScimUser, isDismissedAt, lockScimUser, writeScimRemoval } from "#store";
+import { deleteScimUser, isDismissedAt, lockScimUser, writeScimRemoval } from "#iam/store";
 import { enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
 import { openWorld, type World } from "../world.ts";
 

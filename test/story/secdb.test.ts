@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
-import type { AdvisoryEventData } from "#store";
+import type { AdvisoryEventData } from "#advisories/store";
 import { openWorld, type World } from "../world.ts";
 import { fixtures, runImport } from "./import.ts";
 import { advisory, eventAt, writeTestRecords } from "./records.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { readMigrations } from "../../server/store/migration-files.ts";
+import { readMigrations } from "../../server/db/migration-files.ts";
 import { gantryAnywhere } from "../anywhere.ts";
 import { addressOf, startTestServer } from "../database.ts";
 import { freePort } from "../free-port.ts";
@@ -104,7 +104,7 @@ test("gantry admin migrate makes the database with the owner's connection, needs
     gantryAnywhere(["admin", "migrate"], { env: { DATABASE_URL, GANTRY_MIGRATE_URL: migrateUrl, ...more } });
   const first = await alone();
   assert.deepEqual([first.code, first.stdout], [0, "The database is current\n"]);
-  assert.match(first.stderr, /^Migrated the database: 0001_baseline\.sql$/m);
+  assert.match(first.stderr, /^Migrated the database: 0001_initial\.sql$/m);
   assert.doesNotMatch(first.stderr, oneRole);
   const second = await alone();
   assert.deepEqual([second.code, second.stdout, second.stderr], [0, "The database is current\n", ""]);

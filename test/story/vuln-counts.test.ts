@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { importReports } from "#feeds";
+import { importReports } from "#advisories/feeds";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";

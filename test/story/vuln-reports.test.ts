@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { importReports, type ReportImport, type ReportImportSummary } from "#feeds";
+import { importReports, type ReportImport, type ReportImportSummary } from "#advisories/feeds";
 import { codes } from "#base/fault.ts";
 import { defaultPeriods } from "#base/retention-periods.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
@@ -269,7 +269,7 @@ test("a report goes with its repo, and one that was replaced after its time", as
   await took(grype(digest, "2026-02-01T10:00:00Z"));
   await took(grype(digest, "2026-02-02T10:00:00Z"));
   const { store } = world.server.application.services;
-  const { vulnReportsRetention } = await import("../../server/store/vuln-reports.ts");
+  const { vulnReportsRetention } = await import("../../server/advisories/store/vuln-reports.ts");
   await vulnReportsRetention.deleteExpired(store, world.clock.now + 399 * 86_400_000, defaultPeriods);
   assert.equal((await list({ repoId: repo })).length, 2);
   await vulnReportsRetention.deleteExpired(store, world.clock.now + 401 * 86_400_000, defaultPeriods);

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { undoImport } from "#feeds";
+import { undoImport } from "#advisories/feeds";
 import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { readAll, runImport } from "./import.ts";

@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { FeedSummary } from "#feeds";
+import type { FeedSummary } from "#advisories/feeds";
 import { isObject, type Json, text } from "#base/json.ts";
 import { runImport } from "../story/import.ts";
 import { openWorld, type World } from "../world.ts";

@@ -1,5 +1,5 @@
-// The peer of npm run bench -- --anchor: repos over REST and gRPC as one would write them in Go, with grpc-gateway in the
-// server's process and a pool of pgx. It checks no token, records no event and keeps no audit log.
+// The peer of npm run bench -- --anchor: repositories over REST and gRPC in idiomatic Go, with grpc-gateway in the server's
+// process and a pgx pool. It has no authentication, no events and no audit log.
 package main
 
 import (
@@ -99,7 +99,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// The same rows: those of the server beside it.
+	// A copy of the Gantry server's rows.
 	for _, statement := range []string{
 		"drop table if exists peer_repos",
 		"create table peer_repos (like repos including defaults including indexes)",
@@ -113,7 +113,7 @@ func run() error {
 	service := &server{pool: pool}
 	grpcServer := grpc.NewServer()
 	peer.RegisterReposServer(grpcServer, service)
-	// The clients of the benchmark read no chunks.
+	// The benchmark's clients cannot read chunked responses.
 	gateway := runtime.NewServeMux(runtime.WithWriteContentLength())
 	if err := peer.RegisterReposHandlerServer(ctx, gateway, service); err != nil {
 		return err

@@ -2,7 +2,7 @@
 
 import { missing } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
-import { requireHeldRow } from "#store";
+import { requireHeldRow } from "#db";
 import { change } from "../change.ts";
 import type { ChangeContext, Outcome, WriteContext } from "../context.ts";
 import { resourceField } from "../field-behavior.ts";

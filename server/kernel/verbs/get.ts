@@ -3,7 +3,7 @@
 import { type Fault, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { covers } from "#base/uid.ts";
-import { findRow } from "#store";
+import { findRow } from "#db";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import type { BoundResource } from "../resource.ts";

@@ -2,7 +2,7 @@
 
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, Context } from "../context.ts";
-import type { Read } from "#store";
+import type { Read } from "#db";
 import type { BoundResource } from "../resource.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";

@@ -18,7 +18,7 @@ import {
   type Row,
   type Selection,
   StaleAccess,
-} from "#store";
+} from "#db";
 import { answerPage } from "../page-request.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";

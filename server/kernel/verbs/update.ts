@@ -2,7 +2,7 @@
 
 import { FoundViolations, invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { lockRow, type Values } from "#store";
+import { lockRow, type Values } from "#db";
 import { change } from "../change.ts";
 import type { Outcome, WriteContext } from "../context.ts";
 import { checkMessage, resourceField } from "../field-behavior.ts";

@@ -2,7 +2,7 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const verify = "server/audit/verify.ts";
+const verify = "server/audit/log/verify.ts";
 const verifyBackup = "server/backup/verify-backup.ts";
 const archive = "server/backup/archive.ts";
 
@@ -11,7 +11,7 @@ export const audit: readonly Mutant[] = [
   { attack: 31, file: verify, find: "if (found !== sequence + 1) return", replace: "if (false) return" },
   {
     attack: 32,
-    file: "server/audit/refusals.ts",
+    file: "server/audit/log/refusals.ts",
     find: 'if (tracked && written < siblings.share(caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {',
     replace: "if (tracked) {",
   },

@@ -76,7 +76,7 @@ export const authentication: readonly Mutant[] = [
   { attack: 316, file: exchange, find: "await through.admit(uid);", replace: "" },
   {
     attack: 316,
-    file: "server/signin/provisioning.ts",
+    file: "server/iam/signin/provisioning.ts",
     find: "if (found?.acceptTime === undefined) throw new Fault(",
     replace: "if (found === undefined) throw new Fault(",
   },

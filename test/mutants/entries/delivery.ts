@@ -4,7 +4,7 @@ import type { Mutant } from "../mutant.ts";
 
 const outbound = "server/authn/outbound.ts";
 const egress = "server/authn/egress.ts";
-const attempt = "server/delivery/attempt.ts";
+const attempt = "server/events/delivery/attempt.ts";
 
 export const delivery: readonly Mutant[] = [
   { attack: 19, file: egress, find: "return ipaddr.process(address);", replace: "return ipaddr.parse(address);" },
@@ -30,7 +30,7 @@ export const delivery: readonly Mutant[] = [
     find: "return rights !== undefined && !rights.closed && missingCapability(rights, neededCapabilities, parentOf(subscription)) === undefined;",
     replace: "return rights !== undefined;",
   },
-  { attack: 28, file: "server/delivery/envelope.ts", find: "/[^\\x21\\x23\\x24\\x26-\\x7e]/gu", replace: "/[^\\x00-\\x7e]/gu" },
+  { attack: 28, file: "server/events/delivery/envelope.ts", find: "/[^\\x21\\x23\\x24\\x26-\\x7e]/gu", replace: "/[^\\x00-\\x7e]/gu" },
   { attack: 62, file: attempt, find: "tenant: { organization: rootOf(delivery.subscription) },", replace: 'tenant: "operator",' },
   {
     attack: 83,

@@ -2,12 +2,12 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const yaml = "server/feeds/parse/yaml.ts";
-const zip = "server/feeds/parse/zip.ts";
-const lifecycle = "server/feeds/formats/lifecycle.ts";
-const statement = "server/feeds/sbom/statement.ts";
-const report = "server/feeds/reports/read-report.ts";
-const coverage = "server/feeds/coverage.ts";
+const yaml = "server/advisories/feeds/parse/yaml.ts";
+const zip = "server/advisories/feeds/parse/zip.ts";
+const lifecycle = "server/advisories/feeds/formats/lifecycle.ts";
+const statement = "server/advisories/feeds/sbom/statement.ts";
+const report = "server/advisories/feeds/reports/read-report.ts";
+const coverage = "server/advisories/feeds/coverage.ts";
 
 export const feeds: readonly Mutant[] = [
   { attack: 61, file: zip, find: "if (archive.entryCount > limits.feedArchiveEntriesMax) throw", replace: "if (false) throw" },
@@ -16,16 +16,16 @@ export const feeds: readonly Mutant[] = [
     file: zip,
     find: "if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw",
     replace: "if (false) throw",
-    tests: ["server/feeds/parse/zip.test.ts"],
+    tests: ["server/advisories/feeds/parse/zip.test.ts"],
   },
   { attack: 84, file: yaml, find: "if (++conversion.values > limits.feedYamlValuesMax) refuse(", replace: "if (false) refuse(" },
   {
     attack: 89,
-    file: "server/feeds/secdb/yaml.ts",
+    file: "server/advisories/feeds/secdb/yaml.ts",
     find: 'if (typeof value === "string") return ` ${quoted(value)}\\n`;',
     replace: 'if (typeof value === "string") return ` ${value}\\n`;',
   },
-  { attack: 91, file: "server/feeds/csaf/names.ts", find: "if (!/^[-+a-z0-9_]+$/.test(fileName)) return undefined;", replace: "" },
+  { attack: 91, file: "server/advisories/feeds/csaf/names.ts", find: "if (!/^[-+a-z0-9_]+$/.test(fileName)) return undefined;", replace: "" },
   { attack: 107, file: statement, find: "return count > limits.sbomValuesMax;", replace: "return count < 0;" },
   { attack: 108, file: statement, find: "if (named.length > 0 && !named.some((digest) => about.includes(digest))) throw", replace: "if (false) throw" },
   { attack: 128, file: statement, find: "if (named.length > 0 && !named.some((digest) => about.includes(digest))) throw", replace: "if (false) throw" },
@@ -33,46 +33,46 @@ export const feeds: readonly Mutant[] = [
   { attack: 126, file: report, find: 'if (typeof value === "string") return value.replace(controls, "\\uFFFD").toWellFormed();', replace: "" },
   {
     attack: 130,
-    file: "server/resources/registry/overlay-binding.ts",
+    file: "server/registry/resources/overlay-binding.ts",
     find: "if (!covers(parentOf(overlay), parent)) return",
     replace: "if (false) return",
   },
   {
     attack: 127,
-    file: "server/resources/registry/vuln-report.ts",
+    file: "server/advisories/resources/vuln-report.ts",
     find: 'const asked = { places: visiblePaths, digest, scanner: scannerNamed(text(request, "scanner"))',
     replace: 'const asked = { places: visiblePaths.length < 0 ? visiblePaths : [""], digest, scanner: scannerNamed(text(request, "scanner"))',
   },
   {
     attack: 296,
-    file: "server/store/source-documents.ts",
+    file: "server/advisories/store/source-documents.ts",
     find: "const narrowed = await findDroppedRecords(rows, knownIds(changed));",
     replace: "const narrowed: Awaited<ReturnType<typeof findDroppedRecords>> = [];",
     tests: ["test/story/withdrawals.test.ts"],
   },
   {
     attack: 297,
-    file: "server/store/record-successors.ts",
+    file: "server/advisories/store/record-successors.ts",
     find: "where successor.old_id = any($1) and (feeds.id = any($2::integer[]) or (",
     replace: "where successor.old_id = any($1) and (true or feeds.id = any($2::integer[]) or (",
     tests: ["test/story/withdrawals.test.ts"],
   },
   {
     attack: 306,
-    file: "server/resources/vulnerabilities/coverage/statement.ts",
+    file: "server/advisories/resources/coverage/statement.ts",
     find: "unjudgedImageCount: unjudged + unread.count,",
     replace: "unjudgedImageCount: unjudged,",
   },
   {
     attack: 306,
-    file: "server/store/image-coverage.ts",
+    file: "server/advisories/store/image-coverage.ts",
     find: "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))",
     replace: "coalesce(image.ecosystems ?| gap.keys, false)",
   },
   { attack: 307, file: coverage, find: "if (!feed.public && !covers(feed.group, group)) continue;", replace: "" },
   {
     attack: 307,
-    file: "server/store/feed-ecosystems.ts",
+    file: "server/advisories/store/feed-ecosystems.ts",
     find: "select ecosystem, bool_and(public) as public,",
     replace: "select ecosystem, bool_or(public) as public,",
   },
@@ -85,7 +85,7 @@ export const feeds: readonly Mutant[] = [
   { attack: 308, file: coverage, find: 'staleMs === undefined || staleMs < nowMs ? "STALE"', replace: 'staleMs === undefined ? "STALE"' },
   {
     attack: 308,
-    file: "server/store/feeds.ts",
+    file: "server/advisories/store/feeds.ts",
     find: 'word === "OK" && !isUnread,',
     replace: 'word !== "FAILED",',
   },

@@ -2,12 +2,12 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const uploads = "server/resources/registry/distribution/uploads.ts";
-const place = "server/resources/registry/distribution/place.ts";
-const putManifest = "server/resources/registry/distribution/put-manifest.ts";
-const scope = "server/resources/registry/distribution/token-scope.ts";
-const repo = "server/resources/registry/distribution/repo.ts";
-const manifest = "server/resources/registry/distribution/manifest.ts";
+const uploads = "server/registry/resources/distribution/uploads.ts";
+const place = "server/registry/resources/distribution/place.ts";
+const putManifest = "server/registry/resources/distribution/put-manifest.ts";
+const scope = "server/registry/resources/distribution/token-scope.ts";
+const repo = "server/registry/resources/distribution/repo.ts";
+const manifest = "server/registry/resources/distribution/manifest.ts";
 
 export const registry: readonly Mutant[] = [
   { attack: 99, file: putManifest, find: "if (missing.length > 0) throw blobsUnknown(missing);", replace: "" },
@@ -30,13 +30,13 @@ export const registry: readonly Mutant[] = [
   { attack: 10, file: putManifest, find: 'if (tags.length > 0) context.require(["tag.create"], repo.uid);', replace: "" },
   {
     attack: 122,
-    file: "server/resources/registry/repo.ts",
+    file: "server/registry/resources/repo.ts",
     find: 'context.require(["repo.update"], uid);',
     replace: "",
   },
   {
     attack: 123,
-    file: "server/resources/registry/tags-summary.ts",
+    file: "server/registry/resources/tags-summary.ts",
     find: 'visiblePaths(rights, ["repo.list"])',
     replace: '[""]',
   },
@@ -46,17 +46,17 @@ export const registry: readonly Mutant[] = [
     find: "find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)",
     replace: "find(() => capabilities.length >= 0 && rights !== undefined)",
   },
-  { attack: 300, file: "server/store/blobs.ts", find: " and exists (select from repos where repos.uid = repo_uid)", replace: "" },
+  { attack: 300, file: "server/registry/store/blobs.ts", find: " and exists (select from repos where repos.uid = repo_uid)", replace: "" },
   { attack: 301, file: repo, find: ">= limits.pendingReposEach) throw", replace: "< 0) throw" },
   {
     attack: 302,
-    file: "server/resources/iam/group.ts",
+    file: "server/iam/resources/group.ts",
     find: '    { table: "pending_repos", column: "group_uid", isDeletedForGood: true },\n',
     replace: "",
   },
   {
     attack: 303,
-    file: "server/store/pending-repos.ts",
+    file: "server/registry/store/pending-repos.ts",
     find: "and ($2 = group_uid or starts_with($2, group_uid || '/'))",
     replace: "and $2::text is not null",
   },

@@ -2,38 +2,43 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const provider = "server/resources/iam/identity-provider.ts";
+const provider = "server/iam/resources/identity-provider.ts";
 
 export const resources: readonly Mutant[] = [
   {
     attack: 323,
-    file: "server/feeds/match-images.ts",
+    file: "server/advisories/feeds/match-images.ts",
     find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };",
     replace: "suppressors };",
   },
   {
     attack: 324,
-    file: "server/resources/vulnerabilities/authored-advisory-event.ts",
+    file: "server/advisories/resources/authored-advisory-event.ts",
     find: "event === undefined || isAuthor(context, event) || (!isReviewed && isAuthor(context, advisory))",
     replace: "event === undefined",
   },
-  { attack: 325, file: "server/resources/vulnerabilities/authored-advisory-event.ts", find: "draft.reviewState = pendingState;", replace: "" },
-  { attack: 326, file: "server/resources/vulnerabilities/rules/authoring.ts", find: "events.filter(isApproved).sort(", replace: "[...events].sort(" },
+  { attack: 325, file: "server/advisories/resources/authored-advisory-event.ts", find: "draft.reviewState = pendingState;", replace: "" },
+  { attack: 326, file: "server/advisories/resources/rules/authoring.ts", find: "events.filter(isApproved).sort(", replace: "[...events].sort(" },
   { attack: 327, file: "server/kernel/serve.ts", find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
   {
     attack: 328,
-    file: "server/resources/vulnerabilities/rules/advisory-number.ts",
+    file: "server/advisories/resources/rules/advisory-number.ts",
     find: 'plain !== "" && !foreignPrefixes.has(plain)',
     replace: 'plain !== ""',
   },
-  { attack: 329, file: "server/feeds/charts/read-chart.ts", find: 'if (type !== "file" && type !== "directory") refuse(', replace: "if (false) refuse(" },
-  { attack: 329, file: "server/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
-  { attack: 330, file: "server/resources/registry/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
-  { attack: 331, file: "server/resources/iam/invited-group.ts", find: "if (!rights.grants.some(", replace: "if (rights.grants.every(" },
-  { attack: 5, file: "server/resources/iam/rules/grant.ts", find: "(!isRoot(role) && covers(parentOf(role), place))", replace: "!isRoot(role)" },
+  {
+    attack: 329,
+    file: "server/advisories/feeds/charts/read-chart.ts",
+    find: 'if (type !== "file" && type !== "directory") refuse(',
+    replace: "if (false) refuse(",
+  },
+  { attack: 329, file: "server/advisories/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
+  { attack: 330, file: "server/registry/resources/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
+  { attack: 331, file: "server/iam/resources/invited-group.ts", find: "if (!rights.grants.some(", replace: "if (rights.grants.every(" },
+  { attack: 5, file: "server/iam/resources/rules/grant.ts", find: "(!isRoot(role) && covers(parentOf(role), place))", replace: "!isRoot(role)" },
   {
     attack: 39,
-    file: "server/resources/iam/identity.ts",
+    file: "server/iam/resources/identity.ts",
     find: "return unbounded === undefined ? out :",
     replace: "return unbounded !== null ? out :",
     tests: ["test/attacks/issuer-hosts.test.ts"],
@@ -41,26 +46,26 @@ export const resources: readonly Mutant[] = [
   { attack: 207, file: provider, find: '    throw blocked("SCIM_PEOPLE_KNOWN", uid,', replace: '    if (false) throw blocked("SCIM_PEOPLE_KNOWN", uid,' },
   {
     attack: 28,
-    file: "server/resources/events/subscription.ts",
+    file: "server/events/resources/subscription.ts",
     find: 'if (url.username || url.password) return "must not carry a user name or password";',
     replace: "",
   },
   {
     attack: 173,
-    file: "server/resources/iam/rules/scim.ts",
+    file: "server/iam/resources/rules/scim.ts",
     find: '    throw blocked("SCIM_OWNERS_MISSING", uid,',
     replace: '    if (false) throw blocked("SCIM_OWNERS_MISSING", uid,',
   },
-  { attack: 166, file: "server/resources/scim/scim-group.ts", find: "if (unknown !== undefined) throw scimFault(", replace: "if (false) throw scimFault(" },
+  { attack: 166, file: "server/iam/resources/scim/scim-group.ts", find: "if (unknown !== undefined) throw scimFault(", replace: "if (false) throw scimFault(" },
   {
     attack: 179,
-    file: "server/resources/deletions/deletion.ts",
+    file: "server/iam/resources/deletion.ts",
     find: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))',
     replace: "if (!(await isKeptWhole(rows, uid)))",
   },
   {
     attack: 213,
-    file: "server/resources/deletions/deletion.ts",
+    file: "server/iam/resources/deletion.ts",
     find: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))',
     replace: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs)',
   },

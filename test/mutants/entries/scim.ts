@@ -2,11 +2,11 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const names = "server/resources/scim/documents/names.ts";
-const document = "server/resources/scim/documents/document.ts";
-const patch = "server/resources/scim/documents/patch.ts";
+const names = "server/iam/resources/scim/documents/names.ts";
+const document = "server/iam/resources/scim/documents/document.ts";
+const patch = "server/iam/resources/scim/documents/patch.ts";
 const tokens = "server/authn/scim-tokens.ts";
-const provisioning = "server/signin/provisioning.ts";
+const provisioning = "server/iam/signin/provisioning.ts";
 
 export const scim: readonly Mutant[] = [
   {
@@ -48,7 +48,7 @@ export const scim: readonly Mutant[] = [
   },
   {
     attack: 202,
-    file: "server/resources/scim/rules/held-provider.ts",
+    file: "server/iam/resources/scim/rules/held-provider.ts",
     find: "requireNotSuspended(services.authn.confirmScim(caller, access).isClosed);",
     replace: "requireNotSuspended(access === undefined || caller === undefined || services === undefined);",
   },
@@ -56,7 +56,7 @@ export const scim: readonly Mutant[] = [
   { attack: 220, file: names, find: "  if (isObject(value)) return Object.entries(value);\n", replace: "  if (isObject(value)) return [[key, value]];\n" },
   {
     attack: 221,
-    file: "server/resources/scim/scim-group.ts",
+    file: "server/iam/resources/scim/scim-group.ts",
     find: "if (filter === undefined && (value ?? null) === null) return",
     replace: "if (filter === undefined && value === undefined) return",
   },

@@ -2,10 +2,10 @@
 
 import type { Mutant } from "../mutant.ts";
 
-const registration = "server/signin/registration.ts";
-const clients = "server/signin/clients.ts";
-const device = "server/signin/device.ts";
-const codes = "server/signin/authorization-code.ts";
+const registration = "server/iam/signin/registration.ts";
+const clients = "server/iam/signin/clients.ts";
+const device = "server/iam/signin/device.ts";
+const codes = "server/iam/signin/authorization-code.ts";
 
 export const signIn: readonly Mutant[] = [
   {

@@ -6,8 +6,8 @@ const serve = "server/kernel/serve.ts";
 const permit = "server/kernel/permit.ts";
 const page = "server/kernel/page.ts";
 const safeWrite = "server/kernel/safe-write.ts";
-const roleBinding = "server/resources/iam/role-binding.ts";
-const provider = "server/resources/iam/identity-provider.ts";
+const roleBinding = "server/iam/resources/role-binding.ts";
+const provider = "server/iam/resources/identity-provider.ts";
 const decide = "server/authz/decide.ts";
 
 export const tenancy: readonly Mutant[] = [
@@ -48,7 +48,7 @@ export const tenancy: readonly Mutant[] = [
   },
   {
     attack: 65,
-    file: "server/store/vault.ts",
+    file: "server/db/vault.ts",
     find: 'const associatedData = (boundTo: Binding): Buffer => Buffer.from(JSON.stringify(boundTo), "utf8");',
     replace: "const associatedData = (boundTo: Binding): Buffer => Buffer.from(String(boundTo.length > 0));",
   },

@@ -1,0 +1,6 @@
+// Worker thread that reads one chart.
+
+import { answerDocument } from "../sbom/answer-document.ts";
+import { readChart } from "./read-chart.ts";
+
+answerDocument(readChart);

@@ -1,0 +1,482 @@
+// Matches images with advisories after an import (docs/decisions/0026), in one transaction for each organization. Changed
+// advisories are matched with their packages in all images, changed images with all their packages. The next import catches up on
+// failures. Without changes nothing is written.
+
+import { operatorUid } from "#authz";
+import { type Json, type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { ancestry, covers, parentOf } from "#base/uid.ts";
+import { packageNameKeyOfType } from "#base/versions/package-name.ts";
+import { type Cause, type Services, toldEvent } from "#kernel";
+import { record } from "#outbox";
+import {
+  addOrganizationToMatch,
+  countImagesOf,
+  type AffectedImageDraft,
+  affectedImageUid,
+  type ChangeToMatch,
+  deleteChangesToMatch,
+  deleteImageCoverageExcept,
+  endAffectedImages,
+  findAffectedByPackages,
+  findAffectedByRepos,
+  findAffectedRepos,
+  findChangesToMatch,
+  findImageEcosystems,
+  findImageRepos,
+  findReposChangedSince,
+  findFingerprintsOf,
+  findSuppressors,
+  type HeldRow,
+  type Suppressor,
+  findImageRoots,
+  findInstalledVersions,
+  findMatchable,
+  findOrigins,
+  findTaggedImages,
+  lockMatching,
+  markMatched,
+  refreshAdvisoryCoverage,
+  type MatchableAdvisory,
+  type ImageRepo,
+  type SizedRepo,
+  type TaggedImage,
+  writeAffectedImages,
+  writeImageCoverage,
+} from "#advisories/store";
+import type { Write } from "#db";
+import { writeOwnReports } from "./reports/own-reports.ts";
+import { isDistributionType } from "./formats/distribution.ts";
+import { architectureOf } from "./judge-statements.ts";
+import { judgesOf } from "./judge-advisory.ts";
+import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
+import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
+
+const affectedMessage = "gantry.images.v1.ImagesAffected";
+const suppressedMessage = "gantry.images.v1.ImagesSuppressed";
+
+// ---- changes ----------------------------------------------------------------------------------------------------
+
+interface Matching {
+  /** Match everything. */
+  readonly isWhole: boolean;
+  /** Packages of changed advisories. */
+  readonly names: ReadonlySet<string>;
+  /** Repositories with changed images, by repoKey. */
+  readonly repos: ReadonlyMap<string, ImageRepo>;
+}
+
+const repoKey = ({ owner, repo }: ImageRepo): string => JSON.stringify([owner, repo]);
+
+/** Returns undefined if there is no work. */
+const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching | undefined => {
+  const own = changes.filter((change) => change.root === "" || change.root === root);
+  if (own.length === 0) return undefined;
+  return {
+    isWhole: own.some(({ name, repo }) => name === "" && repo === ""),
+    names: new Set(own.flatMap(({ name }) => (name === "" ? [] : [name]))),
+    repos: new Map(own.flatMap((change) => (change.repo === "" ? [] : [[repoKey(change), change] as const]))),
+  };
+};
+
+// ---- verdicts ---------------------------------------------------------------------------------------------------
+
+interface Held {
+  readonly installed: InstalledPackage;
+  /** The package's name, and the source package of a distribution package. */
+  readonly names: readonly string[];
+  /** The groups that have each version. */
+  readonly versions: Map<string, Set<string>>;
+}
+
+const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
+  const others = type === "apk" ? [origins.get(name) ?? name] : [packageNameKeyOfType(type, name)];
+  return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
+};
+
+const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
+  const found = await findInstalledVersions(rows, repos);
+  const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
+  const origins = await findOrigins(
+    rows,
+    [...packages.values()].filter(({ type }) => type === "apk").map(({ name }) => name),
+  );
+  const held = new Map(
+    [...packages].map(([label, installed]): [string, Held] => [label, { installed, names: namesOf(installed, origins), versions: new Map() }]),
+  );
+  for (const { owner, name, version } of found) {
+    const versions = held.get(name)?.versions;
+    const groups = versions?.get(version);
+    if (groups) groups.add(owner);
+    else versions?.set(version, new Set([owner]));
+  }
+  return held;
+};
+
+/** An advisory applies to its group and those below, a public one everywhere. */
+const isAdvisoryFor = (owner: string, { uid, isPublic }: MatchableAdvisory): boolean => isPublic || covers(parentOf(uid), owner);
+
+interface Affecting {
+  readonly advisory: MatchableAdvisory;
+  readonly verdict: PackageVerdict;
+  /** The organization's false positives about the advisory. */
+  readonly suppressors: readonly Suppressor[];
+}
+
+const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
+
+/** Returns advisories by versionKey. Reads packages in batches with a bounded number of advisories. */
+const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
+  const byName = new Map<string, Held[]>();
+  for (const each of held.values()) {
+    for (const name of each.names) {
+      const known = byName.get(name);
+      if (known) known.push(each);
+      else byName.set(name, [each]);
+    }
+  }
+  const groups = new Set([...held.values()].flatMap(({ versions }) => [...versions.values()].flatMap((owners) => [...owners].flatMap(ancestry))));
+  const suppressorsFor = await openSuppressors(rows, root);
+  const found = new Map<string, Affecting[]>();
+  const names = [...byName.keys()];
+  for (let from = 0; from < names.length; from += limits.matchedNames) {
+    const advisories = await findMatchable(rows, root, [...groups], names.slice(from, from + limits.matchedNames));
+    for await (const [advisory, judge] of judgesOf(rows, advisories)) {
+      for (const { installed, names: own, versions } of byName.get(advisory.artifactName) ?? []) {
+        if (installed.type !== advisory.artifactType) continue;
+        const suppressors = suppressorsFor(advisory, installed, own);
+        for (const [version, owners] of versions) {
+          const verdict = judge(installed, version);
+          if (!verdict) continue;
+          for (const owner of owners) {
+            if (!isAdvisoryFor(owner, advisory)) continue;
+            const key = versionKey(owner, installed.label, version);
+            const known = found.get(key);
+            const affecting = { advisory, verdict, suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };
+            if (known) known.push(affecting);
+            else found.set(key, [affecting]);
+          }
+        }
+      }
+    }
+  }
+  return found;
+};
+
+// ---- false positives of the organization ------------------------------------------------------------------------
+
+/** Compares type, name and distribution. */
+const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
+  if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
+    return false;
+  if (!isDistributionType(artifactType)) return true;
+  // As for records in Wolfi's format (judge-advisory.ts).
+  const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
+  return own.includes(installed.distribution);
+};
+
+const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");
+
+/** Finds the organization's false positives. Only those reviewed against the advisory's current content count. */
+const openSuppressors = async (rows: Write, root: string) => {
+  const all = await findSuppressors(rows, root);
+  const seen = all.flatMap((each) => Object.keys(basisOf(each)));
+  const now = seen.length === 0 ? new Map<string, string>() : await findFingerprintsOf(rows, [...new Set(seen)]);
+  return ({ uid, advisoryId, aliases }: MatchableAdvisory, installed: InstalledPackage, names: readonly string[]): readonly Suppressor[] => {
+    const fingerprint = now.get(uid);
+    if (fingerprint === undefined) return none;
+    const numbers = new Set([advisoryId, ...aliases]);
+    return all.filter(
+      (each) => basisOf(each)[uid] === fingerprint && each.aliases.some((alias) => numbers.has(alias)) && isAboutPackage(each, installed, names),
+    );
+  };
+};
+
+const none: readonly Suppressor[] = [];
+
+const isForMachine = (architecture: string, machine: string): boolean => architecture === "" || architectureOf(architecture) === machine;
+
+const suppressionMessage = ({ uid, advisoryId, suppression = {} }: Suppressor): JsonObject => ({
+  advisoryUid: uid,
+  advisoryId,
+  eventUid: text(suppression, "eventUid"),
+  author: text(suppression, "author"),
+  reviewer: text(suppression, "reviewer"),
+  type: text(suppression, "type"),
+  ...(text(suppression, "note") === "" ? {} : { note: text(suppression, "note") }),
+});
+
+// ---- rows -------------------------------------------------------------------------------------------------------
+
+interface ImagePackage {
+  readonly image: TaggedImage;
+  /** The image's digest, or the digest of its packages if no tag has one. */
+  readonly identity: string;
+  readonly name: string;
+  readonly version: string;
+  readonly tags: Set<string>;
+  readonly architectures: Set<string>;
+}
+
+/** Groups by digest: an image may have several tags and architectures. */
+const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
+  const found = new Map<string, ImagePackage>();
+  for (const image of images) {
+    const identity = image.digest === "" ? image.packagesDigest : image.digest;
+    const versions = Object.entries(JSON.parse(image.packages) as Record<string, string | string[]>);
+    for (const [name, version] of versions.flatMap(([each, some]) => [some].flat().map((one): [string, string] => [each, one]))) {
+      if (!affecting.has(versionKey(image.owner, name, version))) continue;
+      const key = JSON.stringify([image.owner, image.repo, identity, name, version]);
+      const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>() };
+      found.set(key, known);
+      known.tags.add(image.tag);
+      known.architectures.add(image.architecture);
+    }
+  }
+  return [...found.values()];
+};
+
+const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<string, Affecting[]>): AffectedImageDraft[] => {
+  const drafts = new Map<string, AffectedImageDraft>();
+  for (const { image, identity, name, version, tags, architectures } of packages) {
+    const { owner, repo, repoUid, digest } = image;
+    for (const { advisory, verdict, suppressors } of affecting.get(versionKey(owner, name, version)) ?? []) {
+      const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
+      if (machines.length === 0) continue;
+      // A false positive for one architecture does not cover the others.
+      const suppressor = suppressors.find(({ artifactArchitecture }) => machines.every((each) => isForMachine(artifactArchitecture, each)));
+      const state = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
+      const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
+      drafts.set(uid, {
+        uid,
+        owner,
+        repo,
+        repoUid,
+        tags: [...tags].sort(),
+        digest,
+        architectures: machines.sort(),
+        packageName: name,
+        installedVersion: version,
+        fixedVersion: verdict.fixedVersion,
+        advisoryId: advisory.advisoryId,
+        aliases: advisory.aliases,
+        advisoryUid: advisory.uid,
+        state: suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : state,
+        suppression: suppressor ? JSON.stringify(suppressionMessage(suppressor)) : "",
+      });
+    }
+  }
+  // Sorted, so that events list images in a stable order.
+  return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
+};
+
+/** Splits repositories into batches of a bounded number of images. */
+const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
+  let chunk: ImageRepo[] = [];
+  let images = 0;
+  for (const each of repos) {
+    chunk.push(each);
+    images += each.images;
+    if (images < limits.matchedImages) continue;
+    yield chunk;
+    [chunk, images] = [[], 0];
+  }
+  if (chunk.length > 0) yield chunk;
+};
+
+/** Newly affected or suppressed images, by advisory and false positive. */
+class Newly {
+  readonly groups = new Map<
+    string,
+    {
+      readonly advisoryId: string;
+      readonly aliases: readonly string[];
+      readonly suppression: string;
+      readonly images: Map<string, AffectedImageDraft>;
+      count: number;
+    }
+  >();
+
+  /** Call once for each repository. */
+  add(drafts: readonly AffectedImageDraft[]): void {
+    const images = new Map<string, Map<string, AffectedImageDraft>>();
+    for (const draft of drafts) {
+      const { advisoryId, aliases, suppression } = draft;
+      const key = JSON.stringify([advisoryId, suppression]);
+      const of = images.get(key) ?? new Map<string, AffectedImageDraft>();
+      images.set(key, of);
+      of.set(JSON.stringify([draft.owner, draft.repo, draft.digest, draft.tags]), draft);
+      if (!this.groups.has(key)) this.groups.set(key, { advisoryId, aliases, suppression, images: new Map(), count: 0 });
+    }
+    for (const [key, found] of images) {
+      const known = this.groups.get(key);
+      if (!known) continue;
+      known.count += found.size;
+      for (const [image, draft] of found) if (known.images.size < limits.toldDigestsMax) known.images.set(image, draft);
+    }
+  }
+}
+
+const slicesOf = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
+
+/** `before` has the affected rows for exactly these packages, by uid; those not found again are removed. */
+const matchHeld = async (
+  rows: Write,
+  root: string,
+  repos: readonly SizedRepo[],
+  held: ReadonlyMap<string, Held>,
+  before: Map<string, HeldRow>,
+  nowMs: number,
+  newly: Newly,
+): Promise<void> => {
+  const affecting = await findAffecting(rows, root, held);
+  const affectedLabels = [...held].flatMap(([label, { versions }]) =>
+    [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
+  );
+  for (const chunk of chunksOf(repos)) {
+    const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
+    const drafts = draftsOf(packagesOf(images, affecting), affecting);
+    newly.add(drafts.filter(({ uid, suppression }) => before.get(uid)?.isSuppressed !== (suppression !== "")));
+    for (const { uid } of drafts) before.delete(uid);
+    for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, nowMs);
+  }
+  for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
+};
+
+/** `given` includes repositories without images. */
+const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: readonly SizedRepo[], held: ReadonlyMap<string, Held>): Promise<void> => {
+  const ecosystems = new Map([...held].map(([label, { installed }]) => [label, ecosystemKey(imageEcosystemOf(installed))]));
+  const known = new Set(sized.map(repoKey));
+  await writeImageCoverage(
+    rows,
+    given.filter((each) => !known.has(repoKey(each))),
+    [],
+  );
+  for (const chunk of chunksOf(sized)) {
+    const images = await findImageEcosystems(rows, chunk, ecosystems);
+    await writeImageCoverage(
+      rows,
+      chunk,
+      images.map((image) => ({ ...image, ecosystems: boundedEcosystems(image.ecosystems) })),
+    );
+  }
+};
+
+const matchOrganization = async (rows: Write, root: string, { isWhole, names, repos }: Matching, nowMs: number): Promise<Newly> => {
+  const newly = new Newly();
+  if (isWhole) {
+    const all = await findImageRepos(rows, root);
+    const held = await findHeld(rows, all);
+    await matchHeld(rows, root, all, held, await findAffectedRepos(rows, root), nowMs, newly);
+    await deleteImageCoverageExcept(rows, root, all);
+    await writeEcosystems(rows, all, all, held);
+    await refreshAdvisoryCoverage(rows, root);
+    return newly;
+  }
+  if (repos.size > 0) {
+    const changed = await countImagesOf(rows, [...repos.values()]);
+    const held = await findHeld(rows, changed);
+    await matchHeld(rows, root, changed, held, await findAffectedByRepos(rows, root, [...repos.values()]), nowMs, newly);
+    await writeEcosystems(rows, [...repos.values()], changed, held);
+    await refreshAdvisoryCoverage(rows, root);
+  }
+  if (names.size === 0) return newly;
+  const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
+  const held = new Map([...(await findHeld(rows, others))].filter(([, each]) => each.names.some((name) => names.has(name))));
+  if (held.size === 0) return newly;
+  const before = await findAffectedByPackages(rows, root, [...held.keys()]);
+  for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);
+  await matchHeld(rows, root, others, held, before, nowMs, newly);
+  return newly;
+};
+
+// ---- events -----------------------------------------------------------------------------------------------------
+
+interface Telling {
+  readonly operation: string;
+  readonly requestId: string;
+}
+
+/** Records one event for each advisory, visible to the organization only. */
+const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
+  const cause: Cause = {
+    operation,
+    requestId,
+    actor: { subject: operatorUid },
+    bindings: () => [],
+    origin: () => ({ address: "", userAgent: "gantry import" }),
+  };
+  for (const { advisoryId, aliases, suppression, images, count } of groups.values()) {
+    const body: JsonObject = {
+      organizationUid: root,
+      advisoryId,
+      aliases: [...aliases],
+      images: [...images.values()].map(({ repo, repoUid, digest, tags }): Json => ({ repo, repoUid, digest, tags: [...tags] })),
+      imageCount: count,
+      furtherCount: Math.max(0, count - limits.toldDigestsMax),
+      ...(suppression === "" ? {} : { suppression: JSON.parse(suppression) as JsonObject }),
+    };
+    await record(rows, toldEvent(services, suppression === "" ? affectedMessage : suppressedMessage, body, cause, count));
+  }
+};
+
+/** Returns repositories with changed images or matches. */
+const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
+  if (isWhole) return findImageRepos(rows, root);
+  const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
+  return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
+};
+
+/** Matches one organization; returns false on failure. */
+const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
+  const { store, clock, log } = services;
+  try {
+    await store.write(async (rows) => {
+      await lockMatching(rows, root);
+      const nowMs = clock();
+      if (matching.isWhole) await markMatched(rows, root);
+      await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
+      await writeOwnReports(rows, services, root, await reposToReport(rows, root, matching, nowMs), nowMs);
+    });
+    return true;
+  } catch (cause) {
+    log("images.unmatched", { organization: root, cause });
+    return false;
+  }
+};
+
+/** Matches all images of one organization; returns false on failure. */
+export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
+  matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Map() }, telling);
+
+/**
+ * Matches all organizations with pending changes. A failure does not affect others, and is retried after the next import.
+ * `ofTags` limits this to moved tags; failures are then retried on the next such run.
+ */
+export const matchImages = async (
+  services: Services,
+  telling: Telling,
+  { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
+): Promise<void> => {
+  const { store } = services;
+  // Requeued in the transaction that deletes the changes, so that none is lost.
+  const failed = new Set<string>();
+  for (let isLast = false; !isLast; ) {
+    const changes = await findChangesToMatch(store.read, limits.matchedChanges, ofTags);
+    isLast = changes.length < limits.matchedChanges;
+    if (ofTags && changes.length === 0) return;
+    for (const root of changes.length > 0 ? await findImageRoots(store.read) : []) {
+      await goOn();
+      const matching = failed.has(root) ? undefined : matchingOf(root, changes);
+      if (matching && !(await matchRoot(services, root, matching, telling))) failed.add(root);
+    }
+    await store.write(async (rows) => {
+      await deleteChangesToMatch(
+        rows,
+        changes.map(({ id }) => id),
+      );
+      for (const root of failed) await addOrganizationToMatch(rows, root, ofTags);
+    });
+  }
+};

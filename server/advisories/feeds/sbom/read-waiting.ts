@@ -1,0 +1,121 @@
+// Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
+// Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
+
+import { limits } from "#base/limits.ts";
+import type { Services } from "#kernel";
+import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
+import { openLooks } from "#db";
+import { matchImages, matchImagesOf } from "../match-images.ts";
+import { openReportQueue } from "../reports/pushed-reports.ts";
+import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
+import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
+import type { SbomReading } from "./read-sbom.ts";
+
+export interface SbomReaders {
+  /** Reads all due documents, one at a time, and matches. */
+  turn(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface SbomReadersOptions {
+  readonly services: Services;
+  readonly openDocument: OpenDocument;
+  /** Turns start on request only. */
+  readonly byHand: boolean;
+  readonly read?: ReadSbomStream;
+}
+
+export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
+  const { store, log } = services;
+  /** The most recently served last. */
+  const served = new Set<string>();
+  let stopped = false;
+
+  const noteServed = (root: string): void => {
+    served.delete(root);
+    served.add(root);
+    for (const oldest of served) {
+      if (served.size <= limits.sbomServedMax) break;
+      served.delete(oldest);
+    }
+  };
+
+  const queues = [
+    openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
+      name: "sbom",
+      isDue: isSbomDue,
+      claim: claimSbom,
+      postpone: postponeSbom,
+      complete: completeSbom,
+      read,
+    }),
+    openReportQueue(services, openDocument),
+  ];
+
+  /** Matches images of changed tags and of newly read SBOMs. */
+  const match = async (): Promise<void> => {
+    await matchImages(services, { operation: "push", requestId: crypto.randomUUID() }, { ofTags: true });
+    for (const root of await findUnmatchedRoots(store.read)) {
+      if (stopped) return;
+      const telling = { operation: "push", requestId: crypto.randomUUID() };
+      // The next turn retries.
+      await matchImagesOf(services, root, telling).catch((cause: unknown) => log("images.unmatched", { organization: root, cause }));
+    }
+  };
+
+  /** A failed document does not stop the others. */
+  const runTurn = async (): Promise<void> => {
+    for (let isAnyRead = true; isAnyRead; ) {
+      isAnyRead = false;
+      // No kind waits for the whole queue of another.
+      for (const queue of queues) {
+        const root = stopped ? undefined : await queue.readNext([...served]);
+        if (root === undefined) continue;
+        noteServed(root);
+        isAnyRead = true;
+      }
+    }
+    await match();
+  };
+
+  let running: Promise<void> | undefined;
+  let again = false;
+  /** A request during a turn causes another one. */
+  const turn = (): Promise<void> => {
+    if (running !== undefined) {
+      again = true;
+      return running;
+    }
+    running = (async () => {
+      do {
+        again = false;
+        await runTurn();
+      } while (again && !stopped);
+    })().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  // Polling finds retries that become due by time.
+  const looks = openLooks(store.changes, { betweenMs: limits.sbomLookMs, restMs: limits.restLookMs });
+  const looking = async (): Promise<void> => {
+    while (!stopped) {
+      await turn().catch((cause: unknown) => {
+        looks.again();
+        log("sbom.turn.failed", { cause });
+      });
+      if (!stopped) await looks.next();
+    }
+  };
+  const loop = byHand ? undefined : looking();
+
+  return {
+    turn,
+    stop: async () => {
+      stopped = true;
+      looks.wake();
+      await loop;
+      await running?.catch(() => undefined);
+    },
+  };
+};

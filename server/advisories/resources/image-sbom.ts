@@ -1,0 +1,10 @@
+// SBOMs that were pushed for images, and whether they could be read. Filled by pushes and by what reads them
+// (server/advisories/feeds/sbom/read-waiting.ts).
+
+import { resource } from "#kernel";
+
+export const imageSbom = resource({
+  service: "gantry.images.v1.ImageSbomsService",
+  message: "gantry.images.v1.ImageSbom",
+  table: "image_sboms",
+});

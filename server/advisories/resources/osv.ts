@@ -1,0 +1,47 @@
+// What scanners ask of OSV, for callers with a token: public records, and those of the groups that the caller sees. Without a
+// token the open feed answers at the same addresses (server/advisories/feeds/osv). Answers differ from caller to caller: none has an
+// ETag, and no cache keeps one (docs/decisions/0036).
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { answerOsvQuestion, answerOsvQuestions, openReader, readQuestion, readQuestions, requireOsvRecord, withdrawalHeaders } from "#advisories/feeds";
+import { type Outcome, type ReadContext, resource } from "#kernel";
+
+const own = (reply: JsonObject, more: Readonly<Record<string, string>> = {}): Outcome => ({
+  reply,
+  headers: { "cache-control": "private, no-store", vary: "authorization", ...more },
+});
+
+const documentOf = (content: string): JsonObject => {
+  const read = JSON.parse(content) as Json;
+  if (!isObject(read)) throw new Fault("NOT_FOUND", "Bug not found.");
+  return read;
+};
+
+const query = async ({ request, rows, visiblePaths }: ReadContext): Promise<Outcome> => {
+  const question = readQuestion(request);
+  return own(documentOf(await answerOsvQuestion(await openReader(rows, visiblePaths), question)));
+};
+
+const queryBatch = async ({ request, rows, visiblePaths }: ReadContext): Promise<Outcome> => {
+  const questions = readQuestions(request);
+  return own(await answerOsvQuestions(await openReader(rows, visiblePaths), questions));
+};
+
+const read = async ({ rows, visiblePaths }: ReadContext, id: string): Promise<Outcome> => {
+  const record = await requireOsvRecord(await openReader(rows, visiblePaths), id);
+  return own(documentOf(record.text), withdrawalHeaders(record));
+};
+
+const withoutExtension = (file: string): string => file.slice(0, -".json".length);
+
+export const osv = resource({
+  service: "gantry.feeds.v1.OsvService",
+  message: "gantry.feeds.v1.QueryOsvRequest",
+  methods: {
+    QueryOsv: { reads: query },
+    QueryOsvBatch: { reads: queryBatch },
+    ReadOsvRecord: { reads: (context) => read(context, text(context.request, "id")) },
+    ReadOsvFile: { reads: (context) => read(context, withoutExtension(text(context.request, "file"))) },
+  },
+});

@@ -1,0 +1,669 @@
+// Table advisories: vulnerabilities in artifacts, from feeds and authors; list.ts serves the API's list. Rows are never
+// deleted: a dropped record is withdrawn and stays readable by ID.
+
+import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
+import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
+import { columns, expression, flag, nullableText, type Read, text, textList, time, timeText, wideCount, type Write } from "#db";
+import { noCounts } from "./feed-counts.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
+import type { Places } from "./private-records.ts";
+import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
+
+interface AdvisoryDraft {
+  readonly uid: string;
+  readonly record: AdvisoryRecord;
+  readonly digest: string;
+  readonly isPublic: boolean;
+  /** The asserting document, and its form. */
+  readonly documentId: string;
+  readonly form: string;
+  /** Authored events, and the facet of all events; if absent, both derive from the record. */
+  readonly own?: { readonly events: readonly AdvisoryEvent[]; readonly facet: AdvisoryFacet };
+}
+
+const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
+  [artifactName, componentName, ...aliases].join("\n").toLowerCase();
+
+const createTimeOf = (events: readonly AdvisoryEvent[], nowMs: number): string => {
+  const first = Date.parse(events[0]?.createTime ?? "");
+  return new Date(first < nowMs ? first : nowMs).toISOString();
+};
+
+const advisoryUid = columns({ uid: text });
+const storedAdvisory = columns({
+  uid: text,
+  digest: text,
+  isListed: expression("delete_time is null", flag),
+  isPublic: expression("public", flag),
+  documentId: nullableText,
+  form: text,
+});
+
+/** Returns the uids of changed rows. */
+const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
+  const now = new Date(target.nowMs).toISOString();
+  const facets = new Map<string, AdvisoryFacet>();
+  const full = drafts.map((draft) => {
+    const events = draft.own?.events ?? advisoryEventsOf(draft.record, draft.uid);
+    const facet = draft.own?.facet ?? facetOf(draft.record, events);
+    const facetDigest = recordDigestOf(Object.values(facet));
+    facets.set(facetDigest, facet);
+    return { ...draft, events, facetDigest };
+  });
+  const facetIds = await addFacets(rows, facets);
+  const written = await advisoryUid.find(
+    rows,
+    `insert into advisories as held (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type,
+       artifact_architecture, component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin,
+       namespace, facet, search, public, feed, digest, document_id, form)
+     select uid, advisory_id, create_time::timestamptz, $20::timestamptz, nullif(delete_time, '')::timestamptz, author, artifact_name,
+       artifact_type, artifact_architecture, component_name, component_location, component_type, aliases::jsonb, events::jsonb,
+       legacy, origin, namespace, facet, search, shown = 'true', $21, digest, nullif(document, '')::bigint, form
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+       $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+       $22::text[], $23::text[], $24::text[])
+       as given(uid, advisory_id, create_time, delete_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
+       component_location, component_type, aliases, events, legacy, origin, namespace, facet, search, digest, shown, document, form)
+     on conflict (uid) do update set
+       advisory_id = excluded.advisory_id, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
+       delete_time = excluded.delete_time, author = excluded.author, artifact_name = excluded.artifact_name,
+       artifact_type = excluded.artifact_type, artifact_architecture = excluded.artifact_architecture,
+       component_name = excluded.component_name, component_location = excluded.component_location,
+       component_type = excluded.component_type, aliases = excluded.aliases, events = excluded.events,
+       legacy_advisory_id = excluded.legacy_advisory_id, origin = excluded.origin, namespace = excluded.namespace,
+       facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest,
+       document_id = excluded.document_id, form = excluded.form
+     where held.digest <> excluded.digest or held.public <> excluded.public
+     returning ${advisoryUid.list}`,
+    [
+      columnOf(full, ({ uid }) => uid),
+      columnOf(full, ({ record }) => record.advisoryId),
+      columnOf(full, ({ events }) => createTimeOf(events, target.nowMs)),
+      columnOf(full, ({ record }) => record.withdrawnTime ?? ""),
+      columnOf(full, ({ record }) => record.author),
+      columnOf(full, ({ record }) => record.artifactName),
+      columnOf(full, ({ record }) => record.artifactType),
+      columnOf(full, ({ record }) => record.artifactArchitecture ?? ""),
+      columnOf(full, ({ record }) => record.componentName ?? ""),
+      columnOf(full, ({ record }) => record.componentLocation ?? ""),
+      columnOf(full, ({ record }) => record.componentType ?? ""),
+      columnOf(full, ({ record }) => JSON.stringify([...new Set(record.aliases)])),
+      columnOf(full, ({ events }) => JSON.stringify(events)),
+      columnOf(full, ({ record }) => record.legacyAdvisoryId ?? ""),
+      columnOf(full, ({ record }) => record.origin ?? record.artifactName),
+      columnOf(full, ({ record }) => record.namespace ?? ""),
+      columnOf(full, ({ facetDigest }) => facetIds.get(facetDigest) ?? ""),
+      columnOf(full, ({ record }) => searchTextOf(record)),
+      columnOf(full, ({ digest }) => digest),
+      now,
+      target.feed,
+      columnOf(full, ({ isPublic }) => String(isPublic)),
+      columnOf(full, ({ documentId }) => documentId),
+      columnOf(full, ({ form }) => form),
+    ],
+  );
+  return new Set(written.map(({ uid }) => uid));
+};
+
+/** Changes only the asserting document. */
+const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<void> => {
+  if (drafts.length === 0) return;
+  await rows.query(
+    `update advisories as held set document_id = nullif(document, '')::bigint, form = given.form, digest = given.digest, feed = $5
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as given(uid, document, form, digest) where held.uid = given.uid`,
+    [
+      columnOf(drafts, ({ uid }) => uid),
+      columnOf(drafts, ({ documentId }) => documentId),
+      columnOf(drafts, ({ form }) => form),
+      columnOf(drafts, ({ digest }) => digest),
+      target.feed,
+    ],
+  );
+};
+
+/** Writes new and changed records. Without `target.public` a record keeps its visibility. */
+export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
+  const byUid = new Map([...lastByKey(records)].map(([key, record]) => [`${target.group}/${key}`, { key, record }]));
+  const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [[...byUid.keys()]]);
+  const stored = new Map(found.map((each) => [each.uid, each]));
+  const drafts = [...byUid].map(([uid, { key, record }]): AdvisoryDraft => {
+    const teller = target.tellers?.get(key);
+    const wanted = target.public ?? stored.get(uid)?.isPublic ?? teller?.public ?? false;
+    const isPublic = wanted && (teller?.isPublishable ?? true);
+    return { uid, record, digest: recordDigestOf(record), isPublic, documentId: teller?.id ?? "", form: teller?.form ?? target.form ?? "" };
+  });
+  // A fixed order prevents deadlocks.
+  drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
+  const isSame = ({ uid, digest, record, isPublic }: AdvisoryDraft): boolean => {
+    const before = stored.get(uid);
+    if (before?.isPublic !== isPublic) return false;
+    // Earlier versions included visibility in the digest.
+    return before.digest === digest || (before.documentId === undefined && before.digest === recordDigestOf([before.isPublic, record]));
+  };
+  const different = drafts.filter((draft) => !isSame(draft));
+  await adoptAdvisories(
+    rows,
+    target,
+    drafts.filter((draft) => {
+      const before = stored.get(draft.uid);
+      return isSame(draft) && (before?.documentId ?? "") !== draft.documentId;
+    }),
+  );
+  if (different.length === 0) return { ...noCounts, unchanged: drafts.length };
+  const written = await upsertAdvisories(rows, target, different);
+  const counts = { new: 0, changed: 0, withdrawn: 0, unchanged: drafts.length - written.size };
+  for (const { uid, record } of different) {
+    if (!written.has(uid)) continue;
+    const before = stored.get(uid);
+    if (!before) counts.new++;
+    else if (before.isListed && record.withdrawnTime !== undefined) counts.withdrawn++;
+    else counts.changed++;
+  }
+  return counts;
+};
+
+export interface AuthoredRecord {
+  readonly uid: string;
+  readonly record: Omit<AdvisoryRecord, "events" | "key">;
+  /** In order of approval; `all` also has pending events. */
+  readonly approved: readonly AdvisoryEvent[];
+  readonly all: readonly AdvisoryEvent[];
+}
+
+const authoredFeed = "authored";
+/** Without an approved event; excluded from output and matching. */
+const draftForm = "draft";
+
+/** Writes the approved state. Pending events change only the facet, which lists filter by. */
+export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
+  const full: AdvisoryRecord = { ...record, key: uid, events: [] };
+  const facet = facetOf(full, all);
+  const form = approved.length > 0 ? "wolfi" : draftForm;
+  const digest = recordDigestOf([form, full, approved]);
+  const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
+  const written = await upsertAdvisories(rows, target, [
+    { uid, record: full, digest, isPublic: false, documentId: "", form, own: { events: approved, facet } },
+  ]);
+  if (written.has(uid)) return;
+  const ids = await addFacets(rows, new Map([[recordDigestOf(Object.values(facet)), facet]]));
+  await rows.query("update advisories set facet = $2 where uid = $1 and facet <> $2", [uid, [...ids.values()][0] ?? ""]);
+};
+
+/** Withdraws unasserted records; returns how many are newly withdrawn. The empty digest forces a rewrite if a record returns. */
+export const withdrawAdvisories = async (rows: Write, uids: readonly string[], nowMs: number): Promise<number> => {
+  const gone = await rows.query(
+    `update advisories set delete_time = coalesce(delete_time, $2), update_time = greatest($2, update_time + interval '1 ms'), digest = ''
+     where uid = any($1) and digest <> '' returning delete_time = $2`,
+    [uids, new Date(nowMs).toISOString()],
+  );
+  // Excludes records withdrawn by their origin.
+  return gone.filter(([isNow]) => isNow === "t").length;
+};
+
+/** Withdraws the feed's records that neither a document nor `findTold` asserts. In steps, for millions of rows. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
+  let last = "";
+  let withdrawn = 0;
+  for (;;) {
+    const found = await advisoryUid.find(
+      rows,
+      `select ${advisoryUid.list} from advisories
+       where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
+       order by uid collate "POSIX" limit ${stepRows}`,
+      [target.feed, last, target.group],
+    );
+    const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
+    const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
+    if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
+    const end = found.at(-1);
+    if (!end) return withdrawn;
+    last = end.uid;
+  }
+};
+
+/** A record's row, as source selection needs it. */
+export interface ToldRow {
+  /** See recordKey. */
+  readonly key: string;
+  readonly documentId: string | undefined;
+  /** False if withdrawn for lack of a document. */
+  readonly isTold: boolean;
+  readonly isPublic: boolean;
+}
+
+const toldAdvisory = columns<ToldRow>({
+  key: expression("right(uid, 16)", text),
+  documentId: nullableText,
+  isTold: expression("digest <> ''", flag),
+  isPublic: expression("public", flag),
+});
+
+export const findToldAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<ToldRow[]> =>
+  toldAdvisory.find(rows, `select ${toldAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
+
+const publicNumber = columns({ advisoryId: text });
+
+/** Returns the IDs that a public advisory of the group has. */
+export const findPublicNumbers = async (rows: Read, group: string, numbers: readonly string[]): Promise<Set<string>> => {
+  const found = await publicNumber.find(
+    rows,
+    `select distinct ${publicNumber.list} from advisories where public and advisory_id = any($2) and left(uid, -17) = $1`,
+    [group, [...new Set(numbers)]],
+  );
+  return new Set(found.map(({ advisoryId }) => advisoryId));
+};
+
+/** Returns how many changed. */
+export const markAdvisoriesPublic = async (rows: Write, group: string, keys: readonly string[], isPublic: boolean, nowMs: number): Promise<number> => {
+  const marked = await rows.query(
+    "update advisories set public = $2, update_time = greatest($3, update_time + interval '1 ms') where uid = any($1) and public <> $2 returning 1",
+    [keys.map((key) => `${group}/${key}`), isPublic, new Date(nowMs).toISOString()],
+  );
+  return marked.length;
+};
+
+export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "advisories", refreshed);
+
+const published = "public and delete_time is null";
+
+export interface AdvisoryRow {
+  readonly uid: string;
+  readonly advisoryId: string;
+  readonly origin: string;
+  readonly artifactName: string;
+  readonly artifactType: string;
+  readonly artifactArchitecture: string;
+  readonly author: string;
+  readonly namespace: string;
+  readonly aliases: readonly string[];
+  /** JSON list of AdvisoryEvent. */
+  readonly events: string;
+  readonly createTime: string;
+  readonly updateTime: string;
+  readonly deleteTime: string | undefined;
+}
+
+const advisoryRow = columns<AdvisoryRow>({
+  uid: text,
+  advisoryId: text,
+  origin: text,
+  artifactName: text,
+  artifactType: text,
+  artifactArchitecture: text,
+  author: text,
+  namespace: text,
+  aliases: textList,
+  events: text,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+  deleteTime: expression(timeText("delete_time"), nullableText),
+});
+
+/** Returns the packages' published advisories, in a fixed order. */
+export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
+
+/** The form that Gantry renders itself. Other forms are published as their sources wrote them (source-documents.ts). */
+const own = "form = 'wolfi'";
+
+export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin = $1 order by origin, advisory_id, uid`, [
+    origin,
+  ]);
+
+/** Returns the next packages' advisories, complete per package; empty at the end. */
+export const findOwnPublishedBehind = (rows: Read, after: string, limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin > $1 order by origin fetch first $2 rows with ties`,
+    [after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Includes withdrawn advisories. */
+export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = $1 order by delete_time is not null, uid limit 1000`,
+    [advisoryId],
+  );
+
+/** Includes withdrawn advisories. */
+export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = any($1) order by delete_time is not null, uid limit $2`,
+    [advisoryIds, limit],
+    { rows: limit, wide: true },
+  );
+
+export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`,
+    [names, limit],
+    { rows: limit, wide: true },
+  );
+
+// Binary search for the nearest preceding subtree; then the subtrees' organizations.
+const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
+const rootsOfPlaces = `left(uid, 40) in (
+  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
+
+/** Returns private advisories in these subtrees, including withdrawn ones. */
+export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and advisory_id = any($3) and ${inPlaces} order by delete_time is not null, uid limit $4`,
+    [lows, highs, advisoryIds, limit],
+    { rows: limit, wide: true },
+  );
+
+export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and delete_time is null and ${own} and ${rootsOfPlaces} and artifact_name = any($3) and ${inPlaces} order by advisory_id, uid limit $4`,
+    [lows, highs, names, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Includes withdrawn advisories. */
+export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and origin = any($3) and ${inPlaces} order by origin, advisory_id, uid`,
+    [lows, highs, origins],
+    { rows: origins.length, wide: true },
+  );
+
+const ownName = columns({ name: text });
+
+/** Returns the next packages by name; withdrawn advisories count. */
+export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (
+       select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
+/** Returns the next IDs in order; withdrawn advisories count. */
+export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (
+       select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
+export interface OwnArtifact {
+  readonly artifactType: string;
+  readonly namespace: string;
+  readonly author: string;
+}
+
+const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, author: text });
+
+export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
+  ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
+
+export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
+  ownArtifact.find(
+    rows,
+    `select distinct ${ownArtifact.list} from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} limit 1000`,
+    [lows, highs],
+    { rows: 1000, wide: true },
+  );
+
+export interface ChangedDocument {
+  readonly id: string;
+  readonly modified: string;
+}
+
+/** A row of a form's change list. */
+export interface ChangedAdvisory extends ChangedDocument {
+  readonly artifactType: string;
+  readonly namespace: string;
+  readonly author: string;
+  /** An event has several patched versions. */
+  readonly isPatchedOften: boolean;
+  /** Empty while it applies to any artifact. */
+  readonly withdrawTime: string;
+}
+
+/** `others` selects advisories that keep the ID active. */
+const changedAdvisoryOf = (others: string) =>
+  columns<ChangedAdvisory>({
+    id: expression("advisory_id", text),
+    modified: time("update_time"),
+    artifactType: text,
+    namespace: text,
+    author: text,
+    isPatchedOften: expression("jsonb_path_exists(events, '$[*].patched.patchedVersions[1]')", flag),
+    withdrawTime: expression(
+      `coalesce(case when delete_time is not null and not exists (
+       select from advisories as other where other.advisory_id = advisories.advisory_id and ${others} and other.form = 'wolfi'
+         and other.delete_time is null) then ${timeText("delete_time")} end, '')`,
+      text,
+    ),
+  });
+const changedAdvisory = changedAdvisoryOf("other.public");
+const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
+const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
+
+/** Returns public advisories, including withdrawn ones, in order of change after (since, after). An ID appears once per artifact. */
+export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
+  changedAdvisory.find(
+    rows,
+    `select ${changedAdvisory.list} from advisories
+     where public and ${own} and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     -- All of one number and time: the next page begins behind them.
+     order by update_time, advisory_id fetch first $3 rows with ties`,
+    [since, after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Private counterpart of findChangedAdvisories. */
+export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
+  changedPrivateAdvisory.find(
+    rows,
+    `select ${changedPrivateAdvisory.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} and (update_time, advisory_id) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by update_time, advisory_id fetch first $5 rows with ties`,
+    [lows, highs, since, after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Returns packages in order of their last change or withdrawal. */
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
+    rows,
+    `select ${changedDocument.list} from (
+       select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     order by changed, origin limit $3`,
+    [since, after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Private counterpart of findChangedDocuments. */
+export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
+    rows,
+    `select ${changedDocument.list} from (
+       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}
+       group by origin having bool_or(delete_time is null) or origin in (select origin from advisories where ${published} and ${own})) as document
+     where (changed, origin) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by changed, origin limit $5`,
+    [lows, highs, since, after, limit],
+    { rows: limit, wide: true },
+  );
+
+export interface OwnDocument {
+  readonly origin: string;
+  /** A withdrawal counts as a release. */
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+}
+
+const ownDocumentFields = { origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") };
+const ownDocument = columns<OwnDocument>(ownDocumentFields);
+
+/** Returns the page after `behind`, most recently changed first; `year` filters by first release. */
+export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
+  ownDocument.find(
+    rows,
+    `select ${ownDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed from advisories
+       where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where ($1 = '' or to_char(first at time zone 'UTC', 'YYYY') = $1)
+       and (changed, origin) < (coalesce(nullif($2, '')::timestamptz, 'infinity'), $3)
+     order by changed desc, origin desc limit $4`,
+    [year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+
+/** Returns everything ever published; empty if nothing is published now. */
+export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1
+       and exists (select from advisories as listed where listed.public and listed.delete_time is null and listed.form = 'wolfi' and listed.origin = $1)
+     order by origin, advisory_id, uid`,
+    [origin],
+  );
+
+/** Returns everything ever published, even if nothing is now. */
+export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
+
+export interface PrivateDocument extends OwnDocument {
+  /** Groups of its private advisories. */
+  readonly groups: readonly string[];
+}
+
+const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
+
+/** Private counterpart of findOwnDocuments; the times include public advisories. */
+export const findOwnPrivateDocuments = (
+  rows: Read,
+  { lows, highs }: Places,
+  year: string,
+  behind: OwnDocument | undefined,
+  limit: number,
+): Promise<PrivateDocument[]> => {
+  const isPrivate = `not public and ${own} and ${rootsOfPlaces} and ${inPlaces}`;
+  return privateDocument.find(
+    rows,
+    `select ${privateDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed,
+         to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as holding
+       from (
+         select uid, origin, create_time, update_time, delete_time, public from advisories where ${isPrivate}
+         union all
+         select uid, origin, create_time, update_time, delete_time, public from advisories
+         where public and ${own} and origin in (select origin from advisories where ${isPrivate})) as seen
+       group by origin having bool_or(delete_time is null)) as document
+     where ($3 = '' or to_char(first at time zone 'UTC', 'YYYY') = $3)
+       and (changed, origin) < (coalesce(nullif($4, '')::timestamptz, 'infinity'), $5)
+     order by changed desc, origin desc limit $6`,
+    [lows, highs, year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+};
+
+const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
+
+/** Returns a value that changes with every published own advisory. */
+export const readAdvisoryState = async (rows: Read): Promise<string> => {
+  const found = await advisoryState.findOne(rows, `select ${advisoryState.list} from advisories where public and ${own}`, [], wideCount);
+  return JSON.stringify(found ?? {});
+};
+
+/** Returns published advisories and those in these subtrees. */
+export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {
+  const ends = paths.map((path) => (path === "" ? "~" : `${path}0`));
+  return advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and origin = any($1)
+     union
+     select ${advisoryRow.list} from advisories
+     where delete_time is null and form <> '${draftForm}' and left(uid, 40) in (select root from access_versions) and artifact_name = any($1)
+       and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where uid >= low and uid < high)`,
+    [names, paths, ends],
+    { rows: names.length, wide: true },
+  );
+};
+
+export interface MatchableAdvisory {
+  readonly uid: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
+  readonly artifactName: string;
+  readonly artifactType: string;
+  readonly form: string;
+  /** Empty if none. */
+  readonly documentId: string;
+  readonly events: string;
+  readonly isPublic: boolean;
+}
+
+const matchableAdvisory = columns<MatchableAdvisory>({
+  uid: text,
+  advisoryId: text,
+  aliases: textList,
+  artifactName: text,
+  artifactType: text,
+  form: text,
+  documentId: text,
+  events: text,
+  isPublic: expression("public", flag),
+});
+
+/** A digest that changes with the advisory or its document. */
+const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
+  select concat_ws(' ', document.digest, document.change_time) from source_documents as document where document.id = document_id)))`;
+
+const seenAdvisory = columns({ uid: text, fingerprint: expression(fingerprintText, text) });
+
+/** Returns fingerprints by uid of other sources' advisories that the organization sees. */
+export const findFingerprints = async (rows: Read, root: string, type: string, numbers: readonly string[], limit: number): Promise<Record<string, string>> => {
+  const isSeen = `(public or left(uid, 40) = $1) and feed <> '${authoredFeed}' and delete_time is null and artifact_type = $2`;
+  const found = await seenAdvisory.find(
+    rows,
+    `select ${seenAdvisory.list} from advisories where ${isSeen} and aliases ?| $3::text[]
+     union select ${seenAdvisory.list} from advisories where public and ${isSeen} and advisory_id = any($3)
+     union select ${seenAdvisory.list} from advisories where left(uid, 40) = $1 and ${isSeen} and advisory_id = any($3) limit $4`,
+    [root, type, numbers, limit],
+    { rows: limit, wide: true },
+  );
+  return Object.fromEntries(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
+};
+
+/** Returns current fingerprints by uid. */
+export const findFingerprintsOf = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> => {
+  const found = await seenAdvisory.find(rows, `select ${seenAdvisory.list} from advisories where uid = any($1)`, [uids], { rows: uids.length, wide: true });
+  return new Map(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
+};
+
+/** Returns published advisories, and private ones of these groups. */
+export const findMatchable = (rows: Read, root: string, groups: readonly string[], names: readonly string[]): Promise<MatchableAdvisory[]> =>
+  matchableAdvisory.find(
+    rows,
+    `select ${matchableAdvisory.list} from advisories where ${published} and origin = any($3) and artifact_name = any($3)
+     union all
+     select ${matchableAdvisory.list} from advisories
+     where not public and delete_time is null and left(uid, 40) = $1 and artifact_name = any($3) and left(uid, -17) = any($2)`,
+    [root, groups, names],
+  );

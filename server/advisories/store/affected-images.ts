@@ -1,0 +1,380 @@
+// Table affected_images: packages of images that an advisory affects or affected. Matching after imports fills it from
+// image_packages, per organization. Resolved rows are kept as long as reports reach back.
+
+import { hash } from "node:crypto";
+import { columns, expression, flag, number, periodRetention, type Read, type Retention, text, textList, type Write } from "#db";
+import { columnOf, stepRows } from "./feed-rows.ts";
+import { imagesText, packageVersionsText } from "./image-packages.ts";
+
+// Unique among locks (lock.ts); combined with the organization.
+const matchingKey = 730_141_291;
+
+/** Serializes an organization's matching until the transaction ends. */
+export const lockMatching = async (rows: Write, root: string): Promise<void> => {
+  await rows.query(`select pg_advisory_xact_lock(${matchingKey}, hashtext($1))`, [root]);
+};
+
+const installed = columns<InstalledVersion>({
+  owner: expression("image.owner", text),
+  name: expression("package.name", text),
+  version: expression("installed.version", text),
+});
+
+export interface InstalledVersion {
+  readonly owner: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface ImageRepo {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
+
+/** Returns each package version once per group. */
+export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): Promise<InstalledVersion[]> =>
+  installed.find(
+    rows,
+    `select distinct ${installed.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+     cross join ${packageVersionsText}`,
+    repoColumns(repos),
+  );
+
+const imageRoot = columns({ root: text });
+
+/** Returns organizations that have or had images with packages. */
+export const findImageRoots = async (rows: Read): Promise<string[]> => {
+  const found = await imageRoot.find(
+    rows,
+    `select ${imageRoot.list} from (
+       select distinct left(owner, 40) as root from image_packages where owner <> ''
+       union select distinct left(uid, 40) from image_sboms
+       union select root from access_versions where exists (
+         select from affected_images where left(uid, 40) = access_versions.root)) as organization
+     where exists (select from groups where uid = root) order by root`,
+  );
+  return found.map(({ root }) => root);
+};
+
+/** Counts images per tag and architecture. */
+export interface SizedRepo extends ImageRepo {
+  readonly images: number;
+}
+
+const sizedRepo = columns<SizedRepo>({
+  owner: expression("found.owner", text),
+  repo: expression("found.repo", text),
+  images: expression("found.images", number),
+});
+
+export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =>
+  sizedRepo.find(
+    rows,
+    `select ${sizedRepo.list} from (
+       select owner, repo, count(*) as images from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image
+       group by owner, repo) as found order by found.owner, found.repo`,
+    [root],
+  );
+
+/** Omits repos without images. */
+export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<SizedRepo[]> =>
+  sizedRepo.find(
+    rows,
+    `select ${sizedRepo.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select owner, repo, count(*) as images from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+       group by owner, repo) as found order by found.owner, found.repo`,
+    repoColumns(repos),
+  );
+
+export interface TaggedImage extends ImageRepo {
+  readonly tag: string;
+  readonly architecture: string;
+  readonly packagesDigest: string;
+  /** The group's repo and the tag's digest; empty if absent. */
+  readonly repoUid: string;
+  readonly digest: string;
+  /** JSON: versions by name. */
+  readonly packages: string;
+}
+
+const taggedImage = columns<TaggedImage>({
+  owner: expression("image.owner", text),
+  repo: expression("image.repo", text),
+  tag: expression("image.tag", text),
+  architecture: expression("image.architecture", text),
+  packagesDigest: expression("image.digest", text),
+  repoUid: expression("coalesce(repo.uid, '')", text),
+  digest: expression("coalesce(tag.digest, '')", text),
+  packages: expression("held.packages", text),
+});
+
+/** Returns images with any of these packages, reduced to those. */
+export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
+  taggedImage.find(
+    rows,
+    // Repo by repo through the indexes: after a bulk load the planner lacks statistics and reads whole tables.
+    `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
+     -- Names as the keys of an object are found by halving; in a list each package of each image is compared with all of them.
+     cross join lateral (
+       select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where $3::jsonb ? key having count(*) > 0) as held
+     left join lateral (
+       select uid from repos where left(uid, -17) = image.owner and name collate "POSIX" in (image.repo, image.short_repo)
+         and length(uid) = length(image.owner) + 17 order by name <> image.repo limit 1) as repo on true
+     left join lateral (
+       select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag limit 1) as tag on true
+     order by image.owner, image.repo, image.tag, image.architecture`,
+    [...repoColumns(repos), JSON.stringify(Object.fromEntries(names.map((name) => [name, true])))],
+  );
+
+/** A match of an image's package with an advisory. */
+export interface AffectedImageDraft extends ImageRepo {
+  readonly uid: string;
+  readonly repoUid: string;
+  readonly tags: readonly string[];
+  readonly digest: string;
+  readonly architectures: readonly string[];
+  readonly packageName: string;
+  readonly installedVersion: string;
+  readonly fixedVersion: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
+  readonly advisoryUid: string;
+  readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
+  /** JSON; empty if none. */
+  readonly suppression: string;
+}
+
+/** Derives the uid from group, image, package, version and advisory. `image` is its digest, or its package list's digest if untagged. */
+export const affectedImageUid = (owner: string, repo: string, image: string, name: string, version: string, advisoryUid: string): string => {
+  // PostgreSQL's JSON format, because PostgreSQL made these uids before.
+  const text = `[${[repo, image, name, version, advisoryUid].map((part) => JSON.stringify(part)).join(", ")}]`;
+  return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
+};
+
+/** A row's repo, and whether a false positive suppresses the match. */
+export interface HeldRow extends ImageRepo {
+  readonly isSuppressed: boolean;
+}
+
+const affectedRepo = columns<HeldRow & { readonly uid: string }>({
+  uid: text,
+  owner: expression("left(uid, -17)", text),
+  repo: text,
+  isSuppressed: expression("suppression is not null", flag),
+});
+
+const affectedRow = columns<HeldRow & { readonly uid: string }>({
+  uid: expression("held.uid", text),
+  owner: expression("left(held.uid, -17)", text),
+  repo: expression("held.repo", text),
+  isSuppressed: expression("held.suppression is not null", flag),
+});
+
+const byUid = (found: readonly (HeldRow & { readonly uid: string })[]): Map<string, HeldRow> =>
+  new Map(found.map(({ uid, owner, repo, isSuppressed }) => [uid, { owner, repo, isSuppressed }]));
+
+/** Returns open rows by uid. */
+export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, HeldRow>> =>
+  byUid(
+    await affectedRow.find(
+      rows,
+      // Separate index ranges: without statistics of recent writes, the planner reads all rows.
+      `select ${affectedRow.list} from unnest($2::text[]) as given(name)
+       cross join lateral (
+         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
+      [root, names],
+    ),
+  );
+
+/** Returns open rows by uid. */
+export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, HeldRow>> =>
+  byUid(
+    await affectedRow.find(
+      rows,
+      `select ${affectedRow.list} from unnest($2::text[], $3::text[]) as given(owner, repo)
+       cross join lateral (
+         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and end_time is null
+           and (repo, uid) > (given.repo, given.owner || '/') and (repo, uid) < (given.repo, given.owner || '0')
+           and left(uid, -17) = given.owner offset 0) as held`,
+      [root, ...repoColumns(repos)],
+    ),
+  );
+
+/** Returns open rows by uid. */
+export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, HeldRow>> => {
+  const found = new Map<string, HeldRow>();
+  for (let after = `${root}/`; ; ) {
+    // By primary key: without statistics of recent writes, other orders get bad plans.
+    const step = await affectedRepo.find(
+      rows,
+      `select ${affectedRepo.list} from affected_images
+       where uid > $1 and uid < $2 and end_time is null order by uid limit ${stepRows}`,
+      [after, `${root}0`],
+    );
+    for (const { uid, owner, repo, isSuppressed } of step) found.set(uid, { owner, repo, isSuppressed });
+    const last = step.at(-1);
+    if (!last || step.length < stepRows) return found;
+    after = last.uid;
+  }
+};
+
+/** Skips unchanged rows. */
+export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
+  await rows.query(
+    `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
+       advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, start_time, create_time, update_time)
+     select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
+       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb,
+       $14::timestamptz, $14::timestamptz, $14::timestamptz
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+       $11::text[], $12::text[], $13::text[], $15::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
+       installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression)
+     on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
+       architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
+       aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state,
+       suppression = excluded.suppression, end_time = null,
+       start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
+       update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
+       left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
+         select coalesce(jsonb_object_agg(name, $14), '{}') from jsonb_array_elements_text(held.tags) as name
+         where not excluded.tags ? name) end)
+     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases,
+         held.state, held.suppression, held.end_time)
+       is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
+         excluded.aliases, excluded.state, excluded.suppression, null)`,
+    [
+      columnOf(drafts, ({ uid }) => uid),
+      columnOf(drafts, ({ repo }) => repo),
+      columnOf(drafts, ({ repoUid }) => repoUid),
+      columnOf(drafts, ({ tags }) => JSON.stringify(tags)),
+      columnOf(drafts, ({ digest }) => digest),
+      columnOf(drafts, ({ architectures }) => JSON.stringify(architectures)),
+      columnOf(drafts, ({ packageName }) => packageName),
+      columnOf(drafts, ({ installedVersion }) => installedVersion),
+      columnOf(drafts, ({ fixedVersion }) => fixedVersion),
+      columnOf(drafts, ({ advisoryId }) => advisoryId),
+      columnOf(drafts, ({ aliases }) => JSON.stringify(aliases)),
+      columnOf(drafts, ({ advisoryUid }) => advisoryUid),
+      columnOf(drafts, ({ state }) => state),
+      new Date(nowMs).toISOString(),
+      columnOf(drafts, ({ suppression }) => suppression),
+    ],
+  );
+};
+
+export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
+  await rows.query(
+    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, end_time = $2::timestamptz,
+       update_time = greatest($2::timestamptz, update_time + interval '1 ms'),
+       left_tags = left_tags || (select coalesce(jsonb_object_agg(name, $2), '{}') from jsonb_array_elements_text(held.tags) as name)
+     where uid = any($1)`,
+    [uids, new Date(nowMs).toISOString()],
+  );
+};
+
+export const findReposChangedSince = async (rows: Read, root: string, sinceMs: number): Promise<ImageRepo[]> =>
+  affectedRepo
+    .find(
+      rows,
+      `select distinct on (left(uid, -17), repo) ${affectedRepo.list} from affected_images where left(uid, 40) = $1 and update_time >= $2 order by 2, 3`,
+      [root, new Date(sinceMs).toISOString()],
+    )
+    .then((found) => found.map(({ owner, repo }) => ({ owner, repo })));
+
+/** A tagged image with a known package list. */
+export interface KnownImage {
+  readonly repoUid: string;
+  readonly digest: string;
+}
+
+const knownImage = columns<KnownImage>({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
+
+export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promise<KnownImage[]> =>
+  knownImage.find(
+    rows,
+    `select distinct ${knownImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select owner, repo, short_repo, tag from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
+     cross join lateral (
+       select uid from repos where left(uid, -17) = image.owner and name collate "POSIX" in (image.repo, image.short_repo)
+         and length(uid) = length(image.owner) + 17 order by name <> image.repo limit 1) as repo
+     cross join lateral (
+       select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag and digest <> '' limit 1) as tag
+     order by 1, 2`,
+    repoColumns(repos),
+  );
+
+export interface AffectedPackageOfImage extends KnownImage {
+  readonly packageName: string;
+  readonly installedVersion: string;
+  readonly fixedVersion: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
+}
+
+const affectedPackage = columns<AffectedPackageOfImage>({
+  repoUid: expression("affected.repo_uid", text),
+  digest: expression("affected.digest", text),
+  packageName: expression("affected.package_name", text),
+  installedVersion: expression("affected.installed_version", text),
+  fixedVersion: expression("affected.fixed_version", text),
+  advisoryId: expression("affected.advisory_id", text),
+  aliases: expression("affected.aliases", textList),
+});
+
+/** Excludes suppressed matches. */
+export const findAffectedOfImages = (rows: Read, root: string, images: readonly KnownImage[]): Promise<AffectedPackageOfImage[]> =>
+  affectedPackage.find(
+    rows,
+    `select ${affectedPackage.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest)
+     cross join lateral (
+       select * from affected_images where left(uid, 40) = $1 and digest = given.digest and repo_uid = given.repo_uid and end_time is null
+         and state = 'AFFECTED_IMAGE_STATE_AFFECTED' offset 0) as affected
+     order by affected.repo_uid, affected.digest, affected.package_name, affected.installed_version, affected.advisory_id`,
+    [root, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
+
+/** Open rows never expire. */
+export const affectedImagesRetention: Retention = periodRetention("reportMs", { table: "affected_images", where: "end_time < $1", order: "end_time" });
+
+/** An advisory that no longer affects a tag's image. */
+export interface LeftAdvisory {
+  readonly owner: string;
+  readonly repo: string;
+  readonly tag: string;
+  readonly advisoryUid: string;
+  /** When it stopped. */
+  readonly time: string;
+}
+
+const leftAdvisory = columns<LeftAdvisory>({
+  owner: expression("given.owner", text),
+  repo: expression("given.repo", text),
+  tag: expression("given.tag", text),
+  advisoryUid: expression("held.advisory_uid", text),
+  time: expression("max(held.left_tags ->> given.tag)", text),
+});
+
+/** Returns advisories that affected a tag earlier, but none of its images now. */
+export const findLeftAdvisories = (
+  rows: Read,
+  tags: readonly { readonly owner: string; readonly repo: string; readonly tag: string }[],
+): Promise<LeftAdvisory[]> =>
+  leftAdvisory.find(
+    rows,
+    `select ${leftAdvisory.list} from (select distinct * from unnest($1::text[], $2::text[], $3::text[]) as each(owner, repo, tag)) as given
+     join affected_images as held on left(held.uid, 40) = left(given.owner, 40) and held.repo = given.repo and held.left_tags ? given.tag
+       and left(held.uid, -17) = given.owner
+     where not exists (
+       select from affected_images as other where left(other.uid, 40) = left(given.owner, 40) and other.repo = given.repo
+         and left(other.uid, -17) = given.owner and other.advisory_uid = held.advisory_uid and other.end_time is null and other.tags ? given.tag)
+     group by given.owner, given.repo, given.tag, held.advisory_uid`,
+    [columnOf(tags, ({ owner }) => owner), columnOf(tags, ({ repo }) => repo), columnOf(tags, ({ tag }) => tag)],
+    { rows: tags.length, wide: true },
+  );

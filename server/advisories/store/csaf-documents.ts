@@ -1,0 +1,222 @@
+// Table csaf_documents: list entries of imported CSAF documents, deleted with them.
+
+import { columns, expression, flag, nullableText, nullableTimeMs, number, type Read, text, time, timeText, type Write } from "#db";
+import { columnOf } from "./feed-rows.ts";
+
+export interface CsafFacts {
+  readonly issuer: string;
+  readonly folder: string;
+  /** JSON. */
+  readonly publisher: string;
+  /** Without extension. */
+  readonly fileName: string;
+  readonly title: string;
+  readonly label: string;
+  /** Empty if unknown. */
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+  /** Why lists omit it; empty if listed. */
+  readonly leftOut: string;
+}
+
+export const writeCsafDocuments = async (rows: Write, documents: readonly { readonly documentId: string; readonly facts: CsafFacts }[]): Promise<void> => {
+  if (documents.length === 0) return;
+  await rows.query(
+    `insert into csaf_documents (document_id, issuer, folder, publisher, file_name, title, label, initial_release_time, current_release_time, left_out)
+     select id::bigint, issuer, folder, publisher, name, title, label, nullif(initial, '')::timestamptz, nullif(current, '')::timestamptz, left_out
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+       as given(id, issuer, folder, publisher, name, title, label, initial, current, left_out)
+     on conflict (document_id) do update set issuer = excluded.issuer, folder = excluded.folder, publisher = excluded.publisher,
+       file_name = excluded.file_name, title = excluded.title, label = excluded.label, initial_release_time = excluded.initial_release_time,
+       current_release_time = excluded.current_release_time, left_out = excluded.left_out`,
+    [
+      columnOf(documents, ({ documentId }) => documentId),
+      columnOf(documents, ({ facts }) => facts.issuer),
+      columnOf(documents, ({ facts }) => facts.folder),
+      columnOf(documents, ({ facts }) => facts.publisher),
+      columnOf(documents, ({ facts }) => facts.fileName),
+      columnOf(documents, ({ facts }) => facts.title),
+      columnOf(documents, ({ facts }) => facts.label),
+      columnOf(documents, ({ facts }) => facts.initialReleaseTime),
+      columnOf(documents, ({ facts }) => facts.currentReleaseTime),
+      columnOf(documents, ({ facts }) => facts.leftOut),
+    ],
+  );
+};
+
+export interface CsafDocument {
+  readonly id: string;
+  readonly originId: string;
+  /** Its own, or its source's. */
+  readonly license: string;
+  readonly told: boolean;
+  /** Undefined while its source has it. */
+  readonly withdrawTime: string | undefined;
+  readonly modifiedMs: number | undefined;
+  readonly fileName: string;
+  readonly title: string;
+  readonly label: string;
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+  /** In full precision, for paging. */
+  readonly position: string;
+}
+
+// Showing a private document to members of its group is not publication.
+const license = "case when document.public then coalesce(nullif(document.license, ''), feeds.license) else '' end";
+
+const csafDocument = columns<CsafDocument>({
+  id: expression("document.id", text),
+  originId: expression("document.origin_id", text),
+  license: expression(license, text),
+  told: expression("document.told", flag),
+  withdrawTime: expression(timeText("case when not document.told then coalesce(document.withdraw_time, document.change_time) end"), nullableText),
+  modifiedMs: nullableTimeMs("document.modify_time"),
+  fileName: expression("csaf.file_name", text),
+  title: expression("csaf.title", text),
+  label: expression("csaf.label", text),
+  initialReleaseTime: time("csaf.initial_release_time"),
+  currentReleaseTime: time("csaf.current_release_time"),
+  position: expression("csaf.current_release_time::text", text),
+});
+
+/** Includes private documents from the sources in $1, even if omitted for a reason in $2: those only concern publication. */
+const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
+  where exists (select from groups where uid = feeds.group_uid)
+    and ((document.public and csaf.left_out = '')
+      or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
+
+/** Sources with private documents the caller sees, and omission reasons to ignore. */
+export interface PrivateCsaf {
+  readonly feeds: readonly string[];
+  readonly reasons: readonly string[];
+}
+
+const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
+  where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
+
+export interface CsafPosition {
+  readonly position: string;
+  readonly id: string;
+}
+
+/** Returns current documents, most recently released first; `year` filters by first release. */
+export const findCsafDocuments = (
+  rows: Read,
+  { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
+  behind: CsafPosition | undefined,
+  limit: number,
+): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listed} and document.told and csaf.folder = $1
+       and ($2 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $2)
+       and ($3 = '' or (csaf.current_release_time, document.id) < (nullif($3, '')::timestamptz, nullif($4, '')::bigint))
+       and csaf.label = $6
+     order by csaf.current_release_time desc, document.id desc limit $5`,
+    [folder, year, behind?.position ?? "", behind?.id ?? "", limit, label],
+    { rows: limit, wide: true },
+  );
+
+/** Like findCsafDocuments, plus private documents. */
+export const findReadableCsafDocuments = (
+  rows: Read,
+  { feeds, reasons }: PrivateCsaf,
+  { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
+  behind: CsafPosition | undefined,
+  limit: number,
+): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listedHere} and document.told and csaf.folder = $3
+       and ($4 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $4)
+       and ($5 = '' or (csaf.current_release_time, document.id) < (nullif($5, '')::timestamptz, nullif($6, '')::bigint))
+       and csaf.label = $8
+     order by csaf.current_release_time desc, document.id desc limit $7`,
+    [feeds, reasons, folder, year, behind?.position ?? "", behind?.id ?? "", limit, label],
+    { rows: limit, wide: true },
+  );
+
+/** Returns the oldest import first. */
+export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listed} and csaf.folder = $1 and csaf.file_name = any($2) order by document.id limit $3`,
+    [folder, fileNames, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Like findCsafDocumentsNamed, plus private documents. */
+export const findReadableCsafDocumentsNamed = (
+  rows: Read,
+  { feeds, reasons }: PrivateCsaf,
+  folder: string,
+  fileNames: readonly string[],
+  limit: number,
+): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listedHere} and csaf.folder = $3 and csaf.file_name = any($4) order by document.id limit $5`,
+    [feeds, reasons, folder, fileNames, limit],
+    { rows: limit, wide: true },
+  );
+
+/** A publisher with listed documents, per label and license. */
+export interface CsafIssuer {
+  readonly issuer: string;
+  readonly folder: string;
+  /** JSON of the last import. */
+  readonly publisher: string;
+  readonly license: string;
+  readonly label: string;
+  readonly documents: number;
+  readonly currentReleaseTime: string;
+  /** The provider metadata's URL, which may contain secrets; empty if imported otherwise. */
+  readonly source: string;
+}
+
+const csafIssuer = columns<CsafIssuer>({
+  issuer: expression("max(csaf.issuer)", text),
+  folder: expression("csaf.folder", text),
+  publisher: expression("(array_agg(csaf.publisher order by document.id desc))[1]", text),
+  license: expression(license, text),
+  label: expression("csaf.label", text),
+  documents: expression("count(*)", number),
+  currentReleaseTime: time("max(csaf.current_release_time)"),
+  source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
+});
+
+/** Empty `folder` selects all. */
+export const findCsafIssuers = (rows: Read, folder: string, limit: number): Promise<CsafIssuer[]> =>
+  csafIssuer.find(
+    rows,
+    `select ${csafIssuer.list} from ${listed} and ($1 = '' or csaf.folder = $1)
+     group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $2`,
+    [folder, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Like findCsafIssuers, plus private documents. */
+export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
+  csafIssuer.find(
+    rows,
+    `select ${csafIssuer.list} from ${listedHere} group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $3`,
+    [feeds, reasons, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Location in the lists, or the reason for omission. */
+export interface CsafPlace {
+  readonly documentId: string;
+  readonly folder: string;
+  readonly fileName: string;
+  readonly leftOut: string;
+}
+
+const csafPlace = columns<CsafPlace>({ documentId: text, folder: text, fileName: text, leftOut: text });
+
+export const findCsafPlaces = (rows: Read, documentIds: readonly string[]): Promise<CsafPlace[]> =>
+  csafPlace.find(rows, `select ${csafPlace.list} from csaf_documents where document_id = any($1::bigint[])`, [documentIds], {
+    rows: documentIds.length,
+    wide: true,
+  });

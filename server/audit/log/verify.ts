@@ -1,0 +1,145 @@
+// Verifies the log: every chain from its first kept entry to its sealed head.
+
+import { isObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { findAuditEntries, findChainEnds, type StoredAuditEntry } from "#audit/store";
+import type { Read, Vault } from "#db";
+import { type Entry, hashEntry, type Link } from "./chain.ts";
+import { type Head, isSameNonce, markAt, openHead, readSealSummary } from "./heads.ts";
+import { type RestoresVerdict, restoreBefore, verifyRestores } from "./restores.ts";
+
+export interface Verdict {
+  readonly root: string;
+  /** The sealed end of the chain; undefined if the seal cannot be opened. Kept elsewhere, it proves that no earlier entry was removed later. */
+  readonly last: Link | undefined;
+  readonly entries: number;
+  /** One sentence per problem; empty if intact. */
+  readonly problems: readonly string[];
+  /** One sentence per known entry that a restore removed. */
+  readonly notes: readonly string[];
+}
+
+/** Undefined if a column has an impossible type. */
+const entryFromRow = (stored: StoredAuditEntry): Entry | undefined => {
+  const { act, bindingUids, resourceUids } = stored;
+  if (!isObject(act) || !Array.isArray(bindingUids) || !Array.isArray(resourceUids)) return undefined;
+  return { ...stored, act: act as Record<string, string>, bindingUids: bindingUids as string[], resourceUids: resourceUids as string[] };
+};
+
+interface ChainState {
+  readonly head: Head | undefined;
+  /** Undefined if there are no entries. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+}
+
+const readChain = async (read: Read, vault: Pick<Vault, "open">, root: string): Promise<ChainState> => {
+  const { sealed, firstSequence, lastSequence } = await findChainEnds(read, root);
+  return { head: sealed ? openHead(vault, root, sealed) : undefined, first: firstSequence, last: lastSequence };
+};
+
+/** Stops at the first break, because nothing after it can be verified. */
+const verifyEntries = async (
+  read: Read,
+  root: string,
+  head: Head,
+  known: Link | undefined,
+): Promise<{ readonly entries: number; readonly problem?: string }> => {
+  let { sequence, hash } = head.dropped;
+  let entries = 0;
+  const differsFromKnown = (): boolean => known?.sequence === sequence && known.hash !== hash;
+  if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
+  while (sequence < head.last.sequence) {
+    const mark = markAt(head, sequence);
+    if (mark && mark.at.hash !== hash) return { entries, problem: `entry ${sequence} is not the one that the restore behind it went on from` };
+    sequence = mark?.base ?? sequence;
+    const nextMark = (head.restores ?? []).find(({ at }) => at.sequence > sequence)?.at.sequence;
+    const until = Math.min(sequence + limits.verifiedMax, nextMark ?? Number.POSITIVE_INFINITY, head.last.sequence);
+    for (const stored of await findAuditEntries(read, root, sequence, until, limits.verifiedMax + 1)) {
+      const { uid, sequence: found } = stored;
+      if (found !== sequence + 1) return { entries, problem: found === sequence ? `entry ${sequence} occurs twice` : `entry ${sequence + 1} is missing` };
+      const entry = entryFromRow(stored);
+      hash = entry ? hashEntry(hash, entry) : "";
+      if (hash !== stored.hash) return { entries, problem: `entry ${found} (${uid}) or the entry before it has been changed` };
+      sequence = found;
+      if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
+      entries++;
+    }
+    if (sequence < until) return { entries, problem: until === sequence + 1 ? `entry ${until} is missing` : `entries ${sequence + 1} to ${until} are missing` };
+  }
+  return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
+};
+
+/** Ignores a known end that a restore removed, with a note. */
+const explainKnown = (
+  head: Head,
+  known: Link | undefined,
+  restores: RestoresVerdict["restores"],
+): { readonly known: Link | undefined; readonly notes: readonly string[] } => {
+  const mark = known && restoreBefore(head, known.sequence);
+  const restore = mark && restores.find(({ base }) => base === mark.base);
+  if (!known || !mark || !restore) return { known, notes: [] };
+  const { stateTime, restoreTime, by } = restore;
+  return {
+    known: undefined,
+    notes: [
+      `entry ${known.sequence} was known before, and is gone: ${restoreTime} the state of ${stateTime} was restored by ${by}, up to entry ${mark.at.sequence}`,
+    ],
+  };
+};
+
+/** Verifies one organization's chain. @param knownBefore an earlier end of the chain, kept elsewhere */
+export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, knownBefore?: Link): Promise<Verdict> => {
+  const { head, first, last } = await readChain(read, vault, root);
+  const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
+  if (!head) {
+    const since = knownBefore && restores.find(({ base }) => base >= knownBefore.sequence);
+    const isAbsent = last === undefined && since !== undefined;
+    // The seal over all chains would reveal a deletion together with the seal.
+    if (isAbsent)
+      return {
+        root,
+        last: undefined,
+        entries: 0,
+        problems: [],
+        notes: [`it is gone: ${since.restoreTime} the state of ${since.stateTime} was restored by ${since.by}, which had none`],
+      };
+    return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"], notes: [] };
+  }
+  const { known, notes } = explainKnown(head, knownBefore, restores);
+  const problems: string[] = [];
+  if (head.brokenAt !== undefined)
+    problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
+  if (known && known.sequence > head.last.sequence)
+    problems.push(`the chain ends at entry ${head.last.sequence}, and entry ${known.sequence} was known before`);
+  const { entries, problem } = await verifyEntries(read, root, head, known);
+  // A month was dropped meanwhile.
+  const now = problem === undefined ? undefined : await readChain(read, vault, root);
+  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore);
+  if (problem !== undefined) problems.push(problem);
+  if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
+    problems.push(`entry ${first} exists, but the first kept entry is ${head.dropped.sequence + 1}`);
+  if (last !== undefined && last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
+  return { root, last: head.last, entries, problems, notes };
+};
+
+/**
+ * Returns the problems of all chains together, one sentence each: a chain that was cut with its older seal restored, or deleted with
+ * its seal, is intact in itself.
+ */
+export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): Promise<string[]> => {
+  const { progress, unsealedPosition, entries, combinedNonce } = await readSealSummary(read, vault);
+  if (!progress) return ["the seal over all chains is missing, or cannot be opened with this server's secret key"];
+  const problems: string[] = [...(await verifyRestores(read, vault)).problems];
+  if (unsealedPosition !== progress.position)
+    problems.push(`events up to ${unsealedPosition} are marked as sealed, and it is those up to ${progress.position} that are`);
+  for (const { position } of progress.setAside ?? [])
+    problems.push(`the event at position ${position} could not be sealed yet and has no entry; it is tried again`);
+  if (progress.broken) return [...problems, "the seal over all chains could not be decrypted at some time, or events were removed before they were sealed"];
+  if (entries < progress.entries) problems.push(`${progress.entries - entries} entries that were sealed are in no chain`);
+  else if (entries > progress.entries)
+    problems.push(`${entries - progress.entries} entries more are in the chains than the seal over all of them knows: it is an older one`);
+  else if (!isSameNonce(combinedNonce, progress.combinedNonce))
+    problems.push("the chains' seals and the seal over all of them are not of the same time: some of them are older ones");
+  return problems;
+};

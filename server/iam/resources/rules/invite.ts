@@ -1,0 +1,20 @@
+// The row of an invite, with the code that is shown once.
+
+import type { Rights } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { covers, newRoot } from "#base/uid.ts";
+import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
+import { inviteCodeHash, makeInviteCode } from "#iam/signin";
+
+/** The mappings by which the maker's sign-in gives rights here: what is left of them is asked when somebody accepts. */
+const mappingsAt = ({ grants }: Rights, place: string): string[] =>
+  grants.flatMap(({ isFromSession, path, binding }) => (isFromSession && binding !== undefined && covers(path, place) ? [binding] : []));
+
+/** Writes an invite to `parent`; returns it with its code, which is not shown again. */
+export const writeInvite = async (context: WriteContext, found: BoundResource, parent: string, wanted: JsonObject, toldBy: ToldBy): Promise<JsonObject> => {
+  const keyId = newRoot();
+  const code = makeInviteCode(parent, keyId);
+  const columns = { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "", by_mappings: JSON.stringify(mappingsAt(context.rights, parent)) };
+  const { record } = await change(context, found, { kind: "create", parent, body: { ...wanted, keyId }, columns }, toldBy);
+  return { ...record, code };
+};

@@ -1,0 +1,63 @@
+// Rules of organization and group names (docs/decisions/0068). The alphabet is the contract's pattern; uniqueness is a unique index
+// (server/db/migrations: group_names), so a name that is taken is ALREADY_EXISTS from the insert or update itself.
+
+import { blocked, Fault, type Violation } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { EVERYWHERE, isRoot, newRoot } from "#base/uid.ts";
+import { boundOf, change, lockResource, type RuleContext } from "#kernel";
+import { countReservedNames, findNameClaim, findUnverifiedHolders, isNameShared } from "#iam/store";
+
+const isOperator = ({ require }: RuleContext): boolean => {
+  try {
+    require(["internal"], EVERYWHERE);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED") return false;
+    throw thrown;
+  }
+};
+
+/**
+ * Checks that an organization may give up its name. Throws FAILED_PRECONDITION if another organization has the same name (the path
+ * would lead there from now on, so the operator decides), or if too many names are reserved for this one.
+ */
+export const renameOrganization = async (draft: JsonObject, context: RuleContext): Promise<void> => {
+  const { before, rows } = context;
+  const [uid, name] = [text(draft, "uid"), text(before ?? {}, "name")];
+  if (!before || name === text(draft, "name") || isOperator(context)) return;
+  if (await isNameShared(rows, name, uid))
+    throw blocked("NAME_SHARED", uid, [`cannot rename organization: another organization is also named ${name}. Ask the operator to rename one of them.`]);
+  if ((await countReservedNames(rows, uid)) >= limits.reservedNamesMax)
+    throw blocked("RESERVED_NAMES", uid, [
+      `cannot rename organization: ${limits.reservedNamesMax} earlier names are reserved for it. Ask the operator to release some of them.`,
+    ]);
+};
+
+/** Random, so that no other organization can take it first and so prevent the eviction. */
+const nameOfEvicted = (name: string): string => `${name.slice(0, 238)}-${newRoot().slice(0, 16)}`;
+
+/**
+ * Renames the unverified organizations that have the name of one that becomes verified, each with its event. A name that looks the same
+ * is not evicted but ALREADY_EXISTS: it may be another domain.
+ */
+export const evictHolders = async (draft: JsonObject, context: RuleContext): Promise<void> => {
+  const name = text(draft, "name");
+  const groups = boundOf(context, "chainguard.platform.iam.v2.Group");
+  for (const uid of await findUnverifiedHolders(context.rows, name, text(draft, "uid"))) {
+    context.require(["internal"], EVERYWHERE);
+    const before = await lockResource(context, groups, uid);
+    if (before?.name !== name || before.verified === true) continue;
+    await change(context, groups, { kind: "update", before, draft: { ...before, name: nameOfEvicted(name) } }, "row");
+  }
+};
+
+/** Returns a violation if an undelete would bring back a name that another group has by now. */
+export const undeletedNameViolations = async (draft: JsonObject, { isUndelete, parent, rows }: RuleContext): Promise<Violation[]> => {
+  if (!isUndelete) return [];
+  const [uid, name] = [text(draft, "uid"), text(draft, "name")];
+  const claim = await findNameClaim(rows, isRoot(uid) ? "" : parent, name, uid);
+  // What is only reserved goes to a verified organization.
+  if (!claim || (!claim.held && draft.verified === true)) return [];
+  return [{ field: "name", description: `is ${claim.held ? "taken by another group" : "reserved for another organization"}` }];
+};

@@ -1,0 +1,85 @@
+// Which repo a request is about (oci: 1): its uid, or its path of names from the organization on. A path resolves by names alone, to
+// the same repo for every caller (docs/decisions/0068); only then is it decided whether this caller sees it. A repo that the caller
+// does not see is answered as one that does not exist.
+
+import { missingCapability, type Rights, visiblePaths } from "#authz";
+import { type Fault, unauthenticated } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { covers, EVERYWHERE, isUid } from "#base/uid.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { FindPlace, Place } from "#kernel";
+import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup } from "#registry/store";
+import type { Read } from "#db";
+import { nameInvalid, nameUnknown } from "./faults.ts";
+
+const nameLengthMax = 255;
+/** oci: 1. Components of lower-case letters and digits, with a dot, one or two underscores or any number of dashes between them. */
+const isComponent = (text: string): boolean =>
+  /^[a-z0-9._-]+$/.test(text) &&
+  text
+    .split(/[a-z0-9]+/)
+    .every((between, index, all) => (index === 0 || index === all.length - 1) === (between === "") && (between === "" || /^(?:\.|_|__|-+)$/.test(between)));
+
+const isName = (text: string): boolean => text.split("/").every(isComponent);
+
+/** Below a uid nothing is found by name. */
+const rootForm = /^[0-9a-f]{40}(?:\/|$)/;
+
+/** Returns the deepest existing group of the path, if the caller may create repos there; a first push creates what is missing below it. */
+const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{ readonly group: NamedGroup; readonly isWhole: boolean } | undefined> => {
+  const names = name.split("/").slice(0, -1);
+  const paths = visiblePaths(rights, ["repo.create"]);
+  if (paths.length === 0 || names.length === 0) return undefined;
+  const group = await findGroupByNames(rows, names);
+  if (group === undefined || group.isAmbiguous || !paths.some((path) => covers(path, group.uid))) return undefined;
+  return { group, isWhole: group.depth === names.length };
+};
+
+/** Operations on blobs that come before the manifest that creates the repo (docs/decisions/0080). */
+const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUpload", "AppendUpload", "FinishUpload", "CancelUpload", "GetBlob", "DeleteBlob"]);
+
+/** Returns the uid of what is pending for a path, if the caller may create the repo where it was begun. */
+const findPending = async (rows: Read, name: string, group: string, rights: Rights, capabilities: readonly string[]): Promise<string | undefined> =>
+  (await findPendingRepos(rows, name, group)).find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)?.uid;
+
+/** The caller may list repos there, or do what the request asks for. */
+const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
+  missingCapability(rights, ["repo.list"], uid) === undefined || missingCapability(rights, method.capabilities, uid) === undefined;
+
+/** Lists of tags stay closed unless the repo itself is open: GANTRY_ANONYMOUS_PULL is for who knows what to pull. */
+const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; readonly isSuspended: boolean }, anonymousPull: boolean): boolean =>
+  method.anonymous && !repo.isSuspended && (repo.anonymousPull || (anonymousPull && !method.rpc.startsWith("List")));
+
+export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows }) => {
+  const given = text(request, "repo");
+  const absent = (fault: Fault): Place | Fault => {
+    if (!caller) return unauthenticated("authentication required");
+    // oci: 2. A list of referrers is empty, and never 404.
+    return method.rpc === "ListReferrers" ? { path: EVERYWHERE, request, isMissing: true } : fault;
+  };
+  if (given.length > nameLengthMax && !isUid(given)) return nameInvalid(`has more than ${nameLengthMax} characters`);
+  if (given.length > nameLengthMax && method.writes) return nameInvalid(`is a uid of more than ${nameLengthMax} characters, which no client can push to`);
+  const at = (path: string, more: Partial<Place> = {}): Place => ({ path, request: { ...request, repo: path }, ...more });
+  if (isUid(given)) {
+    if (caller && isSeen(rights, method, given)) return at(given);
+    const open = method.anonymous ? await findRepoOpenness(rows, given) : undefined;
+    return open && isOpenTo(method, open, services.anonymousPull) ? at(given, { isOpen: true }) : absent(nameUnknown());
+  }
+  if (!isName(given)) return nameInvalid("has other characters than the protocol allows");
+  if (rootForm.test(given)) return absent(nameUnknown());
+  const found = await findRepoByName(rows, given);
+  if (found) {
+    if (caller && missingCapability(rights, method.capabilities, found.uid) === undefined) return at(found.uid);
+    if (isOpenTo(method, found, services.anonymousPull)) return at(found.uid, { isOpen: true });
+    return caller && isSeen(rights, method, found.uid) ? at(found.uid) : absent(nameUnknown());
+  }
+  const isPending = pendingOperations.has(method.rpc);
+  if (!caller || !(isPending || method.distribution?.makesRepo)) return absent(nameUnknown());
+  const fresh = await findNewPlace(rows, given, rights);
+  if (!fresh) return absent(nameUnknown());
+  const { group, isWhole } = fresh;
+  const capabilities = ["repo.create", ...(isWhole ? [] : ["groups.create"])];
+  const pending = isPending ? await findPending(rows, given, group.uid, rights, [...capabilities, ...method.capabilities]) : undefined;
+  if (pending !== undefined) return at(pending, { capabilities });
+  return method.distribution?.makesRepo ? { path: group.uid, capabilities, request } : absent(nameUnknown());
+};

@@ -1,0 +1,117 @@
+// Pulls as events (events: 9). A pull waits for nothing: what is to be told of it is kept here for a moment, and written with
+// others, if by then somebody listens in its organization. A server that dies tells no more of its last second.
+
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
+import { type ReadContext, registrySource, type Services } from "#kernel";
+import { type OutboxEvent, record } from "#outbox";
+import { findListeningOrganizations } from "#events/store";
+import { requestFacts } from "./push.ts";
+
+const pullType = "dev.chainguard.registry.pull.v1";
+
+export interface Pulled {
+  readonly repo: string;
+  /** "" where the digest was asked for. */
+  readonly tag: string;
+  readonly digest: string;
+  readonly type: "manifest" | "blob";
+}
+
+/** A pull that is to be told of. */
+interface WaitingPull {
+  /** Uid of the organization. */
+  readonly group: string;
+  readonly event: OutboxEvent;
+}
+
+interface PullLog {
+  readonly note: (pull: WaitingPull) => void;
+  /** Writes what waits. */
+  readonly write: () => Promise<void>;
+}
+
+const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadContext, { repo, tag, digest, type }: Pulled): WaitingPull => {
+  const group = rootOf(repo);
+  const actor: JsonObject | undefined = caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) };
+  return {
+    group,
+    event: {
+      type: pullType,
+      source: registrySource(services.publicUrl),
+      subject: repo,
+      group,
+      audience: "customer",
+      extensions: { group },
+      actor,
+      bodyType: "gantry.registry.v1.Pull",
+      body: {
+        ...requestFacts(repo, nowMs, call),
+        ...(tag === "" ? {} : { tag }),
+        digest,
+        method: request.head === true ? "HEAD" : "GET",
+        type,
+      },
+      requestId: call.requestId,
+      time: timestamp(nowMs),
+      auditContext: { operation: method.name, bindings: [], origin: call.origin() },
+    },
+  };
+};
+
+/** Writes those of organizations where somebody listens. */
+const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
+  const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ group }) => group))], pullType));
+  const told = pulls.filter(({ group }) => listening.has(group));
+  for (let first = 0; first < told.length; first += limits.pullsWrittenMax) {
+    await store.write(async (rows) => {
+      for (const { event } of told.slice(first, first + limits.pullsWrittenMax)) await record(rows, event);
+    });
+  }
+};
+
+const openPullLog = (services: Services): PullLog => {
+  let waiting: WaitingPull[] = [];
+  let lost = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let writing = Promise.resolve();
+  const write = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    const pulls = waiting;
+    waiting = [];
+    // A server that stops asks nothing of a database that may not answer.
+    if (pulls.length === 0) return writing;
+    if (lost > 0) services.log("registry.pulls.lost", { count: lost });
+    lost = 0;
+    writing = writing.then(() => writePulls(services, pulls)).catch((cause: unknown) => services.log("registry.pulls.failed", { cause, count: pulls.length }));
+    return writing;
+  };
+  services.onStop(write);
+  return {
+    write,
+    note: (pull) => {
+      if (waiting.length >= limits.waitingPullsMax) {
+        lost++;
+        return;
+      }
+      waiting.push(pull);
+      timer ??= setTimeout(() => void write(), limits.pullsWrittenMs).unref();
+    },
+  };
+};
+
+const logs = new WeakMap<Services["store"], PullLog>();
+
+/** Has a pull told of, later. Costs the pull an entry of a list. */
+export const notePull = (context: ReadContext, pulled: Pulled): void => {
+  const { services } = context;
+  const log = logs.get(services.store) ?? openPullLog(services);
+  logs.set(services.store, log);
+  log.note(waitingPull(context, pulled));
+};
+
+/** Has told of every pull so far, where somebody listens. */
+export const finishPulls = async ({ store }: Pick<Services, "store">): Promise<void> => logs.get(store)?.write();

@@ -1,0 +1,131 @@
+// Storing a manifest: read whole, checked against what the repo has, and then, in one transaction, its row, what it refers to, the
+// facts of the image, and the tags that point at it, by the one way for every change.
+
+import { type JsonObject, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { isUid } from "#base/uid.ts";
+import { boundOf, type CallContent, type Outcome, type ReadContext, type Services, type WriteContext, type Writes } from "#kernel";
+import { findPendingRepos, findRepoBlob, holdRepoBlobs, insertManifest, type RepoBlob, useManifests } from "#registry/store";
+import { writeTag } from "../tags/write-tag.ts";
+import { noteDocuments } from "./carried-sboms.ts";
+import { isDigest, readDigest } from "./digest.ts";
+import { blobsUnknown, digestInvalid, manifestInvalid, tagInvalid, tooManyTags } from "./faults.ts";
+import { writeImageFacts } from "./image-facts.ts";
+import { type Platform, type ReadManifest, readManifest, readPlatform } from "./manifest.ts";
+import { pushFacts } from "./push.ts";
+import { repoForManifest } from "./repo.ts";
+
+const tagForm = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+
+const tooLarge = () => manifestInvalid(`has more than ${limits.manifestBytesMax} bytes`, 413);
+
+const readContent = async (content: CallContent | undefined): Promise<Buffer> => {
+  if (!content) throw manifestInvalid("is empty");
+  if ((content.lengthBytes ?? 0) > limits.manifestBytesMax) throw tooLarge();
+  const chunks: Uint8Array[] = [];
+  let received = 0;
+  for await (const chunk of content.bytes) {
+    received += chunk.length;
+    if (received > limits.manifestBytesMax) throw tooLarge();
+    chunks.push(Uint8Array.from(chunk));
+  }
+  return Buffer.concat(chunks, received);
+};
+
+/** A blob of the repo, or of what is pending for its path. */
+const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest: string): Promise<RepoBlob | undefined> => {
+  const repo = text(request, "repo");
+  const places = isUid(repo) ? [repo] : (await findPendingRepos(rows, repo, permitted[0]?.path ?? "")).map(({ uid }) => uid);
+  for (const place of places) {
+    const found = await findRepoBlob(rows, place, digest);
+    if (found) return found;
+  }
+  return undefined;
+};
+
+/** The platform of an image, from its configuration; undefined where that says none, or is no image's. */
+const platformOf = async (context: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
+  if (!config || config.sizeBytes > limits.imageConfigBytesMax) return undefined;
+  const blob = await findPushedBlob(context, config.digest);
+  return blob && blob.sizeBytes <= limits.imageConfigBytesMax ? readPlatformOf(context.services, blob.key) : undefined;
+};
+
+const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platform | undefined> => {
+  const content = await blobs.read(key);
+  if (!content) return undefined;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
+  return readPlatform(Buffer.concat(chunks));
+};
+
+/** The digest in the path, where the path has one, and the tags that shall point at the manifest. */
+const namesOf = (request: JsonObject, { manifest }: ReadManifest): { readonly digest: string; readonly pathTag: string; readonly tags: readonly string[] } => {
+  const reference = text(request, "reference");
+  const more = texts(request, "tag");
+  if (more.length > limits.pushedTagsMax) throw tooManyTags(limits.pushedTagsMax);
+  if (!reference.includes(":")) {
+    if (!tagForm.test(reference)) throw tagInvalid();
+    return { digest: manifest.sha256, pathTag: reference, tags: [...new Set([reference, ...more])] };
+  }
+  const { algorithm, text: digest } = readDigest(reference);
+  if (manifest[algorithm] !== digest) throw digestInvalid("is not that of the manifest");
+  return { digest, pathTag: "", tags: [...new Set(more)] };
+};
+
+/** Throws MANIFEST_BLOB_UNKNOWN with one entry for each blob that the repo does not have, MANIFEST_INVALID if one has another size. */
+const holdNeeded = async ({ rows }: WriteContext, repo: string, { needed }: ReadManifest): Promise<string[]> => {
+  const digests = [...new Set(needed.map(({ digest }) => digest))];
+  const held = digests.length === 0 ? new Map<string, { sha256: string; sizeBytes: number }>() : await holdRepoBlobs(rows, repo, digests);
+  const missing = digests.filter((digest) => !held.has(digest));
+  if (missing.length > 0) throw blobsUnknown(missing);
+  for (const { digest, sizeBytes } of needed) {
+    const stored = held.get(digest)?.sizeBytes;
+    if (stored !== sizeBytes) throw manifestInvalid(`gives the blob ${digest} ${sizeBytes} bytes, and it has ${stored}`);
+  }
+  return [...held.values()].map(({ sha256 }) => sha256);
+};
+
+const store = async (context: WriteContext, read: ReadManifest, platform: Platform | undefined): Promise<Outcome> => {
+  const { rows, nowMs, request, call } = context;
+  const { digest, pathTag, tags } = namesOf(request, read);
+  const repo = await repoForManifest(context);
+  if (tags.length > 0) context.require(["tag.create"], repo.uid);
+  const blobs = await holdNeeded(context, repo.uid, read);
+  const { manifest } = read;
+  // What it names is used from now on; what is collected at this moment is not there (the specification has neither need be).
+  await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);
+  const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
+  if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
+  await noteDocuments(rows, repo.uid, read, tags, nowMs);
+  let previous = "";
+  for (const name of tags) {
+    const { before } = await writeTag(context, boundOf(context, "chainguard.platform.registry.v2.Tag"), repo.uid, { name, digest: manifest.sha256 }, "row", {
+      keeping: true,
+    });
+    if (name === (pathTag || tags[0]) && before && before.digest !== manifest.sha256) previous = text(before, "digest");
+  }
+  return {
+    reply: {
+      ...pushFacts(repo, nowMs, call),
+      tag: pathTag || (tags[0] ?? ""),
+      ...(previous === "" ? {} : { tag_previous_digest: previous }),
+      digest,
+      type: "manifest",
+      ...(manifest.subject === "" ? {} : { subject: manifest.subject }),
+      ...(tags.length > (pathTag === "" ? 0 : 1) ? { tags: tags.filter((tag) => tag !== pathTag) } : {}),
+    },
+  };
+};
+
+export const putManifest = async (context: ReadContext): Promise<Writes> => {
+  const { request, call } = context;
+  const reference = text(request, "reference");
+  // What can be said before the content comes.
+  if (reference.includes(":") ? !isDigest(reference) : !tagForm.test(reference)) {
+    if (reference.includes(":")) readDigest(reference);
+    throw tagInvalid();
+  }
+  const read = readManifest(await readContent(call.content), text(request, "contentType"));
+  const platform = await platformOf(context, read);
+  return { writes: (write) => store(write, read, platform) };
+};

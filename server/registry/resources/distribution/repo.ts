@@ -1,0 +1,147 @@
+// The repo that an operation is about, and the one that a first manifest creates, with the groups between the organization and it. What
+// comes before that manifest belongs to a pending path (docs/decisions/0080).
+
+import { text } from "#base/json.ts";
+import { quotaExceeded } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { covers, isUid, newChild, rootOf } from "#base/uid.ts";
+import { boundOf, change, holdParent, type ReadContext, type WriteContext } from "#kernel";
+import { countPendingRepos, findGroupByNames, findPendingRepos, findRepoByName, insertPendingRepo, lockPendingRepo, usePendingRepo } from "#registry/store";
+import { findRow, lockNamed, lockRow, type Write } from "#db";
+import { nameUnknown } from "./faults.ts";
+
+/** A repo's uid and name. */
+export interface KnownRepo {
+  readonly uid: string;
+  readonly name: string;
+}
+
+/** Where blobs go: a repo, or a path that is pending. */
+export interface PushTarget extends KnownRepo {
+  readonly isPending: boolean;
+}
+
+const repoTable = { name: "repos", columns: ["uid", "name"] };
+
+/** Throws NAME_UNKNOWN where it is gone meanwhile, or was never there. */
+export const requireRepo = async ({ request, rows }: ReadContext): Promise<KnownRepo> => {
+  const uid = text(request, "repo");
+  const found = isUid(uid) ? await findRow(rows, repoTable, uid) : undefined;
+  if (!found) throw nameUnknown();
+  return { uid, name: found.row[found.offset + 1] ?? "" };
+};
+
+/** The same, kept from being deleted until the transaction ends. */
+export const holdRepo = async ({ request, rows }: WriteContext): Promise<KnownRepo> => {
+  const uid = text(request, "repo");
+  const row = await lockRow(rows, repoTable, uid, "key share");
+  if (!row) throw nameUnknown();
+  return { uid, name: row[1] ?? "" };
+};
+
+/**
+ * Makes the repo of a path of names, and what is missing of the groups above it. The place was found, and the capabilities there
+ * asked for, before (place.ts); whoever else makes a part of the path at the same moment is waited for.
+ */
+const makeRepo = async (context: WriteContext, path: string, group: string): Promise<KnownRepo> => {
+  const { rows } = context;
+  const groups = boundOf(context, "chainguard.platform.iam.v2.Group");
+  const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
+  const names = path.split("/");
+  const name = names.pop() ?? "";
+  // Of two pushes at once the second one waits here, and finds what the first one has made.
+  if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, group))) throw nameUnknown();
+  const deepest = await findGroupByNames(rows, names);
+  if (!deepest || deepest.isAmbiguous || !covers(group, deepest.uid)) throw nameUnknown();
+  let parent = deepest.uid;
+  for (const missing of names.slice(deepest.depth)) {
+    const { record } = await change(context, groups, { kind: "create", parent, body: { name: missing } }, "row");
+    parent = text(record, "uid");
+  }
+  holdParent(context, repos, parent);
+  const made = await change(context, repos, { kind: "create", parent, body: { name }, unlessTaken: true }, "row");
+  if (made.changed) return { uid: text(made.record, "uid"), name };
+  const row = await lockNamed(rows, repos.shape.table, parent, name);
+  if (!row) throw nameUnknown();
+  return { uid: text(repos.shape.read(row, 0), "uid"), name };
+};
+
+/** The repo that a manifest is pushed to, created if it does not exist. The database gives it what is pending for its path. */
+export const repoForManifest = async (context: WriteContext): Promise<KnownRepo> => {
+  const given = text(context.request, "repo");
+  if (isUid(given)) return holdRepo(context);
+  const [place] = context.permitted;
+  if (!place) throw nameUnknown();
+  return makeRepo(context, given, place.path);
+};
+
+const repoNameIn = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+const holdKnown = async (rows: Write, uid: string): Promise<PushTarget | undefined> => {
+  const row = await lockRow(rows, repoTable, uid, "key share");
+  return row && { uid, name: row[1] ?? "", isPending: false };
+};
+
+const holdTargetOf = async ({ rows, nowMs }: Pick<WriteContext, "rows" | "nowMs">, uid: string): Promise<PushTarget> => {
+  const known = await holdKnown(rows, uid);
+  if (known) return known;
+  const pending = await lockPendingRepo(rows, uid);
+  if (!pending) throw nameUnknown();
+  const { repoUid, path } = pending;
+  if (repoUid === undefined) {
+    await usePendingRepo(rows, uid, nowMs, nowMs - limits.pendingUseMs);
+    return { uid, name: repoNameIn(path), isPending: true };
+  }
+  // Its first manifest came while this request was under way.
+  const adopted = await holdKnown(rows, repoUid);
+  if (!adopted) throw nameUnknown();
+  return adopted;
+};
+
+/**
+ * Returns the repo or the pending path of the request, kept until the transaction ends. If the path has become a repo meanwhile, returns
+ * that repo; throws NAME_UNKNOWN if it is gone.
+ */
+export const holdTarget = (context: WriteContext): Promise<PushTarget> => holdTargetOf(context, text(context.request, "repo"));
+
+const tooManyPending = (organization: string) =>
+  quotaExceeded(
+    `the organization ${organization} has ${limits.pendingReposEach} paths with blobs and no manifest, which expire after 24 hours: ` +
+      "push their manifests, or check the names that your builds push to",
+    `organization:${organization}`,
+    `pending paths: at most ${limits.pendingReposEach} in one organization`,
+  );
+
+/** Returns the group of `names` that exists, locked so that nobody creates what is below it; throws NAME_UNKNOWN if the path leads out of `group`. */
+const lockDeepest = async (rows: Write, names: readonly string[], group: string): Promise<string> => {
+  for (let locked = group; ; ) {
+    if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, locked))) throw nameUnknown();
+    const deepest = await findGroupByNames(rows, names);
+    if (!deepest || deepest.isAmbiguous || !covers(locked, deepest.uid)) throw nameUnknown();
+    if (deepest.uid === locked) return locked;
+    locked = deepest.uid;
+  }
+};
+
+/** Returns where the blobs of a push go: the repo, or the pending path, which begins with its first push. */
+export const targetForBlobs = async (context: WriteContext): Promise<PushTarget> => {
+  const { rows, request, nowMs } = context;
+  const path = text(request, "repo");
+  if (isUid(path)) return holdTarget(context);
+  const [place] = context.permitted;
+  if (!place) throw nameUnknown();
+  const group = await lockDeepest(rows, path.split("/").slice(0, -1), place.path);
+  // Another push may have been faster, with its first blob or with its manifest.
+  const repo = await findRepoByName(rows, path);
+  if (repo) {
+    if (!covers(group, repo.uid)) throw nameUnknown();
+    return holdTargetOf(context, repo.uid);
+  }
+  const begun = (await findPendingRepos(rows, path, group)).find(({ groupUid }) => covers(place.path, groupUid));
+  if (begun) return holdTargetOf(context, begun.uid);
+  const organization = rootOf(group);
+  if ((await countPendingRepos(rows, organization)) >= limits.pendingReposEach) throw tooManyPending(organization);
+  const uid = newChild(group);
+  await insertPendingRepo(rows, { uid, groupUid: group, path }, nowMs);
+  return { uid, name: repoNameIn(path), isPending: true };
+};

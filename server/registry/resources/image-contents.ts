@@ -1,0 +1,182 @@
+// What images are made of, from the SBOMs that were pushed for them: a document as its tool wrote it, what it says as a graph, and the
+// packages of several images. Version 1's own; what became of each document is in /gantry/v1/imageSboms.
+
+import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { parentOf, rootOf } from "#base/uid.ts";
+import { openShownSboms, type ShownSbom } from "#advisories/feeds";
+import { type Outcome, type ReadContext, resource } from "#kernel";
+import { findManifestByTag, findRepoBlob } from "#registry/store";
+import { findReadSboms, findSbomPackages, type ReadSbomRow } from "#advisories/store";
+import { findPlatformDigest, noSuchImage } from "./images/platform-manifest.ts";
+import { knownLifecycles, namesOfPackage } from "./lifecycle/known-lifecycles.ts";
+import { packageNameOf, releaseOfPackage } from "./lifecycle/inside.ts";
+
+const shown = openShownSboms();
+
+/** The SBOM that counts for an image: its own before its index's, then the latest pushed. */
+const findSbom = async ({ rows, request }: ReadContext): Promise<ReadSbomRow> => {
+  const [repo, digest, architecture] = [text(request, "repoId"), text(request, "digest"), text(request, "arch")];
+  const platform = await findPlatformDigest(rows, repo, digest, architecture);
+  if (platform === undefined && architecture !== "") throw noSuchImage(digest, architecture);
+  const found = await findReadSboms(rows, repo, [...new Set([platform ?? digest, digest])]);
+  const sbom = found.find((each) => each.digest === platform) ?? found[0];
+  if (!sbom) throw missing("registry", "Sbom", digest);
+  return sbom;
+};
+
+const tooLarge = (what: string): Fault =>
+  blocked("SBOM_TOO_LARGE", "", [`the SBOM has ${what}, too large for one response. Pull its blob, which /gantry/v1/imageSboms names`]);
+
+const readShown = async ({ caller, rows, request, services }: ReadContext, sbom: ReadSbomRow): Promise<Extract<ShownSbom, { text: string }>> => {
+  const repo = text(request, "repoId");
+  const gone = (): Fault => missing("registry", "Sbom", text(request, "digest"));
+  const blob = await findRepoBlob(rows, repo, sbom.documentDigest);
+  if (!blob) throw gone();
+  const reading = await shown.show({ organization: rootOf(repo), identity: caller?.uid ?? "" }, sbom.digest, async () => {
+    const content = await services.blobs.read(blob.key);
+    if (content) return content;
+    services.log("blobs.missing", { digest: blob.sha256, key: blob.key });
+    throw gone();
+  });
+  if ("text" in reading) return reading;
+  if ("sizeBytes" in reading) throw tooLarge(`${reading.sizeBytes} bytes`);
+  if ("problem" in reading) throw blocked("SBOM_UNREADABLE", "", [`the SBOM ${reading.problem}`]);
+  throw gone();
+};
+
+/** `reference` names the image once more, as clients of registries do: it must be the one of the digest. */
+const checkReference = async ({ rows, request }: ReadContext): Promise<void> => {
+  const reference = text(request, "reference");
+  if (reference === "") return;
+  const [, named = ""] = /@([^@]*)$/.exec(reference) ?? [];
+  const [, tag = ""] = named === "" ? (/[:]([A-Za-z0-9_][A-Za-z0-9._-]{0,127})$/.exec(reference) ?? []) : [];
+  const found = tag === "" ? named : ((await findManifestByTag(rows, text(request, "repoId"), tag))?.sha256 ?? "");
+  if (found !== text(request, "digest")) throw invalid([{ field: "reference", description: "reference must name the image of the digest" }]);
+};
+
+const getRawSbom = async (context: ReadContext): Promise<Outcome> => {
+  await checkReference(context);
+  return { reply: { rawSbom: (await readShown(context, await findSbom(context))).text } };
+};
+
+const getSbom = async (context: ReadContext): Promise<Outcome> => {
+  const row = await findSbom(context);
+  const { sbom } = await readShown(context, row);
+  if (sbom.isTooLarge) throw tooLarge(`more than ${limits.shownSbomNodesMax} packages or ${limits.shownSbomEdgesMax} relations`);
+  const { format, name, tool, authors, generateTime, packages, edges } = sbom;
+  return {
+    reply: {
+      id: row.uid,
+      graph: { nodes: packages.map((each) => ({ package: { ...each } })), edges: edges.map((each) => ({ ...each })) },
+      lastSeen: row.updateTime,
+      tool,
+      format,
+      ...(generateTime === "" ? {} : { generatedAt: generateTime }),
+      authors,
+      source: "INGESTED",
+      name,
+      digest: row.documentDigest,
+    },
+  };
+};
+
+// ---- packages of several images -----------------------------------------------------------------------------------
+
+const digestForm = /^sha256:[0-9a-f]{64}$/;
+
+interface AskedImage {
+  readonly digest: string;
+  readonly architecture: string;
+  readonly isIndex: boolean;
+}
+
+const askedImages = (request: JsonObject): AskedImage[] => {
+  const items = objectList(request, "items");
+  if (items.length > limits.manifestMetadataItemsMax)
+    throw invalid([{ field: "items", description: `items must be at most ${limits.manifestMetadataItemsMax}` }]);
+  const violations: Violation[] = [];
+  const asked = items.map((item, index): AskedImage => {
+    const filter = part(item, "indexFilter");
+    const isIndex = item.indexFilter !== undefined;
+    const digest = isIndex ? text(filter, "digest") : text(item, "imageDigest");
+    const field = `items[${index}].${isIndex ? "indexFilter.digest" : "imageDigest"}`;
+    if (!digestForm.test(digest)) violations.push({ field, description: "must be sha256: and 64 hex characters" });
+    return { digest, architecture: isIndex ? text(filter, "arch") : "", isIndex };
+  });
+  if (violations.length > 0) throw invalid(violations);
+  return asked;
+};
+
+/** "pkg:deb/debian/libssl3?distro=debian-12&upstream=openssl" and a version: the package's URL, and that of the one it is built from. */
+const purlsOf = (name: string, version: string): { readonly purl: string; readonly originPurl: string } => {
+  const [path = "", query = ""] = name.split("?", 2);
+  const qualifiers = query.split("&").filter((each) => each !== "" && !each.startsWith("upstream="));
+  const behind = `${qualifiers.length === 0 ? "" : `?${qualifiers.join("&")}`}`;
+  const purl = `${path}@${encodeURIComponent(version)}${behind}`;
+  const upstream = query.split("&").find((each) => each.startsWith("upstream="));
+  if (upstream === undefined) return { purl, originPurl: purl };
+  const origin = `${path.slice(0, path.lastIndexOf("/") + 1)}${upstream.slice("upstream=".length)}`;
+  // What is built along with a package of apk has its version; of deb and rpm it may have another.
+  return { purl, originPurl: path.startsWith("pkg:apk/") ? `${origin}@${encodeURIComponent(version)}${behind}` : `${origin}${behind}` };
+};
+
+/** Kinds of packages whose names are those of products; a library of another kind may have the name of one and be something else. */
+const namesProducts = (purl: string): boolean => /^pkg:(?:apk|deb|rpm)\//.test(purl);
+
+const listManifestMetadata = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const repo = text(request, "repoId");
+  const images: { readonly digest: string; readonly about: readonly string[] }[] = [];
+  for (const { digest, architecture, isIndex } of askedImages(request)) {
+    const platform = await findPlatformDigest(rows, repo, digest, architecture);
+    if (platform !== undefined && (isIndex || platform === digest)) images.push({ digest: platform, about: [platform, digest] });
+  }
+  const sboms = images.length === 0 ? [] : await findReadSboms(rows, repo, [...new Set(images.flatMap(({ about }) => about))]);
+  const chosen = images.map(({ digest, about }) => {
+    const own = sboms.filter((sbom) => sbom.digest === digest);
+    return { digest, sboms: own.length > 0 ? own : sboms.filter((sbom) => about.includes(sbom.digest)) };
+  });
+  const total = chosen.flatMap((each) => each.sboms).reduce((sum, { packageCount }) => sum + packageCount, 0);
+  if (total > limits.manifestMetadataPackagesMax)
+    throw blocked("TOO_MANY_PACKAGES", "", [
+      `these images have ${total} packages; at most ${limits.manifestMetadataPackagesMax} are given at once: ask for fewer images`,
+    ]);
+  const uids = [...new Set(chosen.flatMap((each) => each.sboms.map(({ uid }) => uid)))];
+  const packages = uids.length === 0 ? [] : await findSbomPackages(rows, uids, undefined, limits.manifestMetadataPackagesMax + 1);
+  const bySbom = Map.groupBy(packages, ({ sbom }) => sbom);
+  const group = parentOf(repo);
+  const products = new Set(packages.filter(({ name }) => namesProducts(name)).flatMap(({ name }) => namesOfPackage(packageNameOf(name))));
+  const find = await knownLifecycles(rows, [group], [...products]);
+  const endOf = (name: string, version: string): string => {
+    if (!namesProducts(name)) return "";
+    const base = packageNameOf(name);
+    const lifecycle = find(group, namesOfPackage(base));
+    const end = (lifecycle && releaseOfPackage(lifecycle, base, version)?.end) ?? "";
+    return end === "true" ? "" : end;
+  };
+  const metadataOf = ({ name, version }: (typeof packages)[number]): JsonObject => {
+    const end = endOf(name, version);
+    return { ...purlsOf(name, version), ...(end === "" ? {} : { eolDate: `${end}T00:00:00.000Z` }) };
+  };
+  return {
+    reply: {
+      items: chosen.map(({ digest, sboms: own }) => {
+        // Several documents may tell the same package.
+        const told = new Map(own.flatMap(({ uid }) => bySbom.get(uid) ?? []).map((each) => [`${each.name} ${each.version}`, each]));
+        return { digest, pkgMetadata: [...told.values()].map(metadataOf) };
+      }),
+    },
+  };
+};
+
+export const imageContents = resource({
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.ManifestMetadata",
+  methods: {
+    GetSbom: { reads: getSbom },
+    GetRawSbom: { reads: getRawSbom },
+    ListManifestMetadata: { reads: listManifestMetadata },
+  },
+});

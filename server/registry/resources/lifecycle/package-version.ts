@@ -1,0 +1,18 @@
+// One line of versions of a product, as version 1 shows it.
+
+import type { JsonObject } from "#base/json.ts";
+import type { LifecycleRelease } from "#advisories/store";
+import { isLongSupported } from "./release.ts";
+
+/** @param today UTC, "2026-04-30" */
+export const packageVersion = (release: LifecycleRelease, today: string): JsonObject => ({
+  version: release.version,
+  releaseDate: release.releaseDate,
+  ...(release.end === "" || release.end === "true" ? {} : { eolDate: release.end }),
+  // What is released can be had; what is announced cannot yet.
+  exists: release.releaseDate <= today,
+  lts: isLongSupported(release, today),
+  ...(release.lts === "" ? {} : { legacyLts: release.lts }),
+  ...(release.latest === "" ? {} : { latestVersion: release.latest }),
+  eolBroken: release.broken,
+});

@@ -1,0 +1,75 @@
+// Versions in their lives, day by day, and tags by the versions that they stand for.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LifecycleRelease } from "#advisories/store";
+import { addMonths, lifeOf, releaseOf } from "./release.ts";
+
+const release = (given: Partial<LifecycleRelease>): LifecycleRelease => ({
+  version: "18",
+  releaseDate: "2022-04-19",
+  end: "2025-04-30",
+  lts: "",
+  latest: "",
+  broken: false,
+  ...given,
+});
+
+test("a version is active until its day, in grace for as many months as its product has, and then at its end", () => {
+  for (const [day, expected] of [
+    ["2025-04-29", ["TAG_ACTIVE", "GRACE_ELIGIBLE", ""]],
+    ["2025-04-30", ["TAG_IN_GRACE", "GRACE_ACTIVE", "2025-10-30"]],
+    ["2025-10-29", ["TAG_IN_GRACE", "GRACE_ACTIVE", "2025-10-30"]],
+    ["2025-10-30", ["TAG_INACTIVE", "GRACE_EXPIRED", "2025-10-30"]],
+  ] as const) {
+    assert.deepEqual(Object.values(lifeOf(release({}), 6, day)), expected, day);
+  }
+});
+
+test("without a grace, without a day, or where it cannot be built, an end is an end at once", () => {
+  for (const [given, months, day, expected] of [
+    [{}, 0, "2025-04-29", ["TAG_ACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
+    [{}, 0, "2025-04-30", ["TAG_INACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
+    [{ end: "true" }, 6, "2000-01-01", ["TAG_INACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
+    [{ end: "" }, 6, "2999-01-01", ["TAG_ACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
+    [{ broken: true }, 6, "2025-04-29", ["TAG_ACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
+    [{ broken: true }, 6, "2025-05-01", ["TAG_INACTIVE", "GRACE_BROKEN", ""]],
+  ] as const) {
+    assert.deepEqual(Object.values(lifeOf(release(given), months, day)), expected, JSON.stringify([given, months, day]));
+  }
+});
+
+test("months are added as calendars have them", () => {
+  for (const [day, months, expected] of [
+    ["2025-04-30", 6, "2025-10-30"],
+    ["2025-08-31", 6, "2026-02-28"],
+    ["2023-08-31", 6, "2024-02-29"],
+    ["2025-12-31", 2, "2026-02-28"],
+    ["2025-12-01", 1, "2026-01-01"],
+    ["2025-01-31", 120, "2035-01-31"],
+  ] as const) {
+    assert.equal(addMonths(day, months), expected, `${day} and ${months}`);
+  }
+});
+
+test("a tag is of the longest line of versions that it begins with, and of none where it begins with none", () => {
+  const releases = ["3", "3.1", "3.12", "noetic", "8", "7", "1.0-python-2"].map((version) => release({ version }));
+  for (const [tag, expected] of [
+    ["3.12", "3.12"],
+    ["v3.12.4-slim", "3.12"],
+    ["3.120", "3"],
+    ["3.1-alpine3.19", "3.1"],
+    ["3-dev", "3"],
+    ["8u402-jre", "8"],
+    ["7rc1", "7"],
+    ["7f3a9bc", undefined],
+    ["Noetic-ros-base", "noetic"],
+    ["1.0-python-2", "1.0-python-2"],
+    ["1.0-python-3", undefined],
+    ["latest", undefined],
+    ["33", undefined],
+    ["", undefined],
+  ] as const) {
+    assert.equal(releaseOf({ releases }, tag)?.version, expected, tag);
+  }
+});

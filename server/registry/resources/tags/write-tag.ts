@@ -1,0 +1,77 @@
+// Making a tag, or pointing one that exists at another digest: CreateTag and a push do the same. UpdateTag changes one by its uid.
+
+import { missing } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
+import { type BoundResource, boundOf, change, lockResource, type Outcome, type ToldBy, update, type WriteContext } from "#kernel";
+import { fitsTagPolicy } from "#base/tag-policy.ts";
+import { timestamp } from "#base/time.ts";
+import { findDuePatterns, holdManifest, insertEndedTag, recheckTag } from "#registry/store";
+import { lockNamed } from "#db";
+
+/** Whether a policy of the operator's has ended tags of this name. */
+const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
+  const { patterns, repoName } = await findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
+  return fitsTagPolicy(patterns, repoName, name);
+};
+
+export interface WrittenTag {
+  readonly record: JsonObject;
+  /** False where everything was so already. */
+  readonly changed: boolean;
+  /** The tag before; undefined where it is new. */
+  readonly before: JsonObject | undefined;
+}
+
+/**
+ * Writes the tag of this name below a repo, which the caller holds. What `body` does not say of a tag that exists becomes empty, or
+ * stays as it is with `keeping`.
+ */
+export const writeTag = async (
+  context: WriteContext,
+  tags: BoundResource,
+  repo: string,
+  body: JsonObject,
+  toldBy: ToldBy,
+  { keeping = false }: { readonly keeping?: boolean } = {},
+): Promise<WrittenTag> => {
+  // A digest that is named is not collected between this look and the tag.
+  await holdManifest(context.rows, repo, text(body, "digest"));
+  const ended = await isEnded(context, repo, text(body, "name"));
+  const end = ended ? { deprecated: true } : {};
+  const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
+  if (made.changed) {
+    if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
+    return { record: made.record, changed: true, before: undefined };
+  }
+  const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
+  // Deleted between the two statements: the next try makes it anew.
+  if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
+  const before = tags.shape.read(row, 0);
+  const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
+  // Version 1 may leave the digest out: it stays.
+  const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };
+  const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
+  if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
+  if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
+  return { record, changed, before };
+};
+
+/** A tag that the request's uid names, with the fields of its mask. A policy that has ended its name keeps it ended. */
+export const updateTag = async (context: WriteContext): Promise<Outcome> => {
+  const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
+  const body = part(context.request, "tag");
+  const uid = text(body, "uid");
+  const before = await lockResource(context, tags, uid);
+  if (!before) throw missing(tags.domain, tags.fact.short, uid);
+  const repo = parentOf(uid);
+  const { mask } = context;
+  const isRenamed = mask?.paths.some(([field]) => field === "name") ?? false;
+  const ended = await isEnded(context, repo, text(isRenamed ? body : before, "name"));
+  const asked = ended && mask ? { request: { tag: { ...body, deprecated: true } }, mask: { ...mask, paths: [...mask.paths, ["deprecated"]] } } : {};
+  const outcome = await update(tags)({ ...context, ...asked });
+  if (outcome.unchanged) return outcome;
+  if (ended && before.deprecated !== true) await insertEndedTag(context.rows, uid);
+  if (before.digest !== outcome.reply.digest) await recheckTag(context.rows, uid);
+  return outcome;
+};

@@ -1,0 +1,299 @@
+// Tables repo_manifests, manifest_blobs and manifest_children. Untagged manifests may be deleted after some days
+// (server/application/untagged-manifests.ts).
+
+import { type JsonObject, texts } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, nullableObject, number, type Read, text, timeMs, wideCount, type Write } from "#db";
+
+export interface StoredManifest {
+  readonly sha256: string;
+  readonly sha512: string;
+  /** Of the digest of the last push. */
+  readonly algorithm: string;
+  readonly mediaType: string;
+  readonly content: string;
+  readonly sizeBytes: number;
+}
+
+export interface AskedManifest extends StoredManifest {
+  /** Last recorded use. */
+  readonly usedMs: number;
+}
+
+const storedManifest = columns<AskedManifest>({
+  sha256: text,
+  sha512: text,
+  algorithm: text,
+  mediaType: text,
+  content: text,
+  sizeBytes: number,
+  usedMs: timeMs("use_time"),
+});
+const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
+
+/** Returns the manifest with this digest of either algorithm. */
+export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
+  digest.startsWith("sha512:")
+    ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
+    : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
+
+export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<AskedManifest | undefined> =>
+  storedManifest.findOne(
+    rows,
+    `select ${storedManifest.listOf("manifest")} from tags join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = tags.digest
+     where left(tags.uid, -17) = $1 and tags.name collate "POSIX" = $2`,
+    [repo, tag],
+  );
+
+/** Returns the names after `last` in byte order. */
+export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
+  const [row] = await rows.query(
+    // As one text: ten thousand rows cost the driver more than the database.
+    `select json_agg(name) from (
+       select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3) as listed`,
+    [repo, last, count],
+    { rows: count, wide: false },
+  );
+  return texts({ names: JSON.parse(row?.[0] ?? "[]") }, "names");
+};
+
+export interface NewManifest extends StoredManifest {
+  readonly artifactType: string;
+  /** "" if it has none. */
+  readonly subject: string;
+  readonly annotations: JsonObject | undefined;
+  /** SHA-256 digests. */
+  readonly blobs: readonly string[];
+  readonly children: readonly string[];
+}
+
+/** Prevents collection. Returns how many exist. */
+export const useManifests = async (rows: Write, repo: string, digests: readonly string[], nowMs: number): Promise<number> => {
+  if (digests.length === 0) return 0;
+  // A fixed order prevents deadlocks.
+  const used = await rows.query(
+    `with held as (
+       select sha256 from repo_manifests where repo_uid = $1 and (sha256 = any($2) or sha512 = any($2)) order by sha256 for update
+     ) update repo_manifests as manifest set use_time = greatest(use_time, $3::timestamptz)
+     from held where manifest.repo_uid = $1 and manifest.sha256 = held.sha256 returning 1`,
+    [repo, [...digests], timestamp(nowMs)],
+  );
+  return used.length;
+};
+
+/** Prevents deletion until the transaction ends. */
+export const holdManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
+  await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
+};
+
+/** Returns false if it exists. `algorithm` is undefined if it was pushed by tag only. */
+export const insertManifest = async (
+  rows: Write,
+  repo: string,
+  manifest: Omit<NewManifest, "algorithm">,
+  algorithm: string | undefined,
+  nowMs: number,
+): Promise<boolean> => {
+  const { sha256, sha512, mediaType, content, sizeBytes, artifactType, subject, annotations } = manifest;
+  for (;;) {
+    const made = await rows.query(
+      `insert into repo_manifests
+         (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time, use_time)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) on conflict (repo_uid, sha256) do nothing returning 1`,
+      [
+        repo,
+        sha256,
+        sha512,
+        algorithm ?? "sha256",
+        mediaType,
+        content,
+        sizeBytes,
+        artifactType,
+        subject,
+        annotations === undefined ? null : JSON.stringify(annotations),
+        timestamp(nowMs),
+      ],
+    );
+    if (made.length > 0) break;
+    const known = await rows.query(
+      `update repo_manifests set use_time = greatest(use_time, $4::timestamptz), algorithm = coalesce(nullif($3, ''), algorithm)
+       where repo_uid = $1 and sha256 = $2 returning 1`,
+      [repo, sha256, algorithm ?? "", timestamp(nowMs)],
+    );
+    // Deleted between the two statements.
+    if (known.length > 0) return false;
+  }
+  if (manifest.blobs.length > 0)
+    await rows.query("insert into manifest_blobs (repo_uid, sha256, blob) select $1, $2, blob from unnest($3::text[]) as given(blob)", [
+      repo,
+      sha256,
+      [...new Set(manifest.blobs)],
+    ]);
+  if (manifest.children.length > 0)
+    await rows.query("insert into manifest_children (repo_uid, sha256, child) select $1, $2, child from unnest($3::text[]) as given(child)", [
+      repo,
+      sha256,
+      [...new Set(manifest.children)],
+    ]);
+  return true;
+};
+
+export const lockManifest = (rows: Write, repo: string, digest: string): Promise<Omit<StoredManifest, "content"> | undefined> =>
+  withoutContent.findOne(rows, `select ${withoutContent.list} from repo_manifests where repo_uid = $1 and (sha256 = $2 or sha512 = $2) for update`, [
+    repo,
+    digest,
+  ]);
+
+export const deleteManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
+  await rows.query("delete from repo_manifests where repo_uid = $1 and sha256 = $2", [repo, sha256]);
+};
+
+export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string, count: number): Promise<string[]> => {
+  const found = await rows.query(
+    `select uid from tags where left(uid, 40) = left($1, 40) and digest = $2 and uid > $1 || '/' and uid < $1 || '0' order by uid limit $3`,
+    [repo, sha256, count],
+  );
+  return found.map(([uid]) => uid ?? "");
+};
+
+export const isBlobNeeded = async (rows: Read, repo: string, sha256: string): Promise<boolean> => {
+  const [row] = await rows.query("select exists (select from manifest_blobs where repo_uid = $1 and blob = $2)", [repo, sha256]);
+  return row?.[0] === "t";
+};
+
+/** Returns the manifests that list this one by either digest. */
+export const findIndexesOf = async (rows: Read, repo: string, digests: readonly string[]): Promise<string[]> => {
+  const found = await rows.query("select distinct sha256 from manifest_children where repo_uid = $1 and child = any($2)", [repo, digests]);
+  return found.map(([sha256]) => sha256 ?? "");
+};
+
+export interface Referrer {
+  readonly sha256: string;
+  readonly mediaType: string;
+  readonly sizeBytes: number;
+  readonly artifactType: string;
+  readonly annotations: JsonObject | undefined;
+}
+
+const referrer = columns<Referrer>({ sha256: text, mediaType: text, sizeBytes: number, artifactType: text, annotations: nullableObject });
+
+/**
+ * Returns the manifests with this digest, or the same manifest's other digest, as `subject`.
+ * @param artifactType "" for any
+ */
+export const findReferrers = (rows: Read, repo: string, digest: string, artifactType: string, last: string, count: number): Promise<Referrer[]> =>
+  referrer.find(
+    rows,
+    `select ${referrer.list} from repo_manifests where repo_uid = $1 and subject <> '' and subject = any(array[$2] || array(
+       select unnest(array[other.sha256, other.sha512]) from repo_manifests as other where other.repo_uid = $1 and (other.sha256 = $2 or other.sha512 = $2)))
+     and ($3 = '' or artifact_type = $3) and sha256 > $4 order by sha256 limit $5`,
+    [repo, digest, artifactType, last, count],
+    { rows: count, wide: false },
+  );
+
+export interface ChartManifest {
+  readonly repo: string;
+  readonly sha256: string;
+  readonly content: string;
+}
+
+const chartManifest = columns<ChartManifest>({ repo: expression("repo_uid", text), sha256: text, content: text });
+
+/** Returns each repo's most recently pushed chart with a tag. */
+export const findLatestCharts = (rows: Read, root: string, places: readonly string[], limit: number): Promise<ChartManifest[]> =>
+  chartManifest.find(
+    rows,
+    `select distinct on (left(repo_uid, 40), repo_uid) ${chartManifest.list} from repo_manifests
+     where artifact_type = 'application/vnd.cncf.helm.config.v1+json' and left(repo_uid, 40) = $1
+       and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where repo_uid >= place.low and repo_uid < place.high)
+       and exists (select from tags where left(tags.uid, 40) = $1 and tags.digest = sha256 and left(tags.uid, -17) = repo_uid)
+     order by left(repo_uid, 40), repo_uid, create_time desc, sha256 limit $4`,
+    [root, places, places.map((path) => (path === "" ? "~" : `${path}0`)), limit],
+    { rows: limit, wide: false },
+  );
+
+export interface PageManifest {
+  readonly repo: string;
+  readonly sha256: string;
+  readonly sha512: string;
+  readonly content: string;
+}
+
+const pageManifest = columns<PageManifest>({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
+
+export const findManifestPage = (rows: Read, last: readonly [repo: string, sha256: string], count: number): Promise<PageManifest[]> =>
+  pageManifest.find(
+    rows,
+    `select ${pageManifest.list} from repo_manifests where (repo_uid, sha256) > ($1, $2) order by repo_uid, sha256 limit $3`,
+    [...last, count],
+    {
+      rows: count,
+      wide: true,
+    },
+  );
+
+export const countManifestDigests = async (rows: Read, place: string): Promise<number> => {
+  const [row] = await rows.query(
+    "select count(distinct sha256) from repo_manifests where repo_uid = $1 or (repo_uid > $1 || '/' and repo_uid < $1 || '0')",
+    [place],
+    wideCount,
+  );
+  return Number(row?.[0] ?? 0);
+};
+
+// ---- unused manifests ------------------------------------------------------------------------------------------------
+
+export type ManifestName = readonly [repo: string, sha256: string];
+
+/** No tag points to it, or did since $3; no index lists it; its subject does not exist. Neither it nor a referrer was used since $3. */
+const unusedText = `held.use_time < $3
+  and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
+  and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
+    and (past.end_time is null or past.end_time >= $3))
+  and not exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.child in (held.sha256, held.sha512))
+  and not exists (select from repo_manifests as referrer where referrer.repo_uid = held.repo_uid and referrer.subject <> ''
+    and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3)
+  and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
+    and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
+
+/** Returns the unused ones of the next `count` manifests; `end` is where the next page starts. */
+export const findUnusedManifests = async (
+  rows: Read,
+  last: ManifestName,
+  sinceMs: number,
+  count: number,
+): Promise<{ readonly unused: readonly ManifestName[]; readonly end: ManifestName | undefined }> => {
+  const found = await rows.query(
+    `select repo_uid, sha256, ${unusedText} from (
+       select repo_uid, sha256, sha512, subject, use_time from repo_manifests where (repo_uid, sha256) > ($1, $2)
+       order by repo_uid, sha256 limit $4) as held order by repo_uid, sha256`,
+    [...last, timestamp(sinceMs), count],
+    { rows: count, wide: true },
+  );
+  const page = found.map(([repo, sha256, unused]) => ({ name: [repo ?? "", sha256 ?? ""] as const, unused: unused === "t" }));
+  return { unused: page.filter(({ unused }) => unused).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
+};
+
+/** Locks the manifest if it is still unused. A locked manifest counts as used. */
+export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestName, sinceMs: number): Promise<boolean> => {
+  const held = await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for update skip locked", [repo, sha256]);
+  if (held.length === 0) return false;
+  // Sees everything committed before the lock.
+  const [row] = await rows.query(`select ${unusedText} from repo_manifests as held where repo_uid = $1 and sha256 = $2`, [repo, sha256, timestamp(sinceMs)]);
+  return row?.[0] === "t";
+};
+
+/** Returns the manifests that this one lists, and its referrers. */
+export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
+  const found = await rows.query(
+    `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)
+     select sha256 from repo_manifests where repo_uid = $1 and subject <> '' and subject = any(array(select digest from held))
+     union
+     select kept.sha256 from manifest_children as listed join repo_manifests as kept
+       on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
+     where listed.repo_uid = $1 and listed.sha256 = $2
+     order by 1 limit $3`,
+    [repo, sha256, count],
+  );
+  return found.map(([kept]) => [repo, kept ?? ""] as const);
+};

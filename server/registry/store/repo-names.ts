@@ -1,0 +1,80 @@
+// Resolves paths of names (docs/decisions/0068), with the same result for every caller. A name that several groups share from before
+// names were unique resolves only to a verified organization.
+
+import { columns, expression, flag, number, type Read, text } from "#db";
+
+export interface RepoByName {
+  readonly uid: string;
+  readonly anonymousPull: boolean;
+  readonly isSuspended: boolean;
+}
+
+export interface NamedGroup {
+  readonly uid: string;
+  /** Names of the path that it covers. */
+  readonly depth: number;
+  readonly isAmbiguous: boolean;
+}
+
+/** The groups along $1. A name reserved for another organization does not resolve. */
+const places = `with recursive place(uid, depth, status) as (
+    select uid, 1, status from groups as root
+    where length(uid) = 40 and name = ($1::text[])[1]
+      and (verified or not exists (select from groups as other where length(other.uid) = 40 and other.name = root.name and other.uid <> root.uid))
+      and not exists (
+        select from group_names as reserved
+        where reserved.parent = '' and reserved.skeleton = group_name_skeleton(root.name) and reserved.name = root.name
+          and not reserved.held and reserved.group_uid <> root.uid
+      )
+    union all
+    select below.uid, place.depth + 1, place.status from place
+    join groups as below on left(below.uid, -17) = place.uid and below.name collate "POSIX" = ($1::text[])[place.depth + 1]
+    where place.depth < cardinality($1::text[]) and not exists (
+      select from groups as other
+      where left(other.uid, -17) = place.uid and other.name collate "POSIX" = ($1::text[])[place.depth + 1] and other.uid <> below.uid
+    )
+  )`;
+
+const namedRepo = columns<RepoByName>({
+  uid: { ...text, sql: "repos.uid" },
+  anonymousPull: { ...flag, sql: "repos.anonymous_pull" },
+  isSuspended: { ...flag, sql: "coalesce(place.status = 'ORG_STATUS_SUSPENDED', false)" },
+});
+
+/** Returns the repository at `<organization>/<group…>/<repo>`; undefined if there is none. */
+export const findRepoByName = async (rows: Read, path: string): Promise<RepoByName | undefined> => {
+  const groups = path.split("/");
+  const name = groups.pop() ?? "";
+  if (groups.length === 0) return undefined;
+  return namedRepo.findOne(
+    rows,
+    `${places} select ${namedRepo.list} from place join repos on left(repos.uid, -17) = place.uid and repos.name collate "POSIX" = $2
+     where place.depth = cardinality($1::text[])`,
+    [groups, name],
+  );
+};
+
+const namedGroup = columns<NamedGroup>({
+  uid: text,
+  depth: number,
+  isAmbiguous: expression(
+    `exists (select from groups as next where left(next.uid, -17) = place.uid and next.name collate "POSIX" = ($1::text[])[place.depth + 1])`,
+    flag,
+  ),
+});
+
+/** Returns the deepest group on a path; undefined if not even the organization resolves. */
+export const findGroupByNames = (rows: Read, names: readonly string[]): Promise<NamedGroup | undefined> =>
+  namedGroup.findOne(rows, `${places} select ${namedGroup.list} from place order by depth desc limit 1`, [names]);
+
+const openRepo = columns({
+  anonymousPull: flag,
+  isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
+});
+
+/** Returns undefined if there is no such repo. */
+export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
+  openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
+
+export const findRepoNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> =>
+  new Map((await rows.query("select uid, name from repos where uid = any($1)", [uids])).map(([uid, name]) => [uid ?? "", name ?? ""]));

@@ -1,0 +1,91 @@
+// Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
+
+import type { JsonObject } from "#base/json.ts";
+import { columns, nullableObject, number, type Read, text, type Write } from "#db";
+
+export interface UploadRow {
+  readonly id: string;
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** Of the blob store. */
+  readonly state: JsonObject | undefined;
+  /** "sha512" if announced; otherwise "". */
+  readonly algorithm: string;
+}
+
+const uploadRow = columns<UploadRow>({ id: text, key: text, sizeBytes: number, state: nullableObject, algorithm: text });
+
+export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
+  const now = new Date(nowMs).toISOString();
+  await rows.query(
+    "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time) values ($1, $2, $3, $4, $5, $6, $7, $7, $7)",
+    [upload.id, repo, upload.key, upload.sizeBytes, JSON.stringify(upload.state ?? {}), upload.algorithm, now],
+  );
+};
+
+export const findUpload = (rows: Read, repo: string, id: string): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(rows, `select ${uploadRow.list} from uploads where id = $1 and repo_uid = $2`, [id, repo]);
+
+/** Leases an upload. Returns undefined if it is leased to another holder or does not exist. */
+export const holdUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number, untilMs: number): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(
+    rows,
+    `update uploads set holder = $3, hold_time = $5 where id = $1 and repo_uid = $2 and (holder = '' or hold_time < $4) returning ${uploadRow.list}`,
+    [id, repo, holder, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
+  );
+
+export const extendUploadHold = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
+  await rows.query("update uploads set hold_time = $3 where id = $1 and holder = $2", [id, holder, new Date(untilMs).toISOString()]);
+};
+
+export const releaseUpload = async (rows: Write, id: string, holder: string): Promise<void> => {
+  await rows.query("update uploads set holder = '' where id = $1 and holder = $2", [id, holder]);
+};
+
+/** Releases the lease; returns false if it was lost. */
+export const updateUpload = async (
+  rows: Write,
+  id: string,
+  holder: string,
+  point: { readonly sizeBytes: number; readonly state: JsonObject },
+  nowMs: number,
+): Promise<boolean> => {
+  const updated = await rows.query("update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1", [
+    id,
+    holder,
+    point.sizeBytes,
+    JSON.stringify(point.state),
+    new Date(nowMs).toISOString(),
+  ]);
+  return updated.length > 0;
+};
+
+/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any valid lease prevents deletion. */
+export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(
+    rows,
+    `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`,
+    [id, repo, holder, new Date(nowMs).toISOString()],
+  );
+
+/** Deletes an upload unless it is leased to another holder, even if that lease has expired. */
+export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
+
+/** Deletes uploads without a write since `beforeMs` and without a valid lease. */
+export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
+  uploadRow.find(
+    rows,
+    `delete from uploads where id = any(array(
+       select id from uploads where update_time < $2 and (holder = '' or hold_time < $1) order by update_time limit $3 for update skip locked))
+     returning ${uploadRow.list}`,
+    [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
+  );
+
+export const countStaleUploads = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
+  const [row] = await rows.query("select count(*) from uploads where update_time < $2 and (holder = '' or hold_time < $1)", [
+    new Date(nowMs).toISOString(),
+    new Date(beforeMs).toISOString(),
+  ]);
+  return Number(row?.[0] ?? 0);
+};
