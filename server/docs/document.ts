@@ -43,6 +43,13 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly body: (Content & { readonly required: boolean; readonly description: string }) | undefined;
   readonly answers: readonly OperationAnswer[];
+  readonly samples: readonly Sample[];
+}
+
+/** The request as code: `label` names the language or tool. */
+export interface Sample {
+  readonly label: string;
+  readonly source: string;
 }
 
 export interface Tag {
@@ -137,6 +144,7 @@ export const readReference = (name: string, document: JsonObject): Reference => 
           const answer = resolve(each).schema;
           return [{ status, description: text(answer, "description"), content: describedContent(resolve, answer) }];
         }),
+        samples: objectList(operation, "x-codeSamples").map((sample) => ({ label: text(sample, "label"), source: text(sample, "source") })),
       });
     }
   }

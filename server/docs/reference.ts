@@ -51,9 +51,9 @@ export const referencePageHtml = ({ name, title, description, tags }: Reference)
 };
 
 const places: readonly (readonly [Parameter["place"], string])[] = [
-  ["path", "In the path"],
-  ["query", "In the query"],
-  ["header", "In the headers"],
+  ["path", "Path parameters"],
+  ["query", "Query parameters"],
+  ["header", "Headers"],
 ];
 
 const codeHtml = (label: string, code: string): string =>
@@ -74,9 +74,9 @@ const answerHtml = ({ resolve }: Reference, { status, description, content }: Op
   (content === undefined
     ? ""
     : isFile(content)
-      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`An example of ${status}, as ${content.types[0]}`, content.example))
+      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`Example of ${status}, as ${content.types[0]}`, content.example))
       : `${content.types[0] === "application/json" ? "" : `<p class="quiet">As ${typeHtml(content.types[0])}</p>`}` +
-        `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}` +
+        `${content.example === undefined ? "" : codeHtml(`Example of ${status}`, content.example)}` +
         schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
 
 const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
@@ -106,11 +106,14 @@ export const operationPageHtml = (reference: Reference, operation: Operation): s
     `<h1>${escapeHtml(titleOfOperation(operation))}</h1><p class="call">${callHtml(operation)}</p>${describe(restOfDescription(operation))}` +
     `<p class="quiet"><code>${escapeHtml(operation.id)}</code>${operation.open ? "; needs no token" : ""}</p>` +
     `<h2 id="try">Try it</h2>${tryFormHtml(reference, operation)}` +
+    (operation.samples.length === 0
+      ? ""
+      : `<h2 id="samples">Code samples</h2>${operation.samples.map(({ label, source }) => codeHtml(label, source)).join("")}`) +
     (parameters === "" ? "" : `<h2 id="parameters">Parameters</h2>${parameters}`) +
     (body === undefined
       ? ""
-      : `<h2 id="body">Body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("An example", body.example)}` +
+      : `<h2 id="body">Request body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("Example", body.example)}` +
         schemaHtml(words, body.schema)) +
-    `<h2 id="answers">Answers</h2>${answersHtml(reference, operation.answers)}`
+    `<h2 id="responses">Responses</h2>${answersHtml(reference, operation.answers)}`
   );
 };

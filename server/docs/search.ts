@@ -5,6 +5,7 @@ import MiniSearch from "minisearch";
 import { type OpenApiSource, readReference, referencePath } from "./document.ts";
 import { guideSections, readGuides } from "./guides.ts";
 import { restOfDescription, titleOfOperation } from "./reference.ts";
+import { withSynonyms } from "./synonyms.ts";
 
 export interface Found {
   readonly href: string;
@@ -20,9 +21,13 @@ interface Entry extends Found {
   readonly names: string;
 }
 
+/** Words of a question that say nothing about its subject. */
+const fillers: ReadonlySet<string> = new Set("how do does i a an the to my in is are can what which with for of on let me use".split(" "));
+
 const queryLengthMax = 100;
 const wordsMax = 8;
 const shownMax = 30;
+const fewMax = 3;
 const textLength = 160;
 
 const beginningOf = (text: string): string => {
@@ -43,7 +48,7 @@ const guideEntries = async (): Promise<Omit<Entry, "id">[]> =>
       href: heading === undefined || heading.level === 1 ? guide.path : `${guide.path}#${heading.id}`,
       title: heading?.text ?? guide.title,
       where: `Guide: ${guide.title}`,
-      names: "",
+      names: guide.title,
       text,
     })),
   );
@@ -76,22 +81,32 @@ export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchInd
   const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: searchWords });
   index.addAll(entries);
   const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
+  const guides = new Set(entries.filter(({ where }) => where.startsWith("Guide: ")).map(({ id }) => id));
   const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
   return {
     find: (query) => {
-      const words = searchWords(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");
-      if (words === "") return [];
-      const boostDocument = (id: unknown): number => (earlier.has(Number(id)) && !/\bv1\b/i.test(words) ? 0.4 : 1);
+      const words = searchWords(query.slice(0, queryLengthMax))
+        .filter((word) => !fillers.has(word.toLowerCase()))
+        .slice(0, wordsMax);
+      if (words.length === 0) return [];
+      const boostDocument = (id: unknown): number =>
+        guides.has(Number(id)) ? 1.5 : earlier.has(Number(id)) && !words.some((word) => word.toLowerCase() === "v1") ? 0.4 : 1;
       const options = {
         boost: { title: 3, names: 2 },
         prefix: true,
         boostDocument,
         fuzzy: (word: string) => (word.length > 4 ? 0.2 : false),
-        combineWith: "AND",
       } as const;
-      const found = index.search(words, options);
-      const ordered = found.length > 0 ? found : index.search(words, { ...options, combineWith: "OR" });
-      return ordered.slice(0, shownMax).flatMap(({ id }) => shown[Number(id)] ?? []);
+      // A word itself counts more than its synonyms.
+      const queries = words.map((word) => ({
+        combineWith: "OR" as const,
+        queries: withSynonyms(word).map((each, at) => ({ queries: [each], boostTerm: () => (at === 0 ? 1 : 0.5) })),
+      }));
+      const found = index.search({ combineWith: "AND", queries }, options);
+      // Few places have all the words: those that have some of them follow.
+      const others = found.length < fewMax ? index.search({ combineWith: "OR", queries }, options) : [];
+      const ids = new Set([...found, ...others].map(({ id }) => Number(id)));
+      return [...ids].slice(0, shownMax).flatMap((id) => shown[id] ?? []);
     },
   };
 };
