@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { parseParameters } from "./query.ts";
 import { fc } from "../../test/property.ts";
 
-test("a query is split and decoded once, in its order", () => {
+test("a query is split and decoded once, in order", () => {
   assert.deepEqual(parseParameters("order_by=created_at%20desc&name=a+b&uidp.ids=1&uidp.ids=2&flag&&=x&e=").pairs, [
     ["order_by", "created_at desc"],
     ["name", "a b"],
