@@ -1,5 +1,5 @@
-// Timeouts of connections. Each connection has a deadline, which each change of its state resets. One timer checks all deadlines, so a
-// request needs no timer of its own. HTTP/2 sends GOAWAY before it closes the connection.
+// Timeouts of connections. Each connection has a deadline, which each change of its state resets. One timer checks all deadlines,
+// because one per request is expensive. HTTP/2 sends GOAWAY before it closes the connection.
 //
 //   state                                              until                    watched by
 //   first bytes, preface (clear text)                  prefaceTimeoutMs         peek.ts

@@ -29,7 +29,7 @@ const status2 = async (session: ClientHttp2Session, path: string): Promise<numbe
 // The client preface and an empty SETTINGS frame.
 const preface = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]);
 
-/** Sends each byte as a packet of its own, as far as the system permits. */
+/** Sends each byte as a separate packet, as far as the system permits. */
 const drip = async (socket: { write: (bytes: Buffer, done: () => void) => void }, bytes: Buffer): Promise<void> => {
   for (const byte of bytes) {
     await new Promise<void>((resolve) => socket.write(Buffer.from([byte]), resolve));
