@@ -1,6 +1,6 @@
-// The built-in roles: what each may do. The sets are the public platform's (capabilities and roles,
-// section 3); `operator` is ours. A built-in role is a row like any other, written at start (builtin.ts), under a uid
-// that follows from its name, so that bindings to it outlive the database's restart and an upgrade.
+// The built-in roles and their capabilities, as on the public platform (capabilities and roles, section 3); `operator` is Gantry's
+// own. A built-in role is an ordinary row, written at start (builtin.ts). Its uid derives from its name, so bindings survive restarts
+// and upgrades.
 
 const registryPull = [
   "groups.list",
