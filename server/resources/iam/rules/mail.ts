@@ -1,6 +1,6 @@
 // Determines a company by a user's verified e-mail domain (resources: Groups).
 
-// Mail services open to the public, whose domains belong to no company. GANTRY_FREE_MAIL_DOMAINS adds more.
+// Public mail services: their domains belong to no company. GANTRY_FREE_MAIL_DOMAINS adds more.
 const freeMail: ReadonlySet<string> = new Set([
   "126.com",
   "163.com",
