@@ -28,7 +28,6 @@ export interface ShortRight {
   readonly endMs: number | undefined;
 }
 
-/** Capabilities to grant, or required for granting, at a path. */
 interface PlacedCapabilities {
   readonly capabilities: readonly string[];
   readonly path: string;

@@ -208,7 +208,6 @@ export const grantsAt = (grants: readonly Grant[], path: string, capabilities: R
 /** Capabilities that only make a repository visible; an error needs them to name the missing permission. */
 export const visibilityCapabilities = ["repo.list", "groups.list"];
 
-/** Narrows rights to the token's repositories and actions. */
 const withinRegistryAccess = (rights: Rights, { repos }: RegistryAccess): Rights => ({
   ...rights,
   grants: repos.flatMap(({ repo, actions }) =>

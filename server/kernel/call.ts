@@ -10,7 +10,6 @@ export type { Call, CallContent, CallHeaders, UnreadCall } from "#contract/call.
 /** Bytes sent with a reply outside its message, complete or as a range. */
 export interface ReplyContent {
   readonly type: string;
-  /** Size of the complete content. */
   readonly sizeBytes: number;
   /** The requested range: its first byte, and the byte after its last. */
   readonly range?: { readonly startBytes: number; readonly endBytes: number };
@@ -28,7 +27,6 @@ export interface ReplyFile {
 }
 
 export interface Reply {
-  /** The response message as plain values; transports neither add nor omit fields. */
   readonly message: JsonObject;
   /** The message as JSON text, if the kernel needed it for the ETag. */
   readonly json?: string;

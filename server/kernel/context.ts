@@ -31,7 +31,6 @@ export interface Services {
   readonly metrics: Metrics;
   /** The other server processes. */
   readonly siblings: Siblings;
-  /** Such as "1.2.3". */
   readonly version: string;
   /** The URL for clients, and the source of events. */
   readonly publicUrl: string;
@@ -99,7 +98,6 @@ export interface Context<Rows extends Read> {
   handOn(gift: Gift): void;
   /** Permissions checked so far; the audit log derives role bindings from them. */
   readonly permitted: readonly PermittedCapabilities[];
-  /** By message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
 }
 

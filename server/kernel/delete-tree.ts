@@ -58,7 +58,6 @@ const findUses = async ({ rows }: ChangeContext, { fact, blocks }: BoundResource
   return words.length > 0 ? blocked("RESOURCE_IN_USE", uid, words) : undefined;
 };
 
-/** Counts cascaded rows with events, at most `most` of each kind. */
 const countAlong = async (
   { rows }: ChangeContext,
   { cascades }: BoundResource,
@@ -171,7 +170,6 @@ const recordDeletion = (context: ChangeContext, resource: BoundResource, row: Ro
   });
 };
 
-/** Throws FAILED_PRECONDITION if the deletion is blocked or too large. */
 const requireDeletable = async (context: ChangeContext, resource: BoundResource, below: readonly BoundResource[], uid: string): Promise<void> => {
   const [held, used, count] = await Promise.all([
     findHeld(context, resource, uid),

@@ -58,7 +58,6 @@ export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         resources: kernel.resources,
         permitted: [],
         require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
-        // The operator's permissions never expire.
         handOn: () => {},
       };
       // Queries of other systems (such as rendering a readme) run inside the transaction; imports have no other stage for them.

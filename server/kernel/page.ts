@@ -20,7 +20,6 @@ export interface Seal {
 export interface Position {
   /** Position of the last record in the list's order. */
   readonly key: readonly string[];
-  /** As counted on the first page. */
   readonly total: number;
 }
 

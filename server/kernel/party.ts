@@ -15,7 +15,6 @@ export const strangerAt = (address: string): Party => ({ organization: "stranger
 // A verified token always yields the same Caller object, so its key is computed once.
 const parties = new WeakMap<Caller, Party>();
 
-/** Returns the key of a caller in its own organization. */
 export const callingParty = (caller: Caller): Party => {
   const known = parties.get(caller);
   if (known) return known;

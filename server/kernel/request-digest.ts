@@ -27,7 +27,6 @@ const isDefault = (field: FieldFact, value: Json): boolean => {
   return !field.presence && field.oneof === undefined && isDefaultValue(field, value);
 };
 
-/** Returns the fields in the contract's order, without defaults. */
 const canonicalMessage = (message: MessageFact, value: JsonObject): Json =>
   message.fields.flatMap((field) => {
     const held = value[field.json];

@@ -27,7 +27,6 @@ class ValidatedOnly extends Error {
   }
 }
 
-/** Returns the reply without values that are shown only once, for replays and dry runs. */
 const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
 

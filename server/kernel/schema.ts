@@ -37,7 +37,6 @@ type StoredResource = Resource & { readonly table: string };
 const isStored = (resource: Resource): resource is StoredResource => resource.table !== undefined;
 
 export interface RequiredIndex {
-  /** Ends the sentence "the table … has no index for". */
   readonly purpose: string;
   readonly columns: readonly string[];
   readonly statement: string;
@@ -63,8 +62,6 @@ const listsOf = ({ operations }: Resource): readonly MethodFact[] =>
   operations.filter(({ rpc, input }) => rpc.startsWith("List") && input.byName.has("page_token"));
 
 const hasCreate = (resource: Resource): boolean => resource.operations.some(({ rpc }) => rpc === `Create${resource.fact.short}`);
-
-// ---- the contract -----------------------------------------------------------------------------------------------
 
 const quotaProblems = ({ fact }: Resource, table: string): string[] =>
   fact.resource?.counted && !(quotaNameOf(table) in organizationQuotas)
@@ -97,8 +94,6 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
   }
   return [...problems, ...quotaProblems(resource, table)];
 };
-
-// ---- columns ----------------------------------------------------------------------------------------------------
 
 const scalarTypes: Readonly<Record<string, string>> = {
   bool: "boolean",
@@ -202,8 +197,6 @@ const columnProblems = (resource: Resource, table: CatalogueTable): string[] => 
   }
   return problems;
 };
-
-// ---- indexes ----------------------------------------------------------------------------------------------------
 
 const isWhole = ({ predicate }: CatalogueIndex): boolean => predicate === "";
 
@@ -336,16 +329,12 @@ export const requiredIndexes = (resource: Resource, table: CatalogueTable): Requ
   ];
 };
 
-// ---- triggers ---------------------------------------------------------------------------------------------------
-
 const triggerProblems = ({ fact }: Resource, table: CatalogueTable): string[] =>
   fact.resource?.counted
     ? countTriggers
         .filter(({ after, calls }) => !table.triggers.some((trigger) => trigger.after === after && trigger.calls === calls))
         .map((wanted) => `the table ${table.name} has no trigger that counts after ${wanted.after}: ${createCountTriggerStatement(table.name, wanted)}`)
     : [];
-
-// ---- all together -----------------------------------------------------------------------------------------------
 
 const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings => {
   const mismatches = [...columnProblems(resource, table), ...triggerProblems(resource, table)];
@@ -376,7 +365,6 @@ export const compareSchema = (resources: readonly Resource[], catalogue: Catalog
   const findings = resources.map((resource): SchemaFindings => {
     if (!isStored(resource)) return { mismatches: ownTableProblems(resource, catalogue), unfinished: [] };
     const contract = contractProblems(resource, resources);
-    // Nothing can be derived from an incomplete contract.
     if (contract.length > 0) return { mismatches: contract, unfinished: [] };
     const table = catalogue.get(resource.table);
     if (table) return compareTable(resource, table);

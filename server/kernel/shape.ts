@@ -11,7 +11,6 @@ import type { Param, Row, Table } from "#store";
 export interface Shape {
   readonly message: MessageFact;
   readonly table: Table;
-  /** The fields that have a column, in the table's order. */
   readonly fields: readonly FieldFact[];
   /** `offset`: index of the first column. */
   read(row: Row, offset: number): JsonObject;
@@ -28,7 +27,6 @@ const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
 const compareKeys = ([one]: [string, Json], [other]: [string, Json]): number => (one < other ? -1 : 1);
 
-/** Returns the field's value with its keys in canonical order. */
 const arrangedValue = (field: FieldFact, value: Json): Json => {
   const inner = field.message;
   const each = (entry: Json): Json => (inner && isObject(entry) ? arranged(inner, entry) : entry);
@@ -97,7 +95,6 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   }
 };
 
-/** Returns the column's value for an absent field. */
 export const emptyParamOf = (field: FieldFact): Param => {
   if (field.shape !== "one" || field.kind === "message") return null;
   switch (field.kind) {

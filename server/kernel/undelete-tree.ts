@@ -30,7 +30,6 @@ export interface Returned {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** A row that can be restored: as it was, and as changed by the rules. */
 interface Fit {
   readonly record: JsonObject;
   readonly draft: JsonObject;
@@ -79,7 +78,6 @@ const judgeReturning = async (context: ChangeContext, resource: BoundResource, r
 
 const creating = ({ operations, fact }: BoundResource): readonly string[] => operations.find(({ rpc }) => rpc === `Create${fact.short}`)?.capabilities ?? [];
 
-/** Checks all rows as their creates would. Throws PERMISSION_DENIED. */
 const judgeAll = async (context: ChangeContext, resource: BoundResource, records: readonly JsonObject[]): Promise<Judgement> => {
   const places = await holdPlaces(
     context,

@@ -9,7 +9,6 @@ import type { Outcome, ReadContext, Reads } from "./context.ts";
 import { pluralOf } from "./paging.ts";
 import { callingParty, strangerAt } from "./party.ts";
 
-/** True for a list that is paged in version 2 and complete in version 1. */
 export const isWholeList = ({ input, view }: ViewedMethodFact): boolean => view.of.input.byName.has("page_token") && !input.byName.has("page_token");
 
 const tooLong = (count: number, most: string): Fault =>

@@ -4,7 +4,6 @@ import { type DescField, type DescMessage, fromBinary, type MessageShape, Scalar
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Budget, tooDeep, tooManyValues } from "./budget.ts";
 
-/** Encoding of a field on the wire. */
 interface WireField {
   readonly wireType: WireType;
   /** Numbers of a list may be in one record (protobuf.dev, Encoding: Packed Repeated Fields). */

@@ -17,7 +17,6 @@ export interface Echo extends Transport {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 
-/** Responds; group uids select the behavior. */
 const answerEcho = async (call: Call): Promise<Reply> => {
   if (call.problems.length > 0) throw invalid(call.problems);
   if (call.method.output.name === "google.protobuf.Empty") return { message: {} };

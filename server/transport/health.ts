@@ -13,7 +13,6 @@ import { decodeMessage, frameMessage } from "./frames.ts";
 import type { Procedure, StreamingProcedure, UnaryProcedure } from "./rpc.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Interval of checks for watchers. */
 const watchIntervalMs = 1000;
 
 const domain = "platform";

@@ -115,7 +115,6 @@ const urlAuthority = /^https?:\/\/([^/?]*)/i;
 
 const authorityOfTarget = (target: string): string | undefined => (target.startsWith("/") ? undefined : urlAuthority.exec(target)?.[1]);
 
-/** Returns why an HTTP/1.1 request is invalid whatever the operation. */
 const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMessage): Fault | undefined => {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
   if (headers.host === undefined && httpVersion === "1.1") return refusedRequest("the request has no Host header (RFC 9112, 3.2)");
@@ -224,7 +223,6 @@ const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writab
   }
 };
 
-/** Drops a response without a recipient. */
 const dropBody = ({ body }: HttpResponse): void => {
   if (!isAtOnce(body)) void body[Symbol.asyncIterator]().return?.();
 };

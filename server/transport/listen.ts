@@ -51,10 +51,8 @@ const hasPeerAddress = (socket: Socket): boolean => {
   return false;
 };
 
-/** Returns an unrepeated header. */
 const soleHeader = (header: string | string[] | undefined): string | undefined => (typeof header === "string" ? header : undefined);
 
-/** Converts node:http's parse error to a fault. */
 const parseFault = (error: Error & { code?: string }): Fault => {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
@@ -88,7 +86,6 @@ const refuseSocket = (socket: Socket, fault: Fault, { calls, config: { serviceDo
   );
 };
 
-/** A server of one protocol that is passed its connections. */
 interface ProtocolServer {
   readonly accept: (socket: Socket) => void;
   /** Notifies every peer that the server stops. */
@@ -132,7 +129,6 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       if (connection && connection.busy > 0 && !connection.leavesUnread) endsIn(connection, bounds.exchangeTimeoutMs);
     };
   };
-  /** Sends the fault as the connection's last response. */
   const refuse = (socket: Socket, fault: Fault): void => {
     const connection = connections.of(socket);
     if (connection) connections.expectHangUp(connection);
@@ -379,7 +375,6 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const onDrain = new Set<() => void>();
   const sockets = new Set<Socket>();
   const lastSocket = Promise.withResolvers<void>();
-  /** Connections with an undetected protocol. */
   const undetected = new Set<Socket>();
   const connections = watchConnections(bounds);
   const bodiesMax = bodiesBytesMax(bounds, config);
@@ -416,7 +411,6 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const http1 = http1Server(context, rest, connections);
   const http2 = http2Server(context, rest, connections);
   const addresses = openAddressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
-  /** False if the address has reached its limit of connections. */
   const mayConnect = (socket: Socket): boolean => {
     // Counted by the process that accepted it.
     if (config.handed) return true;

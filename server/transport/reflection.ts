@@ -32,7 +32,6 @@ interface DescriptorIndex {
 
 const fileName = (file: DescFile): string => file.proto.name;
 
-/** Returns every name that the file declares, including methods and fields. */
 const symbolsOf = (file: DescFile): string[] => {
   const ofMessage = (message: DescMessage): string[] => [
     message.typeName,
@@ -53,7 +52,6 @@ const betaOrSame = (name: string): string => betaNameOf(name) ?? name;
 
 const isBetaFile = (file: DescFile): boolean => isBetaName(file.proto.package);
 
-/** Moves the rule's paths below the beta segment. */
 const betaRule = (rule: HttpRule): HttpRule => {
   const copy = clone(HttpRuleSchema, rule);
   for (const { pattern } of [copy, ...copy.additionalBindings]) if (typeof pattern.value === "string") pattern.value = betaPathOf(pattern.value);

@@ -127,7 +127,6 @@ const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts
   return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedBytes(name, parts) : joinedJson(name, parts, release) };
 };
 
-/** A file, sent as it is generated; HEAD sends the headers only. */
 const fileResponse = ({ requestId, verb }: HttpRequest, { type, pieces }: ReplyFile, headers: Reply["headers"]): HttpResponse => {
   const named = new Map(Object.entries(headers ?? {}));
   const own = ["content-type", type, "x-request-id", requestId, "cache-control", named.get("cache-control") ?? "no-store", "x-content-type-options", "nosniff"];
@@ -155,7 +154,6 @@ const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpRes
 /** True for operations of open feeds: without a token, a document or page has the same path. */
 const isBesideDocuments = ({ name, givesFile }: MethodFact): boolean => givesFile || name.startsWith("gantry.feeds.");
 
-/** Returns why path and verb have no operation. */
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
@@ -204,7 +202,6 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       if (request.fault) throw request.fault;
       const verb = request.verb === "HEAD" ? "GET" : request.verb;
       if (request.target.length > bounds.urlBytesMax) {
-        // The error has the shape of the requested version.
         const named = route(verb, sentPath);
         isVersion1 = named !== undefined && "method" in named && named.method.version === "v1";
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });

@@ -24,7 +24,6 @@ import type { ServerContext } from "./server-context.ts";
 import type { CallPacking } from "./whole-lists.ts";
 import { framedReply } from "./wire.ts";
 
-/** One call, for any kind of method. */
 interface GrpcCall {
   readonly headers: IncomingHttpHeaders;
   readonly address: string;
@@ -36,7 +35,6 @@ interface UnaryCall extends GrpcCall {
   readonly readMessage: () => Promise<Buffer>;
 }
 
-/** A call with streams of messages. */
 interface StreamingCall extends GrpcCall {
   readonly send: (message: Uint8Array) => void;
   /** Ends the call with OK or the fault; later messages are dropped. */
@@ -211,7 +209,6 @@ export const grpcTransport = (
     let reservedBytes = 0;
     let requestEnded = stream.endAfterHeaders;
 
-    /** Releases the call's resources; false if already done. */
     const finish = (): boolean => {
       if (over) return false;
       over = true;

@@ -8,7 +8,6 @@ export interface CallPacking extends Packing {
   readonly release: () => void;
 }
 
-/** Encodes a part of a response. */
 type Encode = (part: Parameters<Packing["pack"]>[0]) => Uint8Array;
 
 type WholeListBounds = Readonly<Record<"wholeListsBytesEach" | "wholeListsBytesMax" | "wholeListsRetryMs" | "exchangeTimeoutMs", number>>;

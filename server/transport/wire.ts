@@ -154,7 +154,6 @@ const writeDouble = (value: Json): void => {
   position = buffer.writeDoubleLE(Number(value), position);
 };
 
-// Wire types.
 const VARINT = 0;
 const I64 = 1;
 const LEN = 2;
@@ -186,7 +185,6 @@ const isEncodable = (message: MessageFact, visited: Set<MessageFact> = new Set()
   });
 };
 
-/** Encodes a value without its tag. */
 const valueEncoder = (field: FieldFact, kind: FieldFact["kind"]): ValueEncoder => {
   switch (kind) {
     case "bool":
@@ -218,7 +216,6 @@ const valueEncoder = (field: FieldFact, kind: FieldFact["kind"]): ValueEncoder =
 
 const writeTag = (number: number, wireType: WireType): void => writeVarint(number * 8 + wireType);
 
-/** Encodes a field, including tags. */
 const fieldEncoder = (field: FieldFact): ValueEncoder => {
   const encode = valueEncoder(field, field.kind);
   const wireType = wireTypeOf(field);

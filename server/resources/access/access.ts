@@ -13,7 +13,6 @@ import { type Effect, seesBindings, shownGrants, type Source } from "./shown/gra
 
 const operatorSource: Source = { effect: "GIVES", group: EVERYWHERE, groupName: "", binding: "", role: "", roleName: "operator", endMs: undefined };
 
-/** Returns the capabilities of an action; throws INVALID_ARGUMENT for an unknown one. */
 const capabilitiesOf = (action: string): readonly string[] => {
   const refuse = (description: string) => invalid([{ field: "action", description }]);
   if (!action.includes("/")) {
@@ -26,7 +25,6 @@ const capabilitiesOf = (action: string): readonly string[] => {
   return method.capabilities;
 };
 
-/** Returns the effect of a binding on a capability at a path; undefined if irrelevant. */
 const effectOf = ({ path: group, capabilities, standing }: HeldBinding, capability: string, place: string, exists: boolean): Effect | undefined => {
   const has = capabilities.has(capability);
   if (!covers(group, place)) return has && standing === "counts" ? "ELSEWHERE" : undefined;
@@ -39,7 +37,6 @@ const effectOf = ({ path: group, capabilities, standing }: HeldBinding, capabili
   return exists ? "GIVES" : "NO_IDENTITY";
 };
 
-/** Returns the requested group; throws NOT_FOUND. */
 const placeOf = async ({ request, rows }: ReadContext): Promise<string> => {
   const place = text(request, "place");
   if (!(await findRow(rows, { name: "groups", columns: ["uid"] }, place))) throw missing("iam", "Group", place);

@@ -37,8 +37,6 @@ import { type ImageSet, reportedPackages, resolvedIn, versionsByName } from "./r
 const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
   pageSize === undefined && pageToken === undefined && orderBy === undefined && skip === undefined;
 
-// ---- documents --------------------------------------------------------------------------------------------------
-
 const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]> => {
   const found = new Map<string, AdvisoryRow[]>();
   for (const advisory of advisories) {
@@ -71,8 +69,6 @@ const listDocuments = async (context: ReadContext): Promise<Outcome> => {
     wantsAll(request),
   );
 };
-
-// ---- vulnerability records --------------------------------------------------------------------------------------
 
 const withoutUnspecified = (list: string): JsonObject[] => {
   const entries = JSON.parse(list) as Json;
@@ -130,8 +126,6 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
     );
   });
 };
-
-// ---- resolved vulnerabilities -----------------------------------------------------------------------------------
 
 const dayMs = 24 * 60 * 60 * 1000;
 

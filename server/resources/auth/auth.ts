@@ -11,7 +11,6 @@ import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, regis
 import { findKnownRoles, findProfile, findRows, findUnjoinedOrganizations, lockRow, type Read } from "#store";
 import { anonymous, personally } from "./rules/personally.ts";
 
-/** Merges the capabilities of all bindings at each path. */
 const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<string>> => {
   const held = new Map<string, Set<string>>();
   for (const { path: place, capabilities } of grants) {

@@ -6,7 +6,6 @@ import { limits } from "#base/limits.ts";
 import { boundOf, type Outcome, resource, undelete, type WriteContext } from "#kernel";
 import { findRow, isKeptWhole, lockDeletion, removeDeletion } from "#store";
 
-/** Locks and returns the request's deletion; throws NOT_FOUND. */
 const holdDeletion = async (context: WriteContext): Promise<JsonObject> => {
   const uid = text(context.request, "uid");
   const { shape } = boundOf(context, "gantry.deletions.v1.Deletion");

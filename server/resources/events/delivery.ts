@@ -15,7 +15,6 @@ interface HeldSubscription {
   readonly before: JsonObject;
 }
 
-/** Locks and returns the request's subscription; throws NOT_FOUND. */
 const holdSubscription = async (context: WriteContext): Promise<HeldSubscription> => {
   const uid = text(context.request, "subscriptionUid");
   const found = boundOf(context, "chainguard.platform.events.v2.Subscription");

@@ -14,7 +14,6 @@ const createAssociation = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record };
 };
 
-/** The field of the association that each provider needs. */
 const parts: Readonly<Record<string, string>> = {
   ACCOUNT_PROVIDER_TYPE_AMAZON: "amazon",
   ACCOUNT_PROVIDER_TYPE_AZURE: "azure",

@@ -24,7 +24,6 @@ import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
 
-/** Returns the configuration without the secret and empty values. */
 const shownOidc = (given: JsonObject): JsonObject => {
   const { clientSecret: _secret, pkceEnabled, ...rest } = given;
   const said = Object.entries(rest).filter(
@@ -87,7 +86,6 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
   if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is required" }]);
 };
 
-/** Returns the binding of the provider's sealed secret. */
 const bindingOf = (uid: string, provider: JsonObject): Binding => {
   const oidc = part(provider, "oidc");
   return clientSecretBinding(uid, { issuer: text(oidc, "issuer"), clientId: text(oidc, "clientId") });

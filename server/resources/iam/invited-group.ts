@@ -9,7 +9,6 @@ import { messageInView } from "#contract/views.ts";
 import { type BoundResource, boundOf, change, checkMessage, type Outcome, resource, type WriteContext } from "#kernel";
 import { writeInvite } from "./rules/invite.ts";
 
-/** Returns the violations of a resource's fields, with the request's field names. */
 const violationsOf = ({ fact }: BoundResource, body: JsonObject, names: Readonly<Record<string, string>>): Violation[] => {
   const found = new FoundViolations();
   checkMessage(fact, body, "", "json", found);

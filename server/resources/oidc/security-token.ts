@@ -6,7 +6,6 @@ import { timestamp } from "#base/time.ts";
 import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { recordExchange, renew, requireMemberThrough } from "#signin";
 
-/** Returns the requested limits of the new token. */
 const requestedTokenOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
   const scope = text(request, "scope");
   return {

@@ -29,7 +29,6 @@ const parse = (content: string): JsonObject => {
 
 const unreadable = (problem: string): Fault => blocked("CHART_UNREADABLE", "", [`the chart ${problem}: pull its layer to look at it`]);
 
-/** Returns the fairness key of the caller. */
 const partyOf = ({ caller }: ReadContext, repo: string): { organization: string; identity: string } => ({
   organization: rootOf(repo),
   identity: caller?.uid ?? "",
@@ -41,7 +40,6 @@ interface Chart {
   readonly manifest: JsonObject;
 }
 
-/** Returns the chart of this digest; undefined if the repo has none. */
 const findChart = async ({ rows }: ReadContext, repo: string, digest: string): Promise<Chart | undefined> => {
   const found = await findManifestByDigest(rows, repo, digest);
   const manifest = found && parse(found.content);
@@ -71,15 +69,12 @@ const getChart = async (context: ReadContext): Promise<Outcome> => {
   return { reply: await readChart(context, chart) };
 };
 
-// ---- charts by image ---------------------------------------------------------------------------------------------------
-
 /** Parses "registry.example.com/acme/nginx:1.27@sha256:…"; undefined for a reference without a registry. */
 const readReference = (reference: string): { readonly host: string; readonly path: string; readonly tag: string; readonly digest: string } | undefined => {
   const [, host = "", path = "", tag = "", digest = ""] = /^([^\s/@]+)\/([^\s:@]+)(?::([\w][\w.-]*))?(?:@(sha256:[0-9a-f]{64}))?$/.exec(reference) ?? [];
   return path === "" ? undefined : { host, path, tag, digest };
 };
 
-/** A chart that uses images of a repo. */
 interface Binding {
   readonly chart: Chart;
   readonly images: readonly ChartImage[];
@@ -92,7 +87,6 @@ interface Bindings {
   readonly unread: readonly string[];
 }
 
-/** Returns a chart's annotation `images` from its configuration; undefined if unreadable. */
 const annotationOf = async (context: ReadContext, repo: string, manifest: JsonObject): Promise<string | undefined> => {
   const blob = await findRepoBlob(context.rows, repo, text(part(manifest, "config"), "digest"));
   if (!blob || blob.sizeBytes > limits.chartConfigBytesMax) return undefined;
@@ -101,7 +95,6 @@ const annotationOf = async (context: ReadContext, repo: string, manifest: JsonOb
   return config && text(config, "name") !== "" ? text(part(config, "annotations"), "images") : undefined;
 };
 
-/** Returns those of a chart's images that are in the repo. */
 const imagesOfRepo = async (context: ReadContext, repo: string, name: string, images: readonly ChartImage[]): Promise<ChartImage[]> => {
   const { host } = new URL(context.services.publicUrl);
   const found: ChartImage[] = [];
@@ -144,7 +137,6 @@ const findBindings = async (context: ReadContext, repo: string, capabilities: re
   return { found, unread: unread.sort() };
 };
 
-/** Required if any image is. */
 const requirementOf = (images: readonly ChartImage[]): JsonObject => {
   const said = images.map((image) => text(image, "requirement"));
   const requirement = ["REQUIREMENT_REQUIRED", "REQUIREMENT_OPTIONAL"].find((each) => said.includes(each));

@@ -45,7 +45,6 @@ const readShown = async ({ caller, rows, request, services }: ReadContext, sbom:
   throw gone();
 };
 
-/** Checks that `reference` names the same image as the digest. */
 const checkReference = async ({ rows, request }: ReadContext): Promise<void> => {
   const reference = text(request, "reference");
   if (reference === "") return;
@@ -80,8 +79,6 @@ const getSbom = async (context: ReadContext): Promise<Outcome> => {
     },
   };
 };
-
-// ---- packages of several images -----------------------------------------------------------------------------------
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
 

@@ -11,7 +11,6 @@ import { chooseLifecycle } from "./lifecycle/known-lifecycles.ts";
 import { packageVersion } from "./lifecycle/package-version.ts";
 import { hasEnded } from "./lifecycle/release.ts";
 
-/** Returns the content of a lifecycle, without its origin. */
 const saidBy = ({ graceMonths, releases }: Lifecycle): string => JSON.stringify([graceMonths, releases]);
 
 /**

@@ -15,7 +15,6 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record, unchanged: !changed };
 };
 
-/** Records the former digest. */
 const keepHistory = async (
   context: ChangeContext,
   { before, after }: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },

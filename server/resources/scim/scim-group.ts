@@ -36,7 +36,6 @@ import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 import { wholePage } from "./rules/whole-page.ts";
 
-/** Members added and removed by a change, by uid. */
 interface Moves {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -64,7 +63,6 @@ const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Mo
 
 const nobody: Moves = { added: [], removed: [] };
 
-/** Returns the members of these groups up to a maximum, if shown. */
 const membersOf = async (rows: Read, groups: readonly ScimGroupRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly ScimMember[]> =>
   isShown("members", shown) && groups.length > 0
     ? listScimMembers(
@@ -117,7 +115,6 @@ const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
   return row;
 };
 
-/** Writes the group; returns undefined if nothing changed. */
 const writeGroup = async (context: WriteContext, before: ScimGroupRow, { document, ...group }: ReadGroup, moves: Moves): Promise<ScimGroupRow | undefined> => {
   const { rows, nowMs } = context;
   if (moves.added.length + moves.removed.length === 0 && isSameJson(document, documentOf(before))) return undefined;
@@ -141,7 +138,6 @@ const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   return { reply: await answered(context, row ?? before, { added, removed }), unchanged: row === undefined };
 };
 
-/** An operation on members. */
 interface MemberOperation extends Pick<Operation, "op" | "value"> {
   /** The member ID in the filter; undefined: all. */
   readonly filter: string | undefined;
@@ -156,7 +152,6 @@ const memberOperationOf = (op: Operation["op"], path: string, value: Json | unde
   return [{ op, filter: named.id, value }];
 };
 
-/** Returns the operations on members, by path or by names in the value. */
 const memberOperationsOf = ({ op, path, value }: Operation): MemberOperation[] =>
   path === undefined
     ? Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) => memberOperationOf(op, name, each))
@@ -175,7 +170,6 @@ const moveMembers = async (context: WriteContext, uid: string, { op, filter, val
   return { added: await addMembers(context, uid, users), removed };
 };
 
-/** Returns the operation without members; undefined if nothing remains. */
 const withoutMembers = (operation: Operation): Operation | undefined => {
   if (memberOperationsOf(operation).length === 0) return operation;
   if (operation.path !== undefined || !isObject(operation.value)) return undefined;

@@ -45,7 +45,6 @@ const uidOf = ({ request }: Asked): string => `${text(request, "identityProvider
 
 const noUser = ({ request }: Asked): Fault => noResource("User", text(request, "id"));
 
-/** Returns the event body and response of a user. */
 const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUser[], shown: Shown): JsonObject => {
   const { userName } = documentOf(row);
   return {
@@ -60,7 +59,6 @@ const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUs
   };
 };
 
-/** Returns the groups of these users up to a maximum, if shown. */
 const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly GroupOfScimUser[]> =>
   isShown("groups", shown) && users.length > 0
     ? listGroupsOfScimUsers(
@@ -94,7 +92,6 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const user = readUser(withCoreNames(part(request, "document")));
   const { externalId, active = true, document, ...keys } = user;
-  // Sent together.
   const [provider] = await Promise.all([holdProvider(context), lockPerson(context, externalId)]);
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
@@ -109,7 +106,6 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   return { reply: toldUser(context, made, [], shownOf(request)) };
 };
 
-/** Returns the requested user, locked, after checking If-Match. */
 const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);

@@ -60,7 +60,6 @@ const revokeAll = async (context: WriteContext): Promise<Outcome> => {
   return { reply: {} };
 };
 
-/** Returns the group or identity provider of a list; throws NOT_FOUND. */
 const requireGroup = async ({ request, rows, resources }: ReadContext): Promise<string> => {
   const uid = text(request, "group");
   for (const message of ["chainguard.platform.iam.v2.Group", "chainguard.platform.iam.v2.IdentityProvider"] as const) {

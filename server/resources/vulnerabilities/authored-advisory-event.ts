@@ -57,7 +57,6 @@ const requireAdvisory = async ({ rows }: RuleContext, uid: string): Promise<Auth
   return advisory;
 };
 
-/** Throws PERMISSION_DENIED unless the caller may review this event. */
 const requireReviewer = async (context: RuleContext, uid: string, advisory: AuthoredAdvisory, events: readonly AuthoredEvent[]): Promise<void> => {
   const { rows } = context;
   context.require(["advisories.approve"], uid);

@@ -24,7 +24,6 @@ const protocolCodes: ReadonlySet<string> = new Set([
   "UNSUPPORTED",
 ]);
 
-/** Codes of invalid request fields. */
 const fieldCodes: Readonly<Record<string, string>> = {
   repo: "NAME_INVALID",
   tag: "TAG_INVALID",

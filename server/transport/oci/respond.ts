@@ -139,7 +139,6 @@ const respondEmpty: Respond = async (request, { fields }) => {
   return { status: fields.has("upload") ? 204 : 202, headers: [], body: "" };
 };
 
-/** By the operation's response message. */
 const responses: Readonly<Record<string, Respond>> = {
   "gantry.registry.v1.StoredContent": respondContent,
   "gantry.registry.v1.ListRepoTagsResponse": respondTags,

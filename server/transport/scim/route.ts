@@ -10,7 +10,6 @@ export interface ScimMatch {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** An operation, or the verbs of the path. */
 type ScimRoute = ScimMatch | { readonly allow: readonly string[] };
 
 interface Route {

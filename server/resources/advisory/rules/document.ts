@@ -16,7 +16,6 @@ const members = [
   "pendingUpstreamFix",
 ] as const;
 
-/** The feed's names of scanner findings. */
 const scanNames: Readonly<Record<string, string>> = { subpackage: "subpackageName", component: "componentName" };
 
 const documentDetection = (detection: JsonObject): JsonObject => {

@@ -20,7 +20,6 @@ export interface Resolved {
 /** Package versions by name. */
 export type PackageVersions = Readonly<Record<string, readonly string[]>>;
 
-/** Distributions covered by these reports. */
 const reported = /^apk\/(?:wolfi|chainguard)\/([^/]+)$/;
 
 /** Returns the packages that reports cover, by their names in advisories: SBOMs use package URLs, lists of images plain names. */
@@ -64,7 +63,6 @@ const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ..
 /** When images stopped being affected, by advisory uid; only known times. */
 export type LeftTimes = ReadonlyMap<string, string>;
 
-/** Merges packages and images with the same vulnerability on a day. */
 const addResolved = (found: Map<string, Resolved>, advisory: AdvisoryRow, time: string): void => {
   const [id, ...aliases] = vulnerabilityNumbers(advisory);
   const day = time.slice(0, 10);

@@ -9,7 +9,6 @@ import { lockPerson, writeIdentityMetadata } from "#store";
 
 const message = messageNamed("chainguard.platform.iam.v2.IdentityMetadata");
 
-/** Returns the fields in the contract's order, without empty ones. */
 const arranged = (said: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const { json } of message.fields) {
@@ -28,7 +27,6 @@ const shown = (whole: JsonObject): JsonObject =>
     }),
   );
 
-/** Returns the body's keys inside the resource (REST). */
 const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefined =>
   bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
 

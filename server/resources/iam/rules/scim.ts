@@ -60,7 +60,6 @@ const providerOf = ({ request }: WriteContext): string => text(request, "identit
 
 const absent = (uid: string): Fault => missing("iam", "IdentityProvider", uid);
 
-/** Returns the provider's state, locked until the transaction ends. */
 const held = async (context: WriteContext): Promise<ScimState> => {
   const state = await lockScim(context.rows, providerOf(context));
   if (!state) throw absent(providerOf(context));
@@ -81,7 +80,6 @@ const matchEtag = ({ etag }: ScimState, { request }: WriteContext): void => {
   if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since you read their etag. Read them again");
 };
 
-/** Reads the expiry of the requested token; null: never. */
 const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string | null; violations: Violation[] } => {
   const wanted = text(request, "expireTime");
   const violations: Violation[] = [];
@@ -99,7 +97,6 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
 const handOnScim = ({ handOn }: WriteContext, expireTime: string | null): void =>
   handOn({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
 
-/** Stores a new token; returns the reply. */
 const issue = async (context: WriteContext, before: ScimState, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
   const { nowMs, services } = context;
   const uid = providerOf(context);

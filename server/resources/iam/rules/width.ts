@@ -81,7 +81,6 @@ const chosen: ReadonlySet<string> = new Set([
   "run_phase",
   "workflow",
 ]);
-/** Values in another tenant's claims. */
 const theirs = ["somebody-else", "somebody-else/anything", "somebody@somebody-else.example", "102030405060708090100", uuid];
 
 const fits = (literal: string, pattern: string, values: readonly string[], budget: MatchingBudget): boolean => {

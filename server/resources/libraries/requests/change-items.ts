@@ -12,7 +12,6 @@ interface HeldGroup {
   readonly before: JsonObject;
 }
 
-/** Returns the group, locked until the transaction ends. */
 const holdGroup = async (context: WriteContext): Promise<HeldGroup> => {
   const resource = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const uid = text(context.request, "uid");
@@ -32,7 +31,6 @@ const holdDraft = async (context: WriteContext): Promise<HeldGroup> => {
 
 const ecosystemOfGroup = (group: JsonObject): LibraryEcosystem => (group.ecosystem === "ECOSYSTEM_JAVA" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON");
 
-/** Returns the request group with the current summary of its items. */
 const summarized = async ({ rows }: WriteContext, before: JsonObject, itemsChanged: boolean, now: string): Promise<JsonObject> => {
   const { message, items, built } = await summaryOf(rows, text(before, "uid"));
   const draft: JsonObject = { ...before, availabilitySummary: message, ...(itemsChanged ? { itemsUpdateTime: now } : {}) };

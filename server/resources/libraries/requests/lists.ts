@@ -24,7 +24,6 @@ import {
 } from "#store";
 import { upgradeOf } from "./coverage.ts";
 
-/** Returns an enum filter; "" if unspecified. */
 const chosen = (request: JsonObject, key: string): string => {
   const value = text(request, key);
   return value.endsWith("_UNSPECIFIED") ? "" : value;
@@ -44,7 +43,6 @@ export const requestGroupConditions = ({ request }: ReadContext): Promise<Condit
   return Promise.resolve(conditions);
 };
 
-/** Returns the list's parent group; throws NOT_FOUND. */
 const requireParent = async ({ request, rows, resources }: ReadContext): Promise<string> => {
   const above = boundOf({ resources }, "chainguard.platform.libraries.v2beta1.RequestGroup").parent;
   const parent = text(request, "parent");
@@ -77,7 +75,6 @@ const withUpgrade = (message: JsonObject, upgrade: JsonObject | undefined): Json
 /** Gantry scans nothing, so no item has a remediation status. */
 const asksForRemediation = (request: JsonObject, key: string): boolean => chosen(request, key) !== "";
 
-/** True if the filter includes the request group. */
 const isNamed = (request: JsonObject, group: string): boolean => {
   const place = placeOf(request, parentOf(group));
   return place !== undefined && covers(place.below, group) && (place.directlyIn === "" || place.directlyIn === parentOf(group));

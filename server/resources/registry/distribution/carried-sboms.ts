@@ -22,7 +22,6 @@ const mediaTypeOf = (layer: JsonObject): string => {
   return type.trim().replace(/\+(?:gzip|zstd)$/, "");
 };
 
-/** Returns the predicate type in the annotations of a layer or its manifest; "" if none. */
 const predicateOf = (layer: JsonObject, manifest: JsonObject): string =>
   [part(layer, "annotations"), part(manifest, "annotations")]
     .flatMap((annotations) => predicateNames.map((name) => text(annotations, name)))
@@ -30,7 +29,6 @@ const predicateOf = (layer: JsonObject, manifest: JsonObject): string =>
 
 const isWrapper = (mediaType: string): boolean => wrapperTypes.has(mediaType) || bundleForm.test(mediaType);
 
-/** Selects layers of a manifest. */
 type IsWanted = (layer: JsonObject, manifest: JsonObject) => boolean;
 
 const mayBeSbom: IsWanted = (layer, manifest) => {
@@ -56,7 +54,6 @@ const parse = (content: string): JsonObject => {
   return isObject(value) ? value : {};
 };
 
-/** Returns the documents of a manifest about an image. */
 const documentsOf = (manifest: JsonObject, manifestDigest: string, digest: string, isWanted: IsWanted): PushedSbom[] =>
   objectList(manifest, "layers")
     .filter((layer) => isWanted(layer, manifest))
@@ -67,7 +64,6 @@ const documentsOf = (manifest: JsonObject, manifestDigest: string, digest: strin
 const imageDigest = async (rows: Write, repo: string, digest: string): Promise<string> =>
   digest.startsWith("sha512:") ? ((await findManifestByDigest(rows, repo, digest))?.sha256 ?? digest) : digest;
 
-/** A manifest with documents about an image. */
 interface Carrier {
   readonly content: JsonObject;
   readonly manifestDigest: string;

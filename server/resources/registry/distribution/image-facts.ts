@@ -4,7 +4,6 @@
 import { findIndexesOf, findPlatformManifests, insertManifests, type ManifestFact, type StoredManifest, type Write } from "#store";
 import type { Platform, ReadManifest } from "./manifest.ts";
 
-/** Maximum nesting of indexes. */
 const nestingMax = 8;
 
 /** Adds the platforms to all indexes that list this manifest. */

@@ -21,7 +21,6 @@ const isComponent = (text: string): boolean =>
 
 const isName = (text: string): boolean => text.split("/").every(isComponent);
 
-/** A path that starts with a uid is not resolved by names. */
 const rootForm = /^[0-9a-f]{40}(?:\/|$)/;
 
 /** Returns the deepest existing group of the path, if the caller may create repos there; a first push creates the rest. */
@@ -41,7 +40,6 @@ const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUploa
 const findPending = async (rows: Read, name: string, group: string, rights: Rights, capabilities: readonly string[]): Promise<string | undefined> =>
   (await findPendingRepos(rows, name, group)).find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)?.uid;
 
-/** True if the caller may list repos there, or has the request's capabilities. */
 const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
   missingCapability(rights, ["repo.list"], uid) === undefined || missingCapability(rights, method.capabilities, uid) === undefined;
 

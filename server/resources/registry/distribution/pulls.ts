@@ -20,7 +20,6 @@ export interface Pulled {
   readonly type: "manifest" | "blob";
 }
 
-/** A pull to record. */
 interface WaitingPull {
   /** Uid of the organization. */
   readonly group: string;
@@ -61,7 +60,6 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
   };
 };
 
-/** Writes the pulls of organizations that have a listener. */
 const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
   const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ group }) => group))], pullType));
   const told = pulls.filter(({ group }) => listening.has(group));

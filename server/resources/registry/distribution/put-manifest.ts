@@ -32,7 +32,6 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   return Buffer.concat(chunks, received);
 };
 
-/** Finds a blob of the repo or of its pending path. */
 const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest: string): Promise<RepoBlob | undefined> => {
   const repo = text(request, "repo");
   const places = isUid(repo) ? [repo] : (await findPendingRepos(rows, repo, permitted[0]?.path ?? "")).map(({ uid }) => uid);
@@ -43,7 +42,6 @@ const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest:
   return undefined;
 };
 
-/** Returns the platform in an image's configuration; undefined if there is none. */
 const platformOf = async (context: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
   if (!config || config.sizeBytes > limits.imageConfigBytesMax) return undefined;
   const blob = await findPushedBlob(context, config.digest);
@@ -58,7 +56,6 @@ const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platfor
   return readPlatform(Buffer.concat(chunks));
 };
 
-/** Returns the digest of the request, and the tags to point to the manifest. */
 const namesOf = (request: JsonObject, { manifest }: ReadManifest): { readonly digest: string; readonly pathTag: string; readonly tags: readonly string[] } => {
   const reference = text(request, "reference");
   const more = texts(request, "tag");

@@ -60,7 +60,6 @@ const blobPushed = (repo: PushTarget, digest: string, { nowMs, call }: Pick<Writ
 
 // ---- appending ---------------------------------------------------------------------------------------------------
 
-/** An upload with this request's lease. */
 interface HeldUpload {
   readonly row: UploadRow;
   readonly holder: string;
@@ -171,7 +170,6 @@ export const appendUpload = async (context: ReadContext): Promise<Writes> => {
 
 // ---- the end of an upload ----------------------------------------------------------------------------------------
 
-/** Returns the digests of complete content. */
 const digestsOfContent = async ({ blobs }: Services, key: string, algorithm: DigestAlgorithm): Promise<ContentDigests> => {
   const content = await blobs.read(key);
   return content ? digestContent(content, new Set<DigestAlgorithm>(["sha256", algorithm])) : {};
@@ -326,7 +324,6 @@ const naming = (
   };
 };
 
-/** A whole blob in one request. */
 const wholeUpload = async (context: ReadContext, digest: Digest, content: CallContent): Promise<Writes> => {
   const { services } = context;
   const key = makeBlobKey();

@@ -42,7 +42,6 @@ const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Pr
 /** Reports are large, so the limit applies to all of a call. */
 const tooMuch = (): Fault => blocked("LIST_TOO_LONG", "", ["these reports are too large to count in one request. Request fewer tags, or a later start day"]);
 
-/** `leftBytes`: remaining size of reports for the call. */
 const factsOf = async (
   context: ReadContext,
   uid: string,

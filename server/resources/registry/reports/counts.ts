@@ -41,7 +41,6 @@ const scannerKeys: readonly string[] = ["GRYPE", "TRIVY", ownScanner];
 
 type Severities = ReadonlyMap<string, string>;
 
-/** Merges severities by vulnerability: the worst across images and packages. */
 const unite = (all: readonly Iterable<readonly [id: string, severity: string]>[]): Severities => {
   const found = new Map<string, string>();
   for (const each of all) {
@@ -59,7 +58,6 @@ interface DayState {
   readonly isOwn: boolean;
 }
 
-/** Returns the state at the end of a day; undefined before the first report. */
 const severitiesAt = (images: ReadonlySet<string>, reports: readonly VulnCountState[], endOfDay: string): DayState | undefined => {
   const until = reports.filter(({ digest, createTime }) => images.has(digest) && createTime <= endOfDay);
   const scanner = scannerKeys.find((key) => until.some((report) => scannerKey(report) === key));

@@ -8,7 +8,6 @@ import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
 import { findDuePatterns, holdManifest, insertEndedTag, lockNamed, recheckTag } from "#store";
 
-/** True if the operator's policy has ended tags of this name. */
 const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
   const { patterns, repoName } = await findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
   return fitsTagPolicy(patterns, repoName, name);

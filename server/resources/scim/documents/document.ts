@@ -17,7 +17,6 @@ const readBoolean = (name: string, value: Json): boolean => {
 
 const isUnassigned = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
 
-/** Returns the object with canonical attribute names and typed values. */
 const withNames = (object: JsonObject, known: ReadonlyMap<string, Known>, at: string): JsonObject => {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {

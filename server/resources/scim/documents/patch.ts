@@ -19,7 +19,6 @@ export interface Operation {
   readonly value: Json | undefined;
 }
 
-/** The target of a path. */
 interface Target {
   /** The URN of an extension; "" for a core attribute. */
   readonly extension: string;
@@ -82,7 +81,6 @@ const readPath = (path: string, document: JsonObject, isName = false): Target =>
   return { extension, attribute, filter: filter === undefined ? undefined : readFilter(filter), inner: inner ?? "" };
 };
 
-/** Returns the object's key of this name, or the name if new. */
 const keyOf = (object: JsonObject, name: string): string => keyNamed(object, name) ?? name;
 
 /** Null equals absent (RFC 7643, 2.5). */
@@ -131,7 +129,6 @@ const elementOf = (given: Json | undefined): Json | undefined => {
   return typeof only === "string" ? { value: only } : only;
 };
 
-/** Applies an operation to the values that match a filter. */
 const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter: Filter, op: Op, given: Json | undefined): void => {
   const value = inner === "" ? elementOf(given) : given;
   const list = listAt(object, attribute);
@@ -194,7 +191,6 @@ const applyToAttribute = (object: JsonObject, name: string, op: Op, sent: Json |
   else put(object, name, value);
 };
 
-/** Returns the object of this name, created if missing. */
 const objectAt = (object: JsonObject, name: string): JsonObject => {
   const held = valueNamed(object, name);
   if (isObject(held)) return held;
@@ -229,7 +225,6 @@ const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | und
   if (extension !== "" && Object.keys(object).length === 0) put(document, extension, undefined);
 };
 
-/** Applies an operation to each attribute of an extension. */
 const applyToExtension = (document: JsonObject, extension: string, op: Op, value: Json | undefined, attributes: ReadonlyMap<string, Known>): void => {
   if (op === "remove" || !isObject(value)) return applyToAttribute(document, extension, op, value, attributes.get(extension.toLowerCase()));
   for (const [attribute, each] of Object.entries(value)) {

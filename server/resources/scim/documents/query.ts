@@ -11,7 +11,6 @@ import { withoutCoreUrn } from "./names.ts";
 /** How an attribute compares: text (case-insensitive or exact), ID, flag, or time. */
 type Kind = "text" | "exact text" | "id" | "flag" | "time";
 
-/** Attributes by which a list can be filtered. */
 interface Searchable<Attribute extends string> {
   readonly what: "users" | "groups";
   readonly attributes: Readonly<Record<Attribute, Kind>>;
@@ -52,7 +51,6 @@ const attributeOf = <Attribute extends string>(searchable: Searchable<Attribute>
   return namesOf(searchable).find((each) => each.toLowerCase() === wanted);
 };
 
-/** Converts a value to the attribute's column. */
 const columnValue = (kind: Kind, name: string, value: string | number | boolean, provider: string): string | boolean => {
   const written = String(value);
   switch (kind) {
@@ -91,7 +89,6 @@ const attributeCondition = <Attribute extends string>(
   return { kind: "compare", attribute, operator, value: columnValue(kind, attribute, value, provider) };
 };
 
-/** Returns the comparisons that one value of a list must all match. */
 const comparisonsOf = (filter: Filter): readonly Comparison[] => {
   if (filter.kind === "compare") return [filter];
   if (filter.kind === "and") return filter.filters.flatMap(comparisonsOf);

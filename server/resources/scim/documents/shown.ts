@@ -34,12 +34,10 @@ export const isShown = (name: string, { only, excluded }: Shown): boolean => {
   return !only || only.some((each) => each === lower || isInside(each, lower));
 };
 
-/** True for a path inside an attribute: "name.familyName", or "urn:…:User:department". */
 const isInside = (path: string, name: string): boolean => path.startsWith(`${name}.`) || path.startsWith(`${name}:`);
 
 const innerOf = (paths: readonly string[], name: string): string[] => paths.flatMap((path) => (isInside(path, name) ? [path.slice(name.length + 1)] : []));
 
-/** Returns the selected entries; empty `only`: all. */
 const withWanted = (object: JsonObject, only: readonly string[], excluded: readonly string[], kept: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     Object.entries(object).flatMap(([key, value]): [string, Json][] => {
@@ -54,7 +52,6 @@ const withWanted = (object: JsonObject, only: readonly string[], excluded: reado
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** Returns the selected part of a value; undefined if empty. */
 const withInner = (value: Json, only: readonly string[], excluded: readonly string[]): Json | undefined => {
   if (only.length === 0 && excluded.length === 0) return value;
   if (Array.isArray(value)) {

@@ -38,7 +38,6 @@ export const readUser = (sent: JsonObject): ReadUser => {
   };
 };
 
-/** Returns the groups in a user's document. */
 const shownGroupsOf = (groups: readonly GroupOfScimUser[], base: string): JsonObject[] =>
   groups.map((each) => ({ value: idOf(each.groupUid), $ref: `${base}/Groups/${idOf(each.groupUid)}`, display: text(documentOf(each), "displayName") }));
 

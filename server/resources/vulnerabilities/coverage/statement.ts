@@ -64,7 +64,6 @@ const ecosystemMessage = ({ ecosystem, release }: Ecosystem, state: CoverageStat
   state: stateName(state),
 });
 
-/** Returns those without coverage. */
 const unjudgedOf = (coverageOf: CoverageOf, group: string, keys: Iterable<string>): JsonObject[] =>
   [...new Set(keys)].sort().flatMap((key) => {
     const ecosystem = ecosystemOfKey(key);
