@@ -57,7 +57,6 @@ export interface Rights {
 export const withoutRights = (): Fault =>
   unauthenticated("the identity of this token no longer exists or has expired (expireTime), or its session was revoked");
 
-/** Limits of a token. */
 export interface Downscoping {
   readonly uid: string;
   readonly capabilities: readonly string[] | undefined;
@@ -66,7 +65,6 @@ export interface Downscoping {
   readonly session?: string;
   /** The token's session: if it is revoked, the token has no rights. */
   readonly grant?: string;
-  /** Access of a registry token. */
   readonly registry?: RegistryAccess;
 }
 
@@ -216,7 +214,6 @@ const withinRegistryAccess = (rights: Rights, { repos }: RegistryAccess): Rights
   beforeRegistry: rights,
 });
 
-/** Narrows rights to the token's limits. */
 export const downscope = (rights: Rights, { registry, ...downscoping }: Downscoping): Rights => {
   const narrowed = narrow(rights, downscoping);
   return registry === undefined ? narrowed : withinRegistryAccess(narrowed, registry);

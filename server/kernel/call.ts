@@ -19,7 +19,6 @@ export interface ReplyContent {
   readonly elsewhere?: string;
 }
 
-/** A file that is the response body. */
 export interface ReplyFile {
   readonly type: string;
   /** Generated while they are read, once. A reader that stops early must call `return`: the file occupies a concurrency slot until then. */

@@ -8,7 +8,7 @@
 //   event    in the same transaction                                     event.ts, outbox
 //
 // The event of an operation (serve.ts: perform) reports the operation's own row, which `toldByCause` notes. Every other row has an
-// event of its resource's standard method. Test databases reject a transaction that changed a row without reporting it (test/told.ts).
+// event of its resource's standard method. Test databases reject an unreported change (test/told.ts).
 
 import { Fault, invalid, taken } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -35,7 +35,6 @@ export interface Create {
   readonly body: JsonObject;
   /** Default: a new uid below the parent. */
   readonly uid?: string;
-  /** Columns outside the contract. */
   readonly columns?: Values;
   /** Create nothing if a unique index already has such a row. */
   readonly unlessTaken?: boolean;
@@ -43,7 +42,6 @@ export interface Create {
 
 export interface Update {
   readonly kind: "update";
-  /** As read from the locked row. */
   readonly before: JsonObject;
   /** Without common fields, which the server sets. Absent: only `columns` change, and no rules apply. */
   readonly draft?: JsonObject;

@@ -29,7 +29,6 @@ export interface Services {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The other server processes. */
   readonly siblings: Siblings;
   readonly version: string;
   /** The URL for clients, and the source of events. */
@@ -66,11 +65,9 @@ export interface PermittedCapabilities {
 
 /** Permissions that an operation grants to others (contract: hands_on). */
 export interface Gift {
-  /** In addition to the operation's own capabilities. */
   readonly rights: readonly PermittedCapabilities[];
   /** Expiry in milliseconds since 1970; Infinity: never. */
   readonly untilMs: number;
-  /** The receiving identity, if known. */
   readonly receiver?: string;
 }
 
@@ -82,7 +79,6 @@ export interface Context<Rows extends Read> {
   readonly request: JsonObject;
   /** Updates only: the fields to change. */
   readonly mask: Mask | undefined;
-  /** Lists only: the sort order. */
   readonly order: Order | undefined;
   /** Undefined for open operations. */
   readonly caller: Caller | undefined;
@@ -132,7 +128,6 @@ export interface Outcome {
   /** A write without effect records no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A version 1 list as bytes (view.ts). */
   readonly parts?: readonly Uint8Array[];
   readonly content?: ReplyContent;
   readonly file?: ReplyFile;
@@ -186,11 +181,8 @@ export interface Asks extends Limited {
   readonly asks: (context: ReadContext) => Promise<Writes>;
 }
 
-// ---- resources --------------------------------------------------------------------------------------------------
-
-/** What the contract cannot express about a resource. The list is closed; a resource that needs more implements it in `methods`. */
+/** Facts about a resource that the contract cannot express. The list is closed; a resource that needs more implements it in `methods`. */
 export interface ResourceDefinition {
-  /** Full names in the contract. */
   readonly service: string;
   /** A service with Gantry's own operations on it. */
   readonly furtherService?: string;
@@ -236,7 +228,6 @@ export interface SideTable {
   readonly column: string;
   /** Deleted permanently: an undelete does not restore them. */
   readonly isDeletedForGood?: true;
-  /** Capabilities required to restore any of them. */
   readonly capabilities?: readonly string[];
 }
 
@@ -257,7 +248,6 @@ export interface VisibilityQuery {
 
 export interface RuleContext extends ChangeContext {
   readonly parent: string;
-  /** The resource before an update; undefined on create. */
   readonly before: JsonObject | undefined;
   /** The draft restores a deleted resource, so values that a create would fill in are set. */
   readonly isUndelete?: true;
@@ -282,7 +272,6 @@ export interface BoundResource extends Resource {
   readonly shape: Shape;
   readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape; readonly findSeen: FindSeen | undefined }[];
   readonly parent: Resource | undefined;
-  /** Direct children, by the contract. */
   readonly children: readonly BoundResource[];
   /** Rows anywhere that are deleted with it because they refer to it. */
   readonly cascades: readonly ResourceReference[];

@@ -30,7 +30,6 @@ import type { ChangeContext } from "./context.ts";
 import { rowEventOf } from "./event.ts";
 import type { BoundResource } from "./resource.ts";
 
-/** Converts "RoleBinding" to "role binding". */
 export const wordsOf = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").toLowerCase();
 
 /** Returns all resources that are deleted with a parent, deepest first: the path of a grandchild starts with the same uid. */
@@ -111,7 +110,6 @@ interface Kept {
   readonly resource: BoundResource | undefined;
 }
 
-/** Keeps the rows, and adds their number to `kept`. */
 const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): Removal => {
   const { rows } = context;
   const forGood = removeForGood(context);

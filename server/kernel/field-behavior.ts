@@ -44,7 +44,6 @@ const boundsViolation = (field: FieldFact, value: number, name: string, unit = "
   return `${name} must be between ${minimum}${unit} and ${maximum}${unit}`;
 };
 
-/** JSON names inside a resource, proto names outside. */
 export type Naming = "json" | "name";
 
 const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {

@@ -60,7 +60,7 @@ export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
         handOn: () => {},
       };
-      // Queries of other systems (such as rendering a readme) run inside the transaction; imports have no other stage for them.
+      // Checks that usually precede a transaction (such as of a readme) run inside the transaction; imports have no other stage for them.
       return perform("asks" in answer ? await answer.asks({ ...context, rows }) : answer, context, rows);
     }, rows),
   );

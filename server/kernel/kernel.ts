@@ -27,7 +27,6 @@ export interface Kernel {
   readonly resourcesInVersion1: ReadonlyMap<string, BoundResource>;
   readonly refusalPace: RefusalPace;
   readonly turnsOf: (method: MethodFact) => FairQueue;
-  /** The rights of open operations: none. */
   readonly nobody: Rights;
 }
 

@@ -9,7 +9,6 @@ import { type Fault, invalid } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 
-/** Seals texts for a purpose; store/vault.ts. */
 export interface Seal {
   seal(purpose: string, plaintext: string, boundTo: readonly string[]): string;
   open(purpose: string, sealed: string, boundTo: readonly string[]): string | undefined;

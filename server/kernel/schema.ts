@@ -46,7 +46,6 @@ export interface RequiredIndex {
 export interface SchemaFindings {
   /** Sentences, each naming the table and what to do. */
   readonly mismatches: readonly string[];
-  /** Exist, but are not valid yet. */
   readonly unfinished: readonly string[];
 }
 
@@ -68,7 +67,7 @@ const quotaProblems = ({ fact }: Resource, table: string): string[] =>
     ? [`${fact.short} is counted, and base/limits.ts has no quota ${quotaNameOf(table)}: say there how many an organization may have`]
     : [];
 
-/** What the contract leaves undefined for storage. */
+/** Returns gaps in the contract that leave storage undefined. */
 const contractProblems = (resource: StoredResource, resources: readonly Resource[]): string[] => {
   const { fact, table, operations, parentMessage } = resource;
   const problems: string[] = [];
@@ -103,7 +102,6 @@ const scalarTypes: Readonly<Record<string, string>> = {
   timestamp: "timestamp(3) with time zone",
 };
 
-/** In the words of the catalog. */
 const columnTypeOf = ({ shape, kind }: FieldFact): string => (shape !== "one" || kind === "message" ? "jsonb" : (scalarTypes[kind] ?? "text"));
 
 const isNullWhenAbsent = (field: FieldFact): boolean => emptyParamOf(field) === null;
@@ -111,7 +109,6 @@ const isNullWhenAbsent = (field: FieldFact): boolean => emptyParamOf(field) === 
 /** Required of clients, or set by the server. */
 const isAlwaysThere = ({ required, sortable, outputOnly, minItems }: FieldFact): boolean => required || sortable || outputOnly || minItems > 0;
 
-/** As in a migration. */
 const columnDeclaration = (field: FieldFact): string => {
   const type = columnTypeOf(field);
   if (type === "text" && !isNullWhenAbsent(field)) return `text collate "C" not null default ''`;
@@ -341,7 +338,6 @@ const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings
   const unfinished: string[] = [];
   for (const { purpose, columns, statement, serves } of requiredIndexes(resource, table)) {
     const serving = table.indexes.filter(serves);
-    // An index for a missing column cannot be required.
     if (serving.some(({ valid }) => valid) || !columns.every((name) => table.columns.has(name))) continue;
     const [building] = serving;
     if (building)

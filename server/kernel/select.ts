@@ -10,7 +10,6 @@ const groupMessage = "chainguard.platform.iam.v2.Group";
 
 const subtreeOf = (path: string): Branch => (path === EVERYWHERE ? wholeTable : { low: path, high: `${path}0` });
 
-/** Strictly below a path. */
 const descendantsOf = (path: string): Branch => ({ low: `${path}/`, high: `${path}0` });
 
 // Branches are nested or disjoint, so the intersection of two is one of them or empty.

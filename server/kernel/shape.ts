@@ -12,7 +12,6 @@ export interface Shape {
   readonly message: MessageFact;
   readonly table: Table;
   readonly fields: readonly FieldFact[];
-  /** `offset`: index of the first column. */
   read(row: Row, offset: number): JsonObject;
   write(record: JsonObject, fields?: readonly FieldFact[]): Record<string, Param>;
 }

@@ -14,7 +14,6 @@ export interface TermsDocument {
 
 export interface Terms {
   readonly documents: ReadonlyMap<string, TermsDocument>;
-  /** The required documents, by the operation's full name. */
   readonly required: ReadonlyMap<string, readonly TermsDocument[]>;
 }
 

@@ -1,4 +1,4 @@
-// Version 1's differences from version 2 besides names: lists are complete, and errors use its own field names.
+// How version 1 differs from version 2, apart from names: lists are complete, and errors use its own field names.
 
 import { blocked, Fault, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";

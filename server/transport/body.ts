@@ -128,6 +128,5 @@ export const readJson = (bytes: Buffer, budget: Budget, wantsList = false): { bo
   return { body: isObject(body) || Array.isArray(body) ? body : undefined, problems: [] };
 };
 
-/** Parses a text within the limits of every message. */
 export const readJsonText = (text: string): { body: JsonObject | Json[] | undefined; problems: Violation[] } =>
   readJson(Buffer.from(text), { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });

@@ -36,7 +36,6 @@ export interface Connection {
 }
 
 export interface Connections {
-  /** Adds a connection with a deadline in `ms`. */
   readonly add: (socket: Socket, ms: number) => Connection;
   readonly of: (socket: Socket) => Connection | undefined;
   /** Gives the peer a short time to disconnect after the last response. */

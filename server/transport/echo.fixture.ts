@@ -57,7 +57,6 @@ const dependencies: Omit<Dependencies, "serve"> = {
 interface Overrides extends Partial<Omit<Dependencies, "serve">> {
   /** Runs before the message is read, like the kernel's authentication. */
   readonly authenticate?: (call: UnreadCall) => void | Promise<void>;
-  /** Handles a call after its message was read. */
   readonly serve?: (call: Call) => Promise<Reply>;
 }
 
@@ -102,7 +101,6 @@ export const connectRaw = async ({ port }: Transport): Promise<{ socket: Socket;
   return { socket, received };
 };
 
-/** Exchanges bytes on a new connection. */
 export const exchangeRaw = async (transport: Transport, bytes: string | Buffer): Promise<string> => {
   const { socket, received } = await connectRaw(transport);
   socket.end(bytes);

@@ -7,7 +7,6 @@ import type { Readable, Writable } from "node:stream";
 import { Fault, toFault } from "#base/fault.ts";
 import type { CallRecord } from "#calls";
 
-/** A request with an unread body. */
 export interface HttpRequest {
   readonly verb: string;
   /** Path and query as sent. */
@@ -17,7 +16,6 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** IP address of the socket's peer. */
   readonly address: string;
-  /** The body. */
   readonly source: Readable;
   /** False if the headers exclude a body. */
   readonly hasBody: boolean;
@@ -25,7 +23,6 @@ export interface HttpRequest {
   readonly sendContinue?: () => void;
   /** Restarts the exchange's timeout; for content, which has no total limit. */
   readonly progress: () => void;
-  /** The log and metrics record of the request. */
   readonly call: CallRecord;
   readonly requestId: string;
   /** Set if the request is invalid whatever the operation. */
@@ -273,7 +270,6 @@ const headerListBytes = (raw: readonly string[]): number => {
   return bytes;
 };
 
-/** Converts a flat list to node:http2's object. */
 export const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
   const headers: OutgoingHttpHeaders = { ":status": status };
   for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];

@@ -8,7 +8,6 @@ import type { RequestSource } from "#base/origin.ts";
 export interface RegistryTokenRequest {
   readonly verb: string;
   readonly parameters: URLSearchParams;
-  /** A bearer token, if present. */
   readonly authorization: string | undefined;
   /** The identity to act as; undefined: the token's own subject. */
   readonly identity: string | undefined;

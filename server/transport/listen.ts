@@ -88,7 +88,6 @@ const refuseSocket = (socket: Socket, fault: Fault, { calls, config: { serviceDo
 
 interface ProtocolServer {
   readonly accept: (socket: Socket) => void;
-  /** Notifies every peer that the server stops. */
   readonly drain: () => void;
 }
 
@@ -454,7 +453,6 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   });
   if (config.handed)
     config.handed.start((socket) => {
-      // As a listener does for accepted sockets.
       socket.setNoDelay(true);
       listener.emit("connection", socket);
     });

@@ -16,7 +16,6 @@ interface OpenPath {
   readonly handlers: Handlers;
   /** Requests with an Authorization header are served by the contract's operation at this path. */
   readonly yieldsToToken: boolean;
-  /** Name in logs and metrics. */
   readonly name: string;
 }
 
@@ -127,7 +126,6 @@ export interface OpenPathName {
   readonly verbs: readonly string[];
 }
 
-/** Returns the fixed open paths. */
 export const openPathsOf = (context: ServerContext): OpenPathName[] =>
   [...fixedEndpoints(context)].map(([path, handlers]) => ({ path, verbs: Object.keys(handlers) }));
 

@@ -27,7 +27,6 @@ interface Route {
   readonly captures: readonly { readonly field: string; readonly at: number }[];
   /** Index of the "**", or -1. */
   readonly deep: number;
-  /** Number of segments after the "**". */
   readonly behind: number;
 }
 
@@ -36,7 +35,6 @@ interface Node {
   star: Node | undefined;
   /** A "**" here, with the segments after it; longest first. */
   readonly deep: { readonly end: readonly string[]; readonly routes: Map<string, Route> }[];
-  /** Routes that end here, by verb. */
   readonly routes: Map<string, Route>;
 }
 
@@ -45,7 +43,6 @@ const emptyNode = (): Node => ({ literals: new Map(), star: undefined, deep: [],
 interface ParsedTemplate {
   readonly segments: readonly string[];
   readonly fields: readonly { readonly field: string; readonly at: number }[];
-  /** The custom verb, or "". */
   readonly custom: string;
 }
 

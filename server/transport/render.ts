@@ -9,7 +9,6 @@ import type { Log } from "#base/log.ts";
 import { oauthServerErrorOf } from "#base/oauth-error.ts";
 import { domains } from "#contract/catalog.ts";
 
-/** Context for ErrorInfo and RequestInfo. */
 export interface ErrorContext {
   /** Short domain ("iam"). */
   readonly domain: string;

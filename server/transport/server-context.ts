@@ -18,7 +18,6 @@ export type Bounds = Readonly<Record<keyof typeof limits, number>>;
 
 /** Connections that another process accepts, counts and distributes. */
 export interface HandedConnections {
-  /** Passes each new connection to `accept`. */
   start(accept: (socket: Socket) => void): void;
 }
 
@@ -60,7 +59,6 @@ export interface ServerContext {
   readonly config: Config;
   readonly bounds: Bounds;
   readonly calls: Calls;
-  /** Limits of one message. */
   readonly budget: Budget;
   /** Headers of every response: names and values alternate. */
   readonly fixedHeaders: readonly string[];

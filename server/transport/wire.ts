@@ -298,7 +298,6 @@ const replyEncoder = (message: MessageFact): ReplyEncoder => {
   };
 };
 
-/** Returns the encoded message with gRPC's prefix. */
 export const framedReply = (message: MessageFact, object: JsonObject): Buffer => {
   let encode = replyEncoders.get(message);
   if (!encode) replyEncoders.set(message, (encode = replyEncoder(message)));

@@ -8,7 +8,7 @@ import type { ChangeContext, Outcome, WriteContext } from "../context.ts";
 import { resourceField } from "../field-behavior.ts";
 import type { BoundResource } from "../resource.ts";
 
-/** Locks the parent against deletion until the transaction ends; its commit throws NOT_FOUND if there is none. Not awaited. */
+/** Locks the parent against deletion until the transaction ends, or fails the transaction with NOT_FOUND. Not awaited. */
 export const holdParent = ({ rows }: Pick<ChangeContext, "rows">, resource: BoundResource, parent: string): void => {
   const above = resource.parent;
   if (above?.table) requireHeldRow(rows, above.table, parent, () => missing(above.domain, above.fact.short, parent));

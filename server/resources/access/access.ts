@@ -52,7 +52,6 @@ const explain = async (context: ReadContext): Promise<Outcome> => {
   const who = text(request, "identityUid") || (caller?.uid ?? "");
   const wanted = capabilitiesOf(text(request, "action"));
   const held = await loadBindings(rows, who, nowMs);
-  // Decided like every request, and then explained.
   const theirs = rightsFrom(who, held);
   const bonds = held.bindings.filter(({ path: group }) => covers(group, place) || seesBindings(rights, group));
   const [roles, groups] = await Promise.all([

@@ -195,7 +195,6 @@ const imageSetsOf = async (rows: Read, images: readonly ImagePackages[], origins
 
 interface Report {
   readonly vulnerabilities: JsonObject[];
-  /** Time of the last resolution. */
   lastTime: string;
 }
 

@@ -18,7 +18,7 @@ const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const { rows, resources, nowMs } = context;
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
-  // An expired one is gone before maintenance removes it, and so is one that another server has started to remove.
+  // Missing once it has expired, or once another server has started to remove it.
   if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid))) throw missing("deletions", "Deletion", uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);

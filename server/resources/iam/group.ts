@@ -37,7 +37,7 @@ const folderViolations = (draft: JsonObject, before: JsonObject | undefined): Vi
   );
 };
 
-// resources: Groups. A verified organization is the only one with its domain name; its kind is set on creation.
+// resources: Groups. A verified organization is the only one with its domain name; its kind is required on creation.
 const organizationViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
   const verified = draft.verified === true;
   const out: Violation[] = [];

@@ -81,7 +81,6 @@ interface Binding {
 }
 
 interface Bindings {
-  /** The charts that name images of the repo. */
   readonly found: readonly Binding[];
   /** Repos with an unreadable chart, which may name images of the repo. */
   readonly unread: readonly string[];

@@ -13,7 +13,6 @@ import { actOf, approvedState, authorOf, isAuthor, noteReviewed, projectAdvisory
 const pendingState = "REVIEW_STATE_PENDING";
 const finalStates = new Set([approvedState, "REVIEW_STATE_REJECTED"]);
 
-/** Fields under review. */
 const contentFields = [
   "findings",
   "issue",

@@ -8,7 +8,6 @@ import { findAuthoredEvents, noteAuthor } from "#store";
 import { allocateNumber } from "./rules/advisory-number.ts";
 import { actOf, approvedState, authorOf, projectAdvisory, withAuthoredEvents, withdrawAuthored } from "./rules/authoring.ts";
 
-/** Fields that an approval covers. */
 const reviewedFields = [
   "artifactName",
   "artifactType",

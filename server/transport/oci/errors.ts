@@ -67,7 +67,6 @@ const protocolStatusOf = (fault: Fault): number =>
 
 /** The challenge for a client that needs a token. */
 export interface Challenge {
-  /** URL of the token endpoint. */
   readonly realm: string;
   readonly service: string;
   /** Scopes that the operation needs (scope.ts). */

@@ -6,13 +6,11 @@ import type { MethodFact } from "#contract/facts.ts";
 
 export interface DistributionMatch {
   readonly method: MethodFact;
-  /** Request fields by name, percent-decoded. */
   readonly fields: ReadonlyMap<string, string>;
   /** The repository name as the client wrote it; "" if the path has none. */
   readonly name: string;
 }
 
-/** An operation, or the verbs of the path. */
 export type DistributionRoute = DistributionMatch | { readonly allow: readonly string[] };
 
 interface Route {

@@ -15,7 +15,6 @@ type ScimRoute = ScimMatch | { readonly allow: readonly string[] };
 interface Route {
   readonly method: MethodFact;
   readonly verb: string;
-  /** Segments after the identity provider's uid. */
   readonly suffix: readonly string[];
 }
 

@@ -17,7 +17,6 @@ export interface Resolved {
   readonly advisory: AdvisoryRow;
 }
 
-/** Package versions by name. */
 export type PackageVersions = Readonly<Record<string, readonly string[]>>;
 
 const reported = /^apk\/(?:wolfi|chainguard)\/([^/]+)$/;

@@ -26,7 +26,6 @@ export const grantProblem = async (
   return undefined;
 };
 
-/** A grant without expiry. */
 export const forGood = { untilMs: Number.POSITIVE_INFINITY };
 
 /** Returns the expiry of a resource with an `expireTime`, in milliseconds since 1970; Infinity: never. */

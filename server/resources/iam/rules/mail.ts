@@ -58,5 +58,4 @@ export const companyDomain = (verifiedEmail: string | undefined, free: readonly 
 
 const domainForm = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** True if the name is a valid domain. */
 export const isDomain = (name: string): boolean => domainForm.test(name);

@@ -43,7 +43,6 @@ const timesOf = ({ expireTimeMs, previousExpireTimeMs = 0 }: ScimState, nowMs: n
   previous: previousExpireTimeMs > nowMs ? timestamp(previousExpireTimeMs) : undefined,
 });
 
-/** Returns a provider's `scim` field. */
 export const shownScim = (state: ScimState, uid: string, { services, nowMs }: Pick<WriteContext, "services" | "nowMs">): JsonObject => {
   const { expires, previous } = timesOf(state, nowMs);
   return {

@@ -7,7 +7,6 @@ import { limits } from "#base/limits.ts";
 import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
 
 interface Stranger {
-  /** The parties that the match accepts. */
   readonly who: string;
   readonly issuer: string;
   /** Subjects of their tokens; undefined: they control every claim. */

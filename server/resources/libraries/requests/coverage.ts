@@ -65,14 +65,12 @@ export const refreshItems = async (rows: Write, group: string, ecosystem: Librar
 
 export interface Summary {
   readonly message: JsonObject;
-  /** Items that were not removed. */
   readonly items: number;
   readonly built: number;
   /** Items that block submission. */
   readonly blocking: number;
 }
 
-/** Counts the items of a request group by kind. */
 export const summaryOf = async (rows: Read, group: string): Promise<Summary> => {
   const counts = await countAvailability(rows, group);
   const sum = (chosen: (one: { availability: string; removed: boolean }) => boolean): number =>

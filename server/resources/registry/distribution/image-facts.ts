@@ -25,7 +25,6 @@ const tellIndexes = async (
   }
 };
 
-/** Records the platforms of a stored manifest. */
 export const writeImageFacts = async (
   rows: Write,
   repo: string,

@@ -15,7 +15,6 @@ const ociImage = "application/vnd.oci.image.manifest.v1+json";
 const ociIndex = "application/vnd.oci.image.index.v1+json";
 const configTypes: ReadonlySet<string> = new Set(["application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"]);
 
-/** The platform of an image. */
 export interface Platform {
   readonly os: string;
   readonly architecture: string;
@@ -133,7 +132,6 @@ export const readManifest = (bytes: Buffer, contentType: string): ReadManifest =
   };
 };
 
-/** Returns the platform in an image's configuration. */
 export const readPlatform = (bytes: Buffer): Platform | undefined => {
   try {
     return platformOf(JSON.parse(bytes.toString("utf8")) as Json);

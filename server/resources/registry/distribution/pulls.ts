@@ -21,14 +21,12 @@ export interface Pulled {
 }
 
 interface WaitingPull {
-  /** Uid of the organization. */
   readonly group: string;
   readonly event: OutboxEvent;
 }
 
 interface PullLog {
   readonly note: (pull: WaitingPull) => void;
-  /** Writes the buffered pulls. */
   readonly write: () => Promise<void>;
 }
 

@@ -26,7 +26,6 @@ export interface KnownRepo {
   readonly name: string;
 }
 
-/** Target of blobs: a repo, or a pending path. */
 export interface PushTarget extends KnownRepo {
   readonly isPending: boolean;
 }

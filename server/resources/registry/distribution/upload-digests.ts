@@ -5,7 +5,6 @@ import { createHash, type Hash } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import type { DigestAlgorithm } from "./digest.ts";
 
-/** The digests of a content's first bytes. */
 export interface RunningDigests {
   readonly sizeBytes: number;
   readonly hashes: Readonly<Partial<Record<DigestAlgorithm, Hash>>>;
@@ -49,7 +48,6 @@ export const digestsOf = ({ hashes }: RunningDigests): ContentDigests => {
   return { ...(sha256 ? { sha256: `sha256:${sha256.digest("hex")}` } : {}), ...(sha512 ? { sha512: `sha512:${sha512.digest("hex")}` } : {}) };
 };
 
-/** Returns the digests of stored content. */
 export const digestContent = async (content: AsyncIterable<Uint8Array>, algorithms: ReadonlySet<DigestAlgorithm>): Promise<ContentDigests> => {
   const { bytes, after } = digesting(newDigests(algorithms), content, () => {});
   for await (const _ of bytes);

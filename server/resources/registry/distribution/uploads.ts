@@ -58,8 +58,6 @@ const blobPushed = (repo: PushTarget, digest: string, { nowMs, call }: Pick<Writ
   ...(repo.isPending ? { unchanged: true } : {}),
 });
 
-// ---- appending ---------------------------------------------------------------------------------------------------
-
 interface HeldUpload {
   readonly row: UploadRow;
   readonly holder: string;
@@ -168,8 +166,6 @@ export const appendUpload = async (context: ReadContext): Promise<Writes> => {
   };
 };
 
-// ---- the end of an upload ----------------------------------------------------------------------------------------
-
 const digestsOfContent = async ({ blobs }: Services, key: string, algorithm: DigestAlgorithm): Promise<ContentDigests> => {
   const content = await blobs.read(key);
   return content ? digestContent(content, new Set<DigestAlgorithm>(["sha256", algorithm])) : {};
@@ -269,8 +265,6 @@ export const getUpload = async ({ request, rows }: ReadContext): Promise<Outcome
   if (!found) throw uploadUnknown();
   return { reply: { upload: found.id, sizeBytes: String(found.sizeBytes) } };
 };
-
-// ---- the beginning -----------------------------------------------------------------------------------------------
 
 /** Returns the repo to mount a blob from: the named one, or any; undefined if the caller can read none that has it. */
 const findSource = async ({ request, rows, rights }: ReadContext, digest: string): Promise<string | undefined> => {

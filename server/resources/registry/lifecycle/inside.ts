@@ -5,7 +5,6 @@ import { findSbomPackages, findSbomsBehind, type Lifecycle, type LifecycleReleas
 import { namesOfPackage } from "./known-lifecycles.ts";
 import { releaseOf } from "./release.ts";
 
-/** A tag's image and its product. */
 export interface ProductImage {
   readonly repoUid: string;
   readonly digest: string;

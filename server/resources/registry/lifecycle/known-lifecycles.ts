@@ -14,7 +14,6 @@ export const chooseLifecycle = (found: readonly Lifecycle[], name: string): Life
   return named.find(({ product }) => product.toLowerCase() === name) ?? named[0];
 };
 
-/** Loads the lifecycles for these groups and names. */
 export const knownLifecycles = async (rows: Read, groups: readonly string[], names: readonly string[]): Promise<FindLifecycle> => {
   const owners = [...new Set(groups.flatMap(ancestry))];
   const found = owners.length === 0 || names.length === 0 ? [] : await findLifecycles(rows, owners, [...new Set(names)]);

@@ -26,7 +26,7 @@ test("a version is active until its end date, then in grace for the product's gr
   }
 });
 
-test("without grace, end date, or a working build, a version becomes inactive at once", () => {
+test("without grace months, an exact end date, or a working build, an ended version is inactive at once", () => {
   for (const [given, months, day, expected] of [
     [{}, 0, "2025-04-29", ["TAG_ACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
     [{}, 0, "2025-04-30", ["TAG_INACTIVE", "GRACE_NOT_ELIGIBLE", ""]],

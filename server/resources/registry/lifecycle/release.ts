@@ -24,7 +24,7 @@ export const addMonths = (day: string, months: number): string => {
   return new Date(Date.UTC(year, month - 1 + months, Math.min(date, lastDate))).toISOString().slice(0, 10);
 };
 
-/** True if the date has been reached, or is unspecified ("true"). */
+/** True if the date has been reached, or the value is "true": ended at an unknown date. */
 const holdsOn = (said: string, today: string): boolean => said === "true" || (said !== "" && said <= today);
 
 export const hasEnded = ({ end }: LifecycleRelease, today: string): boolean => holdsOn(end, today);

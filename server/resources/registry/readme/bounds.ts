@@ -3,7 +3,6 @@
 
 import { limits } from "#base/limits.ts";
 
-/** The violation's description. */
 export const tooComplex = "readme nests or repeats more than can be judged";
 
 const isBlank = (character: string): boolean => character === " " || character === "\t" || character === "";

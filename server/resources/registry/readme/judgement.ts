@@ -4,7 +4,6 @@ import { exceedsBounds, tooComplex } from "./bounds.ts";
 import { isSafeHtml } from "./html.ts";
 import { htmlOf } from "./markdown.ts";
 
-/** Returns the problem for a violation; undefined if safe. */
 export const findProblem = (markdown: string): string | undefined => {
   const rendered = exceedsBounds(markdown) ? undefined : htmlOf(markdown);
   if (!rendered) return tooComplex;

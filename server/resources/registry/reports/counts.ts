@@ -54,7 +54,6 @@ const unite = (all: readonly Iterable<readonly [id: string, severity: string]>[]
 
 interface DayState {
   readonly found: Severities;
-  /** From the server's own matching. */
   readonly isOwn: boolean;
 }
 

@@ -25,7 +25,6 @@ const scoresOf = ({ scores }: Finding): JsonObject[] => scores.map(({ score, ver
 /** True for a report by the server's own matching, which omits packages that no source covers (docs/decisions/0074). */
 export const isOwnReport = ({ scanner, tool }: Pick<VulnReportHead, "scanner" | "tool">): boolean => scanner === "UNKNOWN" && tool === "gantry";
 
-/** Adds coverage gaps to a report or count. */
 export const withUnjudged = (message: JsonObject, unjudged: readonly JsonObject[]): JsonObject =>
   unjudged.length === 0 ? message : { ...message, unjudged: [...unjudged] };
 

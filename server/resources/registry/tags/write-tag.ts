@@ -15,9 +15,7 @@ const isEnded = async ({ rows, services }: WriteContext, repo: string, name: str
 
 export interface WrittenTag {
   readonly record: JsonObject;
-  /** False if nothing changed. */
   readonly changed: boolean;
-  /** The previous tag; undefined if new. */
   readonly before: JsonObject | undefined;
 }
 

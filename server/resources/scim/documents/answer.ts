@@ -5,7 +5,6 @@ import type { ReadContext } from "#kernel";
 
 export type Asked = Pick<ReadContext, "request" | "services">;
 
-/** Returns the SCIM base URL of the provider. */
 export const baseOf = ({ request, services }: Asked): string => `${services.publicUrl.replace(/\/$/, "")}/scim/v2/${text(request, "identityProviderUid")}`;
 
 /** RFC 7644, 3.4.2. `skip`: number of results before these. */

@@ -94,7 +94,6 @@ export const requireSmall = (what: string, json: unknown): void => {
 
 /** A document as stored, with its identifying attributes. */
 export interface ReadDocument {
-  /** Includes the schemas. */
   readonly document: JsonObject;
   /** Undefined if absent. */
   readonly externalId: string | undefined;
@@ -126,10 +125,8 @@ export const readScimDocument = (sent: JsonObject, schema: string, attributes: R
   return { document, externalId };
 };
 
-/** Attributes that only the server sets. */
 export const serversOwn = ["id", "meta", "schemas"];
 
-/** Returns the stored document of a row. */
 export const documentOf = ({ document }: { readonly document: string }): JsonObject => {
   const parsed: unknown = JSON.parse(document);
   return isObject(parsed as Json) ? (parsed as JsonObject) : {};

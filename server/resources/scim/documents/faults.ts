@@ -3,14 +3,11 @@
 import { matchesEtag } from "#base/etag.ts";
 import { Fault } from "#base/fault.ts";
 
-/** Returns a 400 with this scimType. */
 export const scimFault = (scimType: "invalidFilter" | "invalidPath" | "invalidValue" | "mutability" | "noTarget" | "tooMany", message: string): Fault =>
   new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "reason", reason: scimType }] });
 
-/** Returns a 404 for a resource ID. */
 export const noResource = (kind: string, id: string): Fault => new Fault("NOT_FOUND", `${kind} ${JSON.stringify(id.slice(0, 100))} not found`);
 
-/** 409: a unique value is taken. */
 const notUnique = (message: string): Fault => new Fault("ALREADY_EXISTS", message, { details: [{ kind: "reason", reason: "uniqueness" }] });
 
 /** Runs a statement that writes a row; maps a unique violation to a 409 with this message. */

@@ -7,7 +7,6 @@ import { valueNamed } from "./names.ts";
 import { groupAttributes, groupSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
-/** A parsed group document. */
 export interface ReadGroup extends ReadDocument {
   /** In lower case. */
   readonly displayName: string;

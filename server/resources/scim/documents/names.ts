@@ -12,7 +12,6 @@ export const keyNamed = (object: JsonObject, name: string): string | undefined =
   return keys.find((each) => each.toLowerCase() === wanted);
 };
 
-/** Returns the value of this name; throws like keyNamed. */
 export const valueNamed = (object: Json | undefined, name: string): Json | undefined => {
   const key = isObject(object) ? keyNamed(object, name) : undefined;
   return isObject(object) && key !== undefined ? object[key] : undefined;

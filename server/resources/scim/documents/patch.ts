@@ -173,7 +173,6 @@ const removeAttribute = (object: JsonObject, name: string, value: Json | undefin
   put(object, name, withoutListed(held, listed));
 };
 
-/** `known`: the attribute's definition, if known. */
 const applyToAttribute = (object: JsonObject, name: string, op: Op, sent: Json | undefined, known: Known | undefined): void => {
   if (op === "remove") return removeAttribute(object, name, sent);
   const held = valueNamed(object, name);

@@ -14,7 +14,6 @@ type Kind = "text" | "exact text" | "id" | "flag" | "time";
 interface Searchable<Attribute extends string> {
   readonly what: "users" | "groups";
   readonly attributes: Readonly<Record<Attribute, Kind>>;
-  /** Aliases in lower case. */
   readonly aliases: Readonly<Record<string, Attribute>>;
   /** Sub-attributes of a list's values that can be filtered, in lower case; `of` is the attribute with their text. */
   readonly parts?: { readonly of: Attribute; readonly kinds: Readonly<Record<ScimPartTerm["part"], Kind>> };

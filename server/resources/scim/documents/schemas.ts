@@ -133,7 +133,6 @@ const enterprise: Schema = {
 
 export const schemas: readonly Schema[] = [user, group, enterprise];
 
-/** Definition of an attribute for parsing. */
 export interface Known extends Pick<Traits, "kind" | "multi"> {
   readonly name: string;
   /** Keep any value as sent. */
@@ -146,7 +145,6 @@ const byName = (known: readonly Known[]): ReadonlyMap<string, Known> => new Map(
 
 const inners = new WeakMap<readonly Known[], ReadonlyMap<string, Known>>();
 
-/** Returns the known sub-attributes by name. */
 export const innerNames = ({ inner = [] }: Pick<Known, "inner">): ReadonlyMap<string, Known> => {
   const found = inners.get(inner) ?? byName(inner);
   inners.set(inner, found);

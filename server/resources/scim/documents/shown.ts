@@ -63,5 +63,4 @@ const withInner = (value: Json, only: readonly string[], excluded: readonly stri
   return Object.keys(wanted).length > 0 ? wanted : undefined;
 };
 
-/** Returns the selected part of the document. */
 export const withShown = (document: JsonObject, { only, excluded }: Shown): JsonObject => withWanted(document, only ?? [], excluded, always);

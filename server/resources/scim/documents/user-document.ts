@@ -8,7 +8,6 @@ import { documentOf, idOf, invalidAttribute, type ReadDocument, readScimDocument
 import { userAttributes, userSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
-/** A parsed user document. */
 export interface ReadUser extends ScimUserKeys, ReadDocument {
   /** Undefined if absent. */
   readonly active: boolean | undefined;

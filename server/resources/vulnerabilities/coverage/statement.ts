@@ -25,7 +25,6 @@ const statePrefix = "COVERAGE_STATE_";
 
 export const stateName = (state: CoverageState): string => `${statePrefix}${state}`;
 
-/** Returns the current coverage of these groups and ecosystems. */
 export const coverageNow = (
   { rows, nowMs, services }: CoverageContext,
   asked: readonly { readonly group: string; readonly ecosystem: Ecosystem }[],
@@ -45,7 +44,6 @@ export const placesOf = ({ request, visiblePaths }: Pick<ReadContext, "request" 
   return visiblePaths.flatMap((path) => (covers(path, below) ? [placeBelow(below === "" ? path : below)] : covers(below, path) ? [placeBelow(path)] : []));
 };
 
-/** Returns the ecosystems of these groups with their coverage. */
 export const readGroupCoverage = async (
   context: CoverageContext,
   places: readonly CoveragePlace[],

@@ -133,7 +133,6 @@ export const noteReviewed = async ({ rows }: Pick<ChangeContext, "rows">, { arti
   await noteBasis(rows, eventUid, basis);
 };
 
-/** Withdraws the record of a deleted advisory. */
 export const withdrawAuthored = async ({ rows, nowMs }: Pick<ChangeContext, "rows" | "nowMs">, uid: string, advisory: Artifact): Promise<void> => {
   await withdrawAdvisories(rows, [uid], nowMs);
   await matchPackage(rows, uid, advisory);
