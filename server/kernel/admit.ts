@@ -1,5 +1,4 @@
-// The first steps of the pipeline by themselves: who asks, and one of the caller's requests taken. For a protocol whose messages say
-// only in their body which operation they mean, or that they mean none: nothing of a body is read before.
+// Authenticates and rate-limits a caller before a body is read, for protocols that name the operation in the body.
 
 import type { Caller } from "#authn";
 import { networkOf, type Origin } from "#base/origin.ts";
@@ -8,7 +7,7 @@ import { describeCall } from "#calls";
 import type { Kernel } from "./kernel.ts";
 import { callingParty } from "./party.ts";
 
-/** @param resource the audience of that part of the server (RFC 8707). Throws UNAUTHENTICATED, RESOURCE_EXHAUSTED. */
+/** Returns the caller; throws UNAUTHENTICATED or RESOURCE_EXHAUSTED. `resource` is the audience (RFC 8707). */
 export type Admit = (resource: string, authorization: string | undefined, origin: Origin) => Promise<Caller>;
 
 export const makeAdmit =

@@ -1,4 +1,4 @@
-// The public entry of the kernel: declare a resource, open the kernel, serve.
+// Public entry point of the kernel: declare a resource, open the kernel, serve.
 
 export { type Admit, makeAdmit } from "./admit.ts";
 export { answerPage } from "./page-request.ts";

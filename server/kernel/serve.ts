@@ -1,26 +1,26 @@
-// THE REQUEST PIPELINE. Every request, over every protocol, goes through it once and never back.
+// THE REQUEST PIPELINE. Every request, over every protocol, passes it once, from top to bottom.
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
 //   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
-//   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
-//   read          the message; what cannot be read becomes problems     transport/
-//   place         found by name, among what the caller may see          the resource's file        NOT_FOUND
+//   turn          a concurrency slot of the organization                party.ts      RESOURCE_EXHAUSTED
+//   read          the message; unreadable parts become problems         transport/
+//   place         resolved by name, among what the caller may see       the resource's file        NOT_FOUND
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
-//   validate      problems; field behaviour, patterns, mask, paging     validate.ts   INVALID_ARGUMENT
-//   verb          the resource's answer, in a transaction if it writes  verbs/        NOT_FOUND, FAILED_PRECONDITION, …
+//   validate      problems; field behavior, patterns, mask, paging      validate.ts   INVALID_ARGUMENT
+//   verb          the operation's handler, in a transaction if it writes  verbs/      NOT_FOUND, FAILED_PRECONDITION, …
 //   event         the event's row, in the same transaction              outbox/       (the transaction fails)
 //   refusal       recorded for the audit log                            audit/
 //   transport     Reply or Fault to bytes                               transport/render.ts
 //
-// Rights may come from memory. Then the verb's first statement proves that they still hold (store/access-version.ts), and
-// where they do not, or where they forbid, the request is handled once more with rights read fresh: a revocation and a
-// new right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
-// read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
+// Rights may come from a cache. Then the verb's first statement proves that they still hold (store/access-version.ts). If they do not,
+// or if they deny the request, it is handled once more with fresh rights. So both revocations and grants are effective on the next
+// request on every replica (decisions: Access). Rights read by this request need no proof: requiring one would let a tenant that
+// constantly changes permissions block the others.
 //
-// Content, bytes beside the message, is read by the operation itself, behind the authorization and outside any transaction.
-// It comes once: such a call is decided with rights read fresh, and never handled a second time.
+// Content, bytes outside the message, is read by the operation itself, after authorization and outside any transaction. It arrives
+// only once, so such a call always uses fresh rights and is never handled twice.
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths, withoutRights } from "#authz";
@@ -61,7 +61,7 @@ export const makeServe =
         const purpose = isAnonymous ? "open-reads" : kernel.answers.get(unread.method.name)?.countsAs;
         if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
-        // What is open to everybody is asked of a group's members where the request names a group.
+        // An open operation requires membership if the request names a group.
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = admitted ?? (await callerOf(kernel, unread));
@@ -71,22 +71,22 @@ export const makeServe =
       if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);
       if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
       entered = party;
-      // A SCIM token was read with this very request, and has nothing that could be remembered.
+      // A SCIM token is read with each request, so its rights are always fresh.
       for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
         const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw withoutRights();
         if (!call) {
-          // Not before: nobody whom we do not know makes us read.
+          // Not earlier: the server never reads a message of an unknown caller.
           const reading = unread.read();
           call = withRequest(unread, reading instanceof Promise ? await reading : reading);
-          // While the message came its session may have been revoked (attack 202). Rights of a person that are proven later tell so by
-          // their version; others do not. SCIM's writes ask in their transaction.
+          // The session may be revoked while the message arrives (attack 202). Rights of a user that are proven later detect this by
+          // their version; others do not. SCIM writes check in their transaction.
           const isUnproven = caller.grant !== undefined && (fresh || !isRoot(caller.uid));
           if (reading instanceof Promise && (isUnproven || (caller.scim && !unread.method.writes))) {
             if (caller.scim) caller = await callerOf(kernel, unread);
             continue;
           }
-          // The message may have taken longer to come than these rights last.
+          // The rights may have expired while the message arrived.
           if (rights.untilMs <= kernel.services.clock()) continue;
         }
         try {
@@ -110,7 +110,7 @@ export const makeServe =
     }
   };
 
-/** SCIM is for identity providers alone, each at its own address, and nothing else is for them. Registry tokens are for the registry alone. */
+/** SCIM accepts only identity providers, each at its own address, and they have no other access. Registry tokens are for the registry only. */
 const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> => {
   if (method.scim) return authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization);
   return method.distribution
@@ -118,13 +118,10 @@ const callerOf = ({ services: { authn } }: Kernel, { method, authorization, iden
     : authn.authenticate(authorization, identity, () => origin().address);
 };
 
-/** None: what SCIM may do is in its operations. */
+/** No rights: what SCIM may do is defined by its operations. */
 const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });
 
-/**
- * For the audit log: what was not done, too. A write that was only tried (validateOnly) answers with what it would show,
- * and leaves no other trace. Of a call that was refused unread it tells what the URL says.
- */
+/** Records errors and dry runs (validateOnly) in the audit log. If the message was not read, with what the URL says. */
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
   const { method } = call;
   const subject = resourcePathOrEmpty(method, request);
@@ -132,10 +129,9 @@ const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: Json
   services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
-/** A read that proves the rights with its first statement, or need not. */
+/** A read that proves the rights with its first statement, unless they are proven already. */
 const provingRead = (read: Read, { accessVersion }: Rights, proven: boolean): Read => (proven ? read : withAccessVersionCheck(read, accessVersion));
 
-/** The place that a request names by something else than its uid, and the request with it. */
 const placed = async (
   kernel: Kernel,
   findPlace: FindPlace,
@@ -145,7 +141,7 @@ const placed = async (
   asked: { readonly rows: Read; readonly proven: boolean },
 ): Promise<Place> => {
   const found = await findPlace({ services: kernel.services, method, request, caller, rights, rows: asked.rows });
-  // Rights from memory hide what newer ones show.
+  // Fresh rights may show what cached ones hide.
   if ((found instanceof Fault || found.isMissing) && !asked.proven) throw new StaleAccess();
   if (found instanceof Fault) throw found;
   return found;
@@ -175,7 +171,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   await requireTerms(services.terms, method, path, rows);
   const permitted: PermittedCapabilities[] =
     path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
-  // No spread: of an object of this size it costs as much as the rest of a request's way through here.
+  // Without spreading: for an object of this size it costs as much as the rest of this function.
   const { request, mask, order } = validate(call);
   const context: Context<Read> = {
     services,
@@ -207,7 +203,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
       const reads = call.view && isWholeList(call.view) ? wholeList(call.view, answer.reads, services.listMax) : answer.reads;
       return replyOf(call, await reads(context));
     } finally {
-      // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.
+      // A handler that sent no statement (LookupIdentity, an invisible role) has not proven the rights yet.
       if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
     }
   }
@@ -216,7 +212,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
     caller: caller?.uid,
     nowMs,
     current: currentOf(kernel, context),
-    // Before anything else, so that nobody without the right is given an earlier answer again.
+    // First, so that a caller without permission gets no replayed response.
     confirm: (fresh: Write): void => {
       if (!proven) requireAccessVersion(fresh, rights.accessVersion);
     },
@@ -228,7 +224,6 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   return replyOf(call, outcome);
 };
 
-/** The cause of what this request changes. */
 const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>, "rows">): Cause => ({
   operation: (call.view ?? method).name,
   view: call.view,
@@ -238,7 +233,6 @@ const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>
   requestId: call.requestId,
 });
 
-/** A write and the event of its operation, in the transaction of `rows`. */
 export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows">, rows: Write): Promise<Outcome> => {
   const context: WriteContext = { ...request, rows, cause: causeOf(request), toldByCause: [] };
   const outcome = await answer.writes(context);

@@ -1,5 +1,4 @@
-// May this caller hand out this role here? Asked by everything that promises one: bindings, invites, identity
-// providers' default roles, mappings (decisions: Access).
+// Checks grants of a role: bindings, invites, default roles of identity providers, mappings (decisions: Access).
 
 import { builtInRoleUids, capabilityNames } from "#authz";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
@@ -8,9 +7,9 @@ import type { Gift, WriteContext } from "#kernel";
 import { lockRow } from "#db";
 
 /**
- * What is wrong with `role` at `place`, as a violation's description; undefined where it can be given there. The role
- * stays until the transaction ends. Throws PERMISSION_DENIED where the caller lacks one of its capabilities there, or
- * the gift would outlive the caller's right; without `gift` nothing is given, and holding them now is enough.
+ * Returns why `role` cannot be granted at `place`, as a violation's description; undefined if it can. Locks the role against
+ * deletion. Throws PERMISSION_DENIED if the caller lacks one of its capabilities there, or if the grant would outlive the caller's
+ * permission. Without `gift` nothing is granted, and the caller's current capabilities suffice.
  */
 export const grantProblem = async (
   role: string,
@@ -27,15 +26,14 @@ export const grantProblem = async (
   return undefined;
 };
 
-/** A gift without an end. */
 export const forGood = { untilMs: Number.POSITIVE_INFINITY };
 
-/** When a resource with an `expireTime` ends, in milliseconds since 1970; Infinity: never. */
+/** Returns the expiry of a resource with an `expireTime`, in milliseconds since 1970; Infinity: never. */
 export const endOf = (record: JsonObject): number => {
   const expireTime = text(record, "expireTime");
   return expireTime === "" ? Number.POSITIVE_INFINITY : Date.parse(expireTime);
 };
 
-/** What is wrong with a new end. One that has passed may stay as it is. */
+/** Returns why a new expiry is invalid. An expiry in the past may stay unchanged. */
 export const endProblem = (draft: JsonObject, before: JsonObject | undefined, nowMs: number): string | undefined =>
   text(draft, "expireTime") !== text(before ?? {}, "expireTime") && endOf(draft) <= nowMs ? "must be in the future" : undefined;
