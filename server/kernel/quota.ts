@@ -1,4 +1,4 @@
-// The error of an exceeded quota. Triggers count exactly, in the write's own transaction (store/migrations/0003_quotas.sql, decision
+// The error of an exceeded quota. Triggers count exactly, in the write's own transaction (decision
 // 0015); the contract says which resources are counted.
 
 import { quotaExceeded } from "#base/fault.ts";

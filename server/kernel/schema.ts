@@ -51,7 +51,7 @@ export interface SchemaFindings {
 
 const rootKey = "left(uid, 40)";
 const parentKey = "left(uid, -17)";
-/** Collation of the columns after the parent in an index; it sorts like "C" (0001_baseline.sql says why). */
+/** Collation of the columns after the parent in an index; it sorts like "C" (0001_initial.sql says why). */
 const collationBehindParent = "POSIX";
 const behindParent = (column: string): string => `${column} collate "${collationBehindParent}"`;
 

@@ -1,5 +1,5 @@
 // The error of a push over the organization's storage quota. Triggers count bytes exactly when a repo gets a blob, each content once
-// per organization (store/migrations/0016_registry.sql).
+// per organization.
 
 import { type Fault, quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";

@@ -1,4 +1,4 @@
-// The error of an exceeded quota scim-users. Removed users count too (store/migrations/0033_bounds_of_scim.sql): a row keeps each out,
+// The error of an exceeded quota scim-users. Removed users count too: a row keeps each out,
 // so deleting users frees no quota.
 
 import { namingQuota } from "#kernel";
