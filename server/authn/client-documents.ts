@@ -99,17 +99,17 @@ export const openClientDocuments = ({
     return { document: undefined, weight: 1, untilMs: clock() + limits.clientDocumentPauseMs };
   };
 
-  const fetchOnce = (clientId: string, party: string, address: string): Promise<Known> => {
+  const fetchOnce = (clientId: string, fairnessKey: string, address: string): Promise<Known> => {
     const running = pending.get(clientId);
     if (running !== undefined)
       return running.catch((thrown: unknown) => {
         // The fetch waited in another caller's full queue; this caller has its own share.
-        if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return fetchOnce(clientId, party, address);
+        if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return fetchOnce(clientId, fairnessKey, address);
         throw thrown;
       });
     const begun = fetchDocument(clientId, address)
       .then((known) => {
-        (known.document ? good : wrong).set(clientId, known, party, known.weight);
+        (known.document ? good : wrong).set(clientId, known, fairnessKey, known.weight);
         return known;
       })
       .finally(() => pending.delete(clientId));
@@ -119,10 +119,10 @@ export const openClientDocuments = ({
 
   return async (clientId, address) => {
     if (!isClientAddress(clientId)) throw unknownClient();
-    const party = networkOf(address);
-    const held = [good.use(clientId, party), wrong.use(clientId, party)].find((known) => known !== undefined && known.untilMs > clock());
+    const fairnessKey = networkOf(address);
+    const held = [good.use(clientId, fairnessKey), wrong.use(clientId, fairnessKey)].find((known) => known !== undefined && known.untilMs > clock());
     if (!held) clientLimits.take("client-documents", address);
-    const { document } = held ?? (await fetchOnce(clientId, party, address));
+    const { document } = held ?? (await fetchOnce(clientId, fairnessKey, address));
     if (!document) throw unknownClient();
     return document;
   };

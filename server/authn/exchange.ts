@@ -124,7 +124,7 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
       return { uid: identity, act: upstream.act, email: undefined, grant: own?.grant, identityEndMs };
     }
     if (own === undefined) return { uid: await foreignTokens.findPerson(token), ...upstream };
-    // Tokens for another audience (a registry, a webhook receiver) were disclosed to third parties, which must not exchange them for
+    // Tokens for another audience (a registry, a webhook receiver) were disclosed to third keysByCaller, which must not exchange them for
     // one for the API.
     audiences.check(own.audience);
     return { uid: own.uid, act: own.act, email: own.email, session: own.session, grant: own.grant };

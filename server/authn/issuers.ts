@@ -103,8 +103,8 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
       { cause },
     );
 
-  const countTry = (party: string): void => {
-    const held = tries.get(party);
+  const countTry = (fairnessKey: string): void => {
+    const held = tries.get(fairnessKey);
     const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
     if (running.count >= triesMax)
       throw throttled("too many unknown issuers match the patterns of one organization. Try again", {
@@ -113,15 +113,15 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
         windowMs: limits.issuerRetryMs,
         retryMs: limits.issuerRetryMs,
       });
-    tries.delete(party);
-    tries.set(party, { ...running, count: running.count + 1 });
+    tries.delete(fairnessKey);
+    tries.set(fairnessKey, { ...running, count: running.count + 1 });
     const [oldest] = tries.keys();
     if (tries.size > limits.issuerPartiesMax && oldest !== undefined) tries.delete(oldest);
   };
 
-  const returnTry = (party: string): void => {
-    const held = tries.get(party);
-    if (held !== undefined) tries.set(party, { ...held, count: Math.max(0, held.count - 1) });
+  const returnTry = (fairnessKey: string): void => {
+    const held = tries.get(fairnessKey);
+    if (held !== undefined) tries.set(fairnessKey, { ...held, count: Math.max(0, held.count - 1) });
   };
 
   const noteTried = (issuer: string): void => {
@@ -136,25 +136,25 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
   const renew = (issuer: string, naming: IssuerNaming): Promise<CachedKeys> => {
     const underWay = pending.get(issuer);
     if (underWay !== undefined) return underWay;
-    const party = partyOf(issuer, naming);
+    const fairnessKey = partyOf(issuer, naming);
     const isGuess = naming.byPattern !== undefined && known.peek(issuer) === undefined;
-    if (isGuess) countTry(party);
+    if (isGuess) countTry(fairnessKey);
     // Made-up issuers have a separate share from an organization's literal ones.
-    const failureParty = isGuess ? `${party} by pattern` : party;
+    const failureParty = isGuess ? `${fairnessKey} by pattern` : fairnessKey;
     const fetching = fetchKeys(outbound, issuer, naming.tenant)
       .then(
         (fetched) => {
           const cached: CachedKeys = { keys: createLocalJWKSet(fetched), fetchedMs: clock() };
-          known.set(issuer, cached, party, entryWeightOf(JSON.stringify(fetched)));
+          known.set(issuer, cached, fairnessKey, entryWeightOf(JSON.stringify(fetched)));
           noteTried(issuer);
           pauses.succeeded(issuer);
-          if (isGuess) returnTry(party);
+          if (isGuess) returnTry(fairnessKey);
           return cached;
         },
         (cause: unknown) => {
           // A rate limit says nothing about the issuer.
           if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") {
-            if (isGuess) returnTry(party);
+            if (isGuess) returnTry(fairnessKey);
             throw cause;
           }
           pauses.failed(issuer, failureParty);

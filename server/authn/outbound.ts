@@ -244,7 +244,7 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
   return {
     fetch: async (purpose, address, request) => {
       const share = shares.get(purpose);
-      let party = "";
+      let fairnessKey = "";
       let origin = "";
       let leave = (): void => {};
       const fromMs = performance.now();
@@ -260,11 +260,11 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
         const url = parseTargetUrl(address);
         if (share === undefined) throw new Error(`no purpose ${purpose}`);
         origin = url.origin;
-        party = shareKey(request.tenant, url.host);
+        fairnessKey = shareKey(request.tenant, url.host);
         if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const queueEnds = AbortSignal.timeout(timeoutMs);
-        leave = await share.enter(party, queueEnds);
+        leave = await share.enter(fairnessKey, queueEnds);
         // Results of these are cached for all tenants, so time in one tenant's queue must not count as a silent host.
         const ends = purpose === "issuer" || purpose === "client" ? AbortSignal.timeout(timeoutMs) : queueEnds;
         const signal = request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]);
@@ -306,7 +306,7 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
         tell({}, "unreachable");
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
         if (cause instanceof NotReceived) throw cause.cause;
-        if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
+        if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, fairnessKey);
         throw new Fault("UNAVAILABLE", unreachableText(address), { cause });
       } finally {
         leave();

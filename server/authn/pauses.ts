@@ -6,7 +6,7 @@ import { sharedCache } from "./shared-cache.ts";
 
 export interface Pauses {
   mayTry(key: string): boolean;
-  failed(key: string, party: string): void;
+  failed(key: string, fairnessKey: string): void;
   succeeded(key: string): void;
 }
 
@@ -15,10 +15,10 @@ export const openPauses = (clock: Clock, shareMax: number): Pauses => {
   const failures = sharedCache<{ readonly count: number; readonly untilMs: number }>(shareMax, limits.issuerPartiesMax);
   return {
     mayTry: (key) => clock() >= (failures.peek(key)?.untilMs ?? Number.NEGATIVE_INFINITY),
-    failed(key, party) {
+    failed(key, fairnessKey) {
       const count = (failures.peek(key)?.count ?? 0) + 1;
       const pauseMs = Math.min(limits.issuerRetryMs * 2 ** (count - 1), limits.issuerPauseMaxMs);
-      failures.set(key, { count, untilMs: clock() + pauseMs }, party);
+      failures.set(key, { count, untilMs: clock() + pauseMs }, fairnessKey);
     },
     succeeded: (key) => failures.delete(key),
   };

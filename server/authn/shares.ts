@@ -5,7 +5,7 @@ import { type Fault, throttled } from "#base/fault.ts";
 
 export interface Shares {
   /** Acquires a slot and returns the function that releases it. Throws RESOURCE_EXHAUSTED. @param ends aborts when the request times out */
-  enter(party: string, ends: AbortSignal): Promise<() => void>;
+  enter(fairnessKey: string, ends: AbortSignal): Promise<() => void>;
 }
 
 export interface ShareLimits {
@@ -22,37 +22,37 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
   const waiting = new Map<string, Set<() => void>>();
   let total = 0;
 
-  const refuse = (party: string, own: boolean): Fault =>
-    throttled(`too many concurrent requests to ${what}${own ? ` for ${party}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
+  const refuse = (fairnessKey: string, own: boolean): Fault =>
+    throttled(`too many concurrent requests to ${what}${own ? ` for ${fairnessKey}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
 
-  const leave = (party: string): void => {
-    const line = waiting.get(party);
+  const leave = (fairnessKey: string): void => {
+    const line = waiting.get(fairnessKey);
     const [next] = line ?? [];
     if (line && next) {
       // The slot passes to the next in line, so both counts stay.
       line.delete(next);
-      if (line.size === 0) waiting.delete(party);
+      if (line.size === 0) waiting.delete(fairnessKey);
       next();
       return;
     }
     total--;
-    const left = (underWay.get(party) ?? 1) - 1;
-    if (left > 0) underWay.set(party, left);
-    else underWay.delete(party);
+    const left = (underWay.get(fairnessKey) ?? 1) - 1;
+    if (left > 0) underWay.set(fairnessKey, left);
+    else underWay.delete(fairnessKey);
   };
 
-  const waitInLine = (party: string, ends: AbortSignal): Promise<void> =>
+  const waitInLine = (fairnessKey: string, ends: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
-      const line = waiting.get(party) ?? new Set();
+      const line = waiting.get(fairnessKey) ?? new Set();
       if (line.size >= each * waitingForEach || ends.aborted) {
-        reject(refuse(party, true));
+        reject(refuse(fairnessKey, true));
         return;
       }
-      waiting.set(party, line);
+      waiting.set(fairnessKey, line);
       const giveUp = (): void => {
         line.delete(proceed);
-        if (line.size === 0) waiting.delete(party);
-        reject(refuse(party, true));
+        if (line.size === 0) waiting.delete(fairnessKey);
+        reject(refuse(fairnessKey, true));
       };
       const proceed = (): void => {
         ends.removeEventListener("abort", giveUp);
@@ -63,17 +63,17 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
     });
 
   return {
-    async enter(party, ends) {
-      const own = underWay.get(party) ?? 0;
-      if (own >= each) await waitInLine(party, ends);
+    async enter(fairnessKey, ends) {
+      const own = underWay.get(fairnessKey) ?? 0;
+      if (own >= each) await waitInLine(fairnessKey, ends);
       else {
-        if (total >= all) throw refuse(party, false);
+        if (total >= all) throw refuse(fairnessKey, false);
         total++;
-        underWay.set(party, own + 1);
+        underWay.set(fairnessKey, own + 1);
       }
       let isOver = false;
       return () => {
-        if (!isOver) leave(party);
+        if (!isOver) leave(fairnessKey);
         isOver = true;
       };
     },

@@ -15,7 +15,7 @@ export {
   runInCall,
   tracePart,
   waitForDatabase,
-  waitForTurn,
+  waitInQueue,
 } from "./record.ts";
 export type { Traces, TracesOptions } from "./trace.ts";
 

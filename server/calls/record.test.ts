@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Fault, quotaExceeded, throttled } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
 import { openCalls } from "./calls.ts";
-import { CallRecord, countStatement, currentCall, describeCall, runInCall, waitForTurn } from "./record.ts";
+import { CallRecord, countStatement, currentCall, describeCall, runInCall, waitInQueue } from "./record.ts";
 
 test("a refusal is recorded with its reason and the limit's name, never with its owner", () => {
   const cases: readonly (readonly [Fault, code: string, reason: string, quota: string])[] = [
@@ -61,7 +61,7 @@ test("work started by a call finds the call, and none after its end", async () =
   let goOn = (): void => {};
   const late = new Promise<void>((resolve) => (goOn = resolve));
   const behind = runInCall(call, async () => {
-    await waitForTurn(Promise.resolve());
+    await waitInQueue(Promise.resolve());
     describeCall({ caller: "somebody" });
     assert.equal(currentCall(), call);
     await late;

@@ -146,7 +146,7 @@ const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: numbe
 };
 
 /** Measures the call's time in the queue. */
-export const waitForTurn = <T>(turn: Promise<T>): Promise<T> =>
+export const waitInQueue = <T>(turn: Promise<T>): Promise<T> =>
   timed(turn, (call, fromMs, untilMs) => {
     call.turnMs += untilMs - fromMs;
     call.trace?.part("wait in the queue", fromMs, untilMs);

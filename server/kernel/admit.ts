@@ -5,7 +5,7 @@ import { networkOf, type Origin } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { describeCall } from "#calls";
 import type { Kernel } from "./kernel.ts";
-import { callingParty } from "./party.ts";
+import { keyForCaller } from "./fairness-keys.ts";
 
 /** Returns the caller; throws UNAUTHENTICATED or RESOURCE_EXHAUSTED. `resource` is the audience (RFC 8707). */
 export type Admit = (resource: string, authorization: string | undefined, origin: Origin) => Promise<Caller>;
@@ -17,7 +17,7 @@ export const makeAdmit =
     try {
       caller = await kernel.services.authn.authenticateAt(resource, authorization);
       describeCall({ caller: caller.uid });
-      kernel.rates.take(callingParty(caller));
+      kernel.rates.take(keyForCaller(caller));
       return caller;
     } catch (thrown) {
       await kernel.refusalPace(caller === undefined ? networkOf(origin.address) : rootOf(caller.uid));

@@ -63,8 +63,8 @@ export interface PermittedCapabilities {
   readonly path: string;
 }
 
-/** Permissions that an operation grants to others (contract: hands_on). */
-export interface Gift {
+/** Permissions that an operation grants to others (contract: delegates). */
+export interface Delegation {
   readonly rights: readonly PermittedCapabilities[];
   /** Expiry in milliseconds since 1970; Infinity: never. */
   readonly untilMs: number;
@@ -91,7 +91,7 @@ export interface Context<Rows extends Read> {
   /** Throws PERMISSION_DENIED unless the caller has all of these at `place`. */
   require(capabilities: Iterable<string>, place: string): void;
   /** Throws PERMISSION_DENIED unless the caller holds the permissions, and may grant them, until the grant expires (permit.ts). */
-  handOn(gift: Gift): void;
+  delegate(delegation: Delegation): void;
   /** Permissions checked so far; the audit log derives role bindings from them. */
   readonly permitted: readonly PermittedCapabilities[];
   readonly resources: ReadonlyMap<string, BoundResource>;
@@ -115,7 +115,7 @@ export interface Cause {
   readonly strangerIn?: readonly string[];
 }
 
-export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "handOn"> {
+export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "delegate"> {
   readonly cause: Cause;
   /** Rows reported by the event of the cause; each attempt of a transaction starts empty. */
   readonly toldByCause: string[];

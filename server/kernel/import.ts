@@ -58,7 +58,7 @@ export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         resources: kernel.resources,
         permitted: [],
         require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
-        handOn: () => {},
+        delegate: () => {},
       };
       // Checks that usually precede a transaction (such as of a readme) run inside the transaction; imports have no other stage for them.
       return perform("asks" in answer ? await answer.asks({ ...context, rows }) : answer, context, rows);

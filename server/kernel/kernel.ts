@@ -6,7 +6,7 @@ import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#db";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
-import { openCallTurns } from "./party.ts";
+import { openCallTurns } from "./fairness-keys.ts";
 import { openRefusalPace, type RefusalPace } from "./refusal-pace.ts";
 import { bindResources } from "./resource.ts";
 import { openRates, type Rates } from "./rates.ts";
@@ -97,6 +97,6 @@ export const changeContext = ({ services, resources }: Pick<Kernel, "services" |
   nowMs: services.clock(),
   caller: undefined,
   require: () => {},
-  handOn: () => {},
+  delegate: () => {},
   toldByCause: [],
 });

@@ -9,7 +9,7 @@ import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Read } from "#db";
 import type { Call } from "./call.ts";
-import type { Context, Gift } from "./context.ts";
+import type { Context, Delegation } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { namedGroupsOf } from "./validate.ts";
 
@@ -46,23 +46,23 @@ const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: 
 /**
  * A grant never outlives its grantor (docs/decisions/0019-nothing-outlives-its-giver.md). Throws PERMISSION_DENIED unless the caller
  * holds the permissions and the operation's capabilities until the grant expires. Permissions from sign-in groups can be granted
- * only as the contract allows (hands_on): not at all, or to others with a near expiry.
+ * only as the contract allows (delegates): not at all, or to others with a near expiry.
  * @param place path of the operation's own capabilities
  */
-export const requireToHandOn = (rights: Rights, method: MethodFact, place: string | undefined, gift: Gift, nowMs: number): void => {
-  const { handsOn, capabilities } = method;
-  if (!handsOn) throw internal(new Error(`${method.name} hands on rights, and the contract does not say so (hands_on)`));
-  for (const right of gift.rights) requireAt(rights, right.capabilities, right.path);
-  const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...gift.rights];
-  const toOneself = gift.receiver === rights.uid;
-  const inTime = gift.untilMs <= nowMs + limits.sessionGiftMs;
-  const short = shortestRight(rights, given, gift.untilMs, handsOn.fromSessions && !toOneself && inTime);
+export const requireCanDelegate = (rights: Rights, method: MethodFact, place: string | undefined, delegation: Delegation, nowMs: number): void => {
+  const { delegates, capabilities } = method;
+  if (!delegates) throw internal(new Error(`${method.name} hands on rights, and the contract does not say so (delegates)`));
+  for (const right of delegation.rights) requireAt(rights, right.capabilities, right.path);
+  const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...delegation.rights];
+  const toOneself = delegation.receiver === rights.uid;
+  const inTime = delegation.untilMs <= nowMs + limits.sessionDelegationMs;
+  const short = shortestRight(rights, given, delegation.untilMs, delegates.fromSessions && !toOneself && inTime);
   if (!short) return;
-  if (!handsOn.fromSessions) throw tooShort(rights, short, "and cannot be given by this operation");
+  if (!delegates.fromSessions) throw tooShort(rights, short, "and cannot be given by this operation");
   throw tooShort(
     rights,
     short,
-    toOneself ? "and cannot be given to yourself" : `and is given with an expireTime within ${daysOf(limits.sessionGiftMs)} days only`,
+    toOneself ? "and cannot be given to yourself" : `and is given with an expireTime within ${daysOf(limits.sessionDelegationMs)} days only`,
   );
 };
 

@@ -5,7 +5,7 @@
 
 import { operatorUid } from "#authz";
 import { type BucketRate, openBuckets, type SharedBuckets } from "#base/buckets.ts";
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { isRoot } from "#base/uid.ts";
@@ -14,9 +14,9 @@ import type { Services } from "./context.ts";
 
 export interface Rates {
   /** Counts one request. Throws RESOURCE_EXHAUSTED with the time until the next one. */
-  take(party: Party): void;
+  take(fairnessKey: FairnessKey): void;
   /** Counts one SCIM write of this identity provider, in addition to `take`. Throws RESOURCE_EXHAUSTED like it. */
-  takeScimWrite(party: Party): void;
+  takeScimWrite(fairnessKey: FairnessKey): void;
 }
 
 type RateName = keyof typeof requestRates;

@@ -3,7 +3,7 @@
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
 //   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
-//   turn          a concurrency slot of the organization                party.ts      RESOURCE_EXHAUSTED
+//   turn          a concurrency slot of the organization                fairness-keys.ts    RESOURCE_EXHAUSTED
 //   read          the message; unreadable parts become problems         transport/
 //   place         resolved by name, among what the caller may see       the resource's file        NOT_FOUND
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
@@ -24,13 +24,13 @@
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths, withoutRights } from "#authz";
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { networkOf } from "#base/origin.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
-import { describeCall, refuseCall, waitForTurn } from "#calls";
+import { describeCall, refuseCall, waitInQueue } from "#calls";
 import { isRefusal, recordLast } from "#outbox";
 import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#db";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
@@ -39,12 +39,12 @@ import { withRows } from "./change.ts";
 import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
-import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
+import { authorize, requireAt, requireNotSuspended, requireCanDelegate } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
 import { fileInTurn } from "./file-in-turn.ts";
 import { faultInView, isWholeList, wholeList } from "./view.ts";
 import { writeSafely } from "./safe-write.ts";
-import { actingParty, callingParty, strangerAt } from "./party.ts";
+import { keyForTarget, keyForCaller, keyForAddress } from "./fairness-keys.ts";
 import { requireTerms } from "./terms.ts";
 
 export const makeServe =
@@ -52,7 +52,7 @@ export const makeServe =
   async (unread, admitted) => {
     let caller: Caller | undefined;
     let call: Call | undefined;
-    let entered: Party | undefined;
+    let entered: FairnessKey | undefined;
     const turns = kernel.turnsOf(unread.method);
     describeCall({ operation: (unread.view ?? unread.method).name });
     try {
@@ -66,11 +66,11 @@ export const makeServe =
       }
       caller = admitted ?? (await callerOf(kernel, unread));
       describeCall({ caller: caller.uid });
-      const party = callingParty(caller);
-      if (!admitted) kernel.rates.take(party);
-      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);
-      if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
-      entered = party;
+      const fairnessKey = keyForCaller(caller);
+      if (!admitted) kernel.rates.take(fairnessKey);
+      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);
+      if (!turns.tryAcquire(fairnessKey)) await waitInQueue(turns.wait(fairnessKey));
+      entered = fairnessKey;
       // A SCIM token is read with each request, so its rights are always fresh.
       for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
         const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
@@ -93,7 +93,7 @@ export const makeServe =
           const reply = await handle(kernel, call, caller, rights, fresh);
           if (!reply.file) return reply;
           entered = undefined;
-          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(party)) };
+          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(fairnessKey)) };
         } catch (thrown) {
           const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
           if (fresh || !unsure) throw thrown;
@@ -155,14 +155,14 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   requireNotSuspended(ofCaller.closed);
   const { findPlace } = answer;
-  const home = caller ? actingParty(caller, ofCaller, undefined) : strangerAt(read.origin().address);
+  const home = caller ? keyForTarget(caller, ofCaller, undefined) : keyForAddress(read.origin().address);
   const looked = findPlace && provingRead(services.store.forParty(home).read, ofCaller, proven);
   const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, ofCaller, { rows: looked, proven }));
   const rights = place?.rights ?? ofCaller;
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
   describeCall({ path: path ?? filteredPlaceOf(call) });
-  const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
+  const store = services.store.forParty(caller ? keyForTarget(caller, rights, path) : keyForAddress(call.origin().address));
   const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
   if (!place?.isOpen && !place?.isMissing) {
     await authorize(kernel, call, rights, path, rows);
@@ -193,9 +193,9 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
       requireAt(rights, capabilities, at);
       permitted.push({ capabilities, path: at });
     },
-    handOn: (gift) => {
-      requireToHandOn(rights, method, path, gift, nowMs);
-      permitted.push(...gift.rights);
+    delegate: (delegation) => {
+      requireCanDelegate(rights, method, path, delegation, nowMs);
+      permitted.push(...delegation.rights);
     },
   };
   if ("reads" in answer) {

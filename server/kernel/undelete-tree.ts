@@ -70,8 +70,9 @@ const judgeReturning = async (context: ChangeContext, resource: BoundResource, r
   const capabilities = creating(resource);
   const draft = { ...record };
   // A grant never outlives its grantor (0019), and neither does the permission to create.
-  const handOn: ChangeContext["handOn"] = (gift) => context.handOn({ ...gift, rights: [...gift.rights, { capabilities, path: place }] });
-  const found = await resource.rules?.(draft, { ...context, handOn, parent: place, before: undefined, isUndelete: true });
+  const delegate: ChangeContext["delegate"] = (delegation) =>
+    context.delegate({ ...delegation, rights: [...delegation.rights, { capabilities, path: place }] });
+  const found = await resource.rules?.(draft, { ...context, delegate, parent: place, before: undefined, isUndelete: true });
   const [first] = found ?? [];
   return first ? reasonOf(record, first) : { record, draft };
 };
@@ -154,7 +155,8 @@ const askingOnce = (context: ChangeContext): ChangeContext => {
   return {
     ...context,
     require: (capabilities, place) => once(JSON.stringify([[...capabilities], place]), () => context.require(capabilities, place)),
-    handOn: (gift) => once(JSON.stringify([gift.rights, gift.untilMs, gift.receiver === context.caller?.uid]), () => context.handOn(gift)),
+    delegate: (delegation) =>
+      once(JSON.stringify([delegation.rights, delegation.untilMs, delegation.receiver === context.caller?.uid]), () => context.delegate(delegation)),
   };
 };
 

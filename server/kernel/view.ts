@@ -7,7 +7,7 @@ import type { ViewedMethodFact } from "#contract/facts.ts";
 import { replyInView, violationInView } from "#contract/views.ts";
 import type { Outcome, ReadContext, Reads } from "./context.ts";
 import { pluralOf } from "./paging.ts";
-import { callingParty, strangerAt } from "./party.ts";
+import { keyForCaller, keyForAddress } from "./fairness-keys.ts";
 
 export const isWholeList = ({ input, view }: ViewedMethodFact): boolean => view.of.input.byName.has("page_token") && !input.byName.has("page_token");
 
@@ -23,7 +23,7 @@ export const wholeList =
   async (context) => {
     const { call, caller } = context;
     const plural = pluralOf(context.method)?.json ?? "";
-    const { organization } = caller ? callingParty(caller) : strangerAt(call.origin().address);
+    const { organization } = caller ? keyForCaller(caller) : keyForAddress(call.origin().address);
     const records: JsonObject[] = [];
     const parts: Uint8Array[] = [];
     let [count, bytes, pageToken] = [0, 0, ""];
@@ -56,7 +56,7 @@ export const ownWholeList = async (
 ): Promise<Outcome> => {
   if (total > services.listMax) throw tooLong(total, String(services.listMax));
   const plural = pluralOf(method)?.json ?? "";
-  const { organization } = caller ? callingParty(caller) : strangerAt(call.origin().address);
+  const { organization } = caller ? keyForCaller(caller) : keyForAddress(call.origin().address);
   const [records, parts]: [JsonObject[], Uint8Array[]] = [[], []];
   let bytes = 0;
   for await (const piece of pieces) {

@@ -67,7 +67,7 @@ test("clients that begin many uploads and send no more hold nobody's turn (attac
     const config = newConfig();
     await client.pushBlob(repo, config);
     const silent = await Promise.all(
-      Array.from({ length: 3 * limits.blobWriteTurns }, async () => {
+      Array.from({ length: 3 * limits.blobWriteSlots }, async () => {
         const { headers } = await client.request("POST", `/v2/${repo}/blobs/uploads/`);
         const sent = request(`${world.url}${headers.get("location")}`, {
           method: "PATCH",

@@ -159,7 +159,7 @@ const lies: readonly (readonly [string, () => Claims])[] = [
   ["another issuer", () => ({ iss: "https://accounts.google.com" })],
   ["its own issuer with a slash more", () => ({ iss: `${provider.url}/` })],
   ["another client", () => ({ aud: "somebody-else" })],
-  ["several clients, and another one as the party", () => ({ aud: ["gantry-client", "other"], azp: "other" })],
+  ["several clients, and another one as the fairnessKey", () => ({ aud: ["gantry-client", "other"], azp: "other" })],
   ["another nonce", () => ({ nonce: "x" })],
   ["no nonce", () => ({ nonce: undefined })],
   ["a time that has passed", () => ({ exp: Math.floor(world.clock.now / 1000) - 3600, iat: Math.floor(world.clock.now / 1000) - 7200 })],

@@ -207,7 +207,7 @@ for (const method of nonEmpty(
 )) {
   test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both protocols`, async () => {
     // What comes back in these suites is a repo: an undelete asks for what making it does, too.
-    const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+    const besides = method.delegates?.rights === "deletion" ? ["repo.create"] : [];
     const { token } = await stage.holder([...method.capabilities, ...besides], stage.needsAt(method, place));
     for (const protocol of oneOrAll(protocolsOf(method))) {
       const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });

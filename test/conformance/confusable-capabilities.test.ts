@@ -111,7 +111,7 @@ const assertAllowed = (answer: Answer, method: MethodFact): void => {
 
 /** Fails unless a caller with exactly the operation's capabilities is let in. */
 const checkExact = async (method: MethodFact): Promise<void> => {
-  const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+  const besides = method.delegates?.rights === "deletion" ? ["repo.create"] : [];
   const token = await holder({ at: stage.needsAt(method, place), names: [...method.capabilities, ...besides] });
   for (const protocol of oneOrAll(protocolsOf(method)))
     assertAllowed(await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token }), method);

@@ -165,7 +165,7 @@ for (const method of writes) {
       const { code, reply, message, headers } = await stage.call(protocol, method, request, { token: by.token });
       assert.equal(code, 0, message);
       // What comes back is told besides, as what is made.
-      const isOwn = ({ type }: { readonly type: string }): boolean => method.handsOn?.rights !== "deletion" || type === method.event?.type;
+      const isOwn = ({ type }: { readonly type: string }): boolean => method.delegates?.rights !== "deletion" || type === method.event?.type;
       const told = (await toldAfter(before)).filter(isOwn);
       assert.equal(told.length, 1);
       assertTold(method, told[0] ?? assert.fail(), request, reply, headers["x-request-id"], by);

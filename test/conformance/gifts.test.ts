@@ -1,5 +1,5 @@
-// Nothing outlives its giver: every operation of the contract that hands something on (hands_on), asked by whoever holds
-// what it takes for good, for ten minutes or by the groups of a sign-in, for a gift without an end, that ends in time, or later.
+// Nothing outlives its giver: every operation of the contract that hands something on (delegates), asked by whoever holds
+// what it takes for good, for ten minutes or by the groups of a sign-in, for a delegation without an end, that ends in time, or later.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -53,8 +53,8 @@ const roleOf = async (names: readonly string[]): Promise<string> =>
   );
 const someone = (): Promise<string> => createIdentity(world, world.organization, "somebody", claimMatch);
 /** What comes back in these tests is a role binding, of which an undelete asks what making it does. */
-const neededFor = ({ capabilities, handsOn }: MethodFact): readonly string[] =>
-  handsOn?.rights === "deletion" ? [...capabilities, "role_bindings.create"] : capabilities;
+const neededFor = ({ capabilities, delegates }: MethodFact): readonly string[] =>
+  delegates?.rights === "deletion" ? [...capabilities, "role_bindings.create"] : capabilities;
 /** With all that the operation needs, and all that it may give here; each of the two for good or until then. */
 const giver = async (method: MethodFact, neededEndMs: number | undefined, givenEndMs: number | undefined): Promise<string> => {
   const uid = await someone();
@@ -78,7 +78,7 @@ const givers: readonly Giver[] = [
   { who: "who holds the right to give for ten minutes", endMs: soonMs, isSession: false, token: (method) => giver(method, soonMs, undefined) },
   {
     who: "who holds both by the groups of a sign-in",
-    endMs: world.clock.now + limits.sessionGiftMs,
+    endMs: world.clock.now + limits.sessionDelegationMs,
     isSession: true,
     token: async () => (await signIn(world, provider, idp, { sub: "ada", groups: ["owners"] })).token,
   },
@@ -175,23 +175,23 @@ const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Aske
 
 /** These hand on what no giver has to hold: nothing, a promise that was checked, what was nobody's before. */
 const ungiven = ["none", "invite", "organization"];
-const gifts = nonEmpty(
-  methods.filter(({ handsOn }) => handsOn && !ungiven.includes(handsOn.rights)),
+const delegations = nonEmpty(
+  methods.filter(({ delegates }) => delegates && !ungiven.includes(delegates.rights)),
   "operation that hands on rights",
 );
 
-for (const method of gifts)
+for (const method of delegations)
   test(`${method.rpc}: what it gives is given until the end of the giver's rights at the latest, and otherwise nothing is`, async () => {
-    const { handsOn } = method;
+    const { delegates } = method;
     const ask = asked[method.rpc] ?? assert.fail(`${method.name} hands on rights, and no request of it is tried here`);
     for (const { who, endMs: rightEndMs, isSession, token } of givers) {
       const lastMs = rightEndMs ?? world.clock.now + 365 * 24 * 60 * minute;
-      const ends = handsOn?.end === undefined ? [undefined] : [undefined, lastMs, lastMs + minute];
+      const ends = delegates?.end === undefined ? [undefined] : [undefined, lastMs, lastMs + minute];
       for (const endMs of ends)
         for (const protocol of protocols) {
           const { request, ownOnly } = await ask(endMs);
           const isLong = rightEndMs !== undefined && (endMs ?? Number.POSITIVE_INFINITY) > rightEndMs;
-          const allowed = isSession ? handsOn?.fromSessions === true && !isLong : !isLong || (ownOnly === true && who.includes("what is given"));
+          const allowed = isSession ? delegates?.fromSessions === true && !isLong : !isLong || (ownOnly === true && who.includes("what is given"));
           const what = `${who}, ${endMs === undefined ? "without an end" : `until ${endMs - world.clock.now} ms`}, over ${protocol}`;
           const caller = await token(method);
           // Rehearsed, done, and asked for once more under the same key.
@@ -217,29 +217,29 @@ const changesNoRight = ["UpdateGroup", "RequestGroupAccess", "UpdateIdentityMeta
 
 /** Writes of services of which some operation hands on, that do not say what they hand on themselves. */
 const silent = (all: readonly MethodFact[]): string[] => {
-  const handing = new Set(methods.flatMap(({ handsOn, service }) => (handsOn ? [service] : [])));
+  const handing = new Set(methods.flatMap(({ delegates, service }) => (delegates ? [service] : [])));
   return all.flatMap((method) => {
-    const { service, rpc, writes, handsOn } = method;
-    return writes && handing.has(service) && !handsOn && !takesAway(method) && !changesNoRight.includes(rpc) ? [method.name] : [];
+    const { service, rpc, writes, delegates } = method;
+    return writes && handing.has(service) && !delegates && !takesAway(method) && !changesNoRight.includes(rpc) ? [method.name] : [];
   });
 };
 
 test("every write beside one that hands on rights says by the contract what it hands on, and one that forgets is found", () => {
   assert.deepEqual(silent(methods), []);
   const handing = nonEmpty(
-    methods.filter(({ handsOn }) => handsOn),
+    methods.filter(({ delegates }) => delegates),
     "operation that hands on",
   );
-  for (const method of handing) assert.deepEqual(silent([{ ...method, handsOn: undefined }]), [method.name]);
+  for (const method of handing) assert.deepEqual(silent([{ ...method, delegates: undefined }]), [method.name]);
   for (const rpc of changesNoRight) assert.ok(methods.some((method) => method.rpc === rpc));
 });
 
-test("the end of a gift is a time that its request has", () => {
-  for (const { name, input, handsOn } of methods) {
-    if (!handsOn?.end) continue;
+test("the end of a delegation is a time that its request has", () => {
+  for (const { name, input, delegates } of methods) {
+    if (!delegates?.end) continue;
     let fields: MethodFact["input"] | undefined = input;
     let kind = "";
-    for (const part of handsOn.end) {
+    for (const part of delegates.end) {
       const field: FieldFact | undefined = fields?.byName.get(part);
       kind = field?.kind ?? "";
       fields = field?.message;

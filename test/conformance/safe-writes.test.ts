@@ -31,7 +31,7 @@ const ask = (protocol: Protocol, method: MethodFact, request: JsonObject, option
   stage.call(protocol, method, request, { token: owner.token, ...options });
 
 /** What an undelete brings back, a repo here, is told besides. */
-const eventsOfOne = ({ handsOn }: MethodFact): number => (handsOn?.rights === "deletion" ? 2 : 1);
+const eventsOfOne = ({ delegates }: MethodFact): number => (delegates?.rights === "deletion" ? 2 : 1);
 const eventCount = async (): Promise<number> => Number((await stage.query("select count(*) from outbox"))[0]?.[0]);
 
 const elsewhere = await folder(stage);

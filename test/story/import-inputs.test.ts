@@ -139,7 +139,7 @@ const nvdCve = (id: string, more: JsonObject = {}): JsonObject => ({
       cvssMetricV2: [{ type: "Primary", cvssData: { vectorString: "AV:N/AC:M/Au:N/C:N/I:P/A:N", baseScore: 4.3 } }],
     },
     configurations: [{ nodes: [{ operator: "OR", cpeMatch: [{ vulnerable: true, criteria: "cpe:2.3:a:x:y:*", versionEndExcluding: "2.4.5" }] }] }],
-    references: [{ url: "https://example.com/1", tags: ["Exploit", "Third Party Advisory"] }],
+    references: [{ url: "https://example.com/1", tags: ["Exploit", "Third FairnessKey Advisory"] }],
     ...more,
   },
 });

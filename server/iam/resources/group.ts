@@ -92,7 +92,7 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
   // decisions: Access. The creator of an organization becomes its owner; the operator already has all permissions.
   if (caller && !isOperator(context)) {
     // A new organization has no other members who could grant this.
-    const founding = { ...context, require: () => {}, handOn: () => {} };
+    const founding = { ...context, require: () => {}, delegate: () => {} };
     await insertMembership(context.rows, { group: uid, identityUid: caller.uid, basis: "founding", createTime: timestamp(context.nowMs) });
     const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
     await change(founding, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), { kind: "create", parent: uid, body: binding }, "row");

@@ -90,7 +90,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   // decisions: Access. Changing who can assume this identity, or for how long, grants all its permissions, even those of an expired
   // identity.
   for (const { standing, capabilities, path, endMs } of (await loadBindings(rows, text(draft, "uid"), nowMs)).bindings)
-    if (standing === "counts") context.handOn({ rights: [{ capabilities: [...capabilities], path }], untilMs: Math.min(endMs, endOf(draft)) });
+    if (standing === "counts") context.delegate({ rights: [{ capabilities: [...capabilities], path }], untilMs: Math.min(endMs, endOf(draft)) });
   return [];
 };
 
@@ -101,7 +101,7 @@ const lookupIdentity = async ({ services, request }: ReadContext): Promise<Outco
   reply: { uid: services.authn.personUid(text(request, "issuer"), text(request, "subject")) },
 });
 
-/** Adds a warning if unrelated parties could assume the identity (attack 27). */
+/** Adds a warning if unrelated keysByCaller could assume the identity (attack 27). */
 const warned = (outcome: Outcome): Outcome => {
   const warning = isObject(outcome.reply.claimMatch) ? widthWarning(outcome.reply.claimMatch) : undefined;
   return warning === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-warning": warning } };

@@ -32,7 +32,7 @@ const createWithGroup = async (context: WriteContext): Promise<Outcome> => {
   if (violations.length > 0) throw invalid(violations);
   const uid = newRoot();
   await change(context, group, { kind: "create", parent: EVERYWHERE, uid, body: { name: text(request, "group") } }, "row");
-  const record = await writeInvite({ ...context, require: () => {}, handOn: () => {} }, invite, uid, body, "row");
+  const record = await writeInvite({ ...context, require: () => {}, delegate: () => {} }, invite, uid, body, "row");
   const reply = messageInView(messageNamed("chainguard.platform.iam.GroupInvite"), invite.fact, record);
   return { reply: reply ?? {} };
 };

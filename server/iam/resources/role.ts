@@ -12,7 +12,7 @@ import { forGood } from "./rules/grant.ts";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
-const rules = (draft: JsonObject, { before, parent, require, handOn }: RuleContext): Violation[] => {
+const rules = (draft: JsonObject, { before, parent, require, delegate }: RuleContext): Violation[] => {
   if (before && isRoot(text(before, "uid"))) throw managed(text(before, "uid"));
   const symbols = texts(draft, "capabilities");
   if (symbols.length === 0) return [{ field: "capabilities", description: "at least one capability is required" }];
@@ -28,7 +28,7 @@ const rules = (draft: JsonObject, { before, parent, require, handOn }: RuleConte
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
     const capabilities = facts.flatMap((fact) => (fact ? [fact.name] : []));
     // An existing role may have permanent bindings; a new one has none.
-    if (before) handOn({ ...forGood, rights: [{ capabilities, path: parent }] });
+    if (before) delegate({ ...forGood, rights: [{ capabilities, path: parent }] });
     else require(capabilities, parent);
   }
   return [];

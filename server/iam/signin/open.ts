@@ -5,7 +5,7 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { strangerAt } from "#kernel";
+import { keyForAddress } from "#kernel";
 import { codeCompleter } from "./authorization-code.ts";
 import { answerAuthorizeQuestion, authorizePath, showAuthorizeQuestion } from "./authorize-pages.ts";
 import { beginSignIn, endInvitedSignIn, endSignIn, refuseSharedCallback, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
@@ -152,7 +152,7 @@ const beginFromParameters = async (
 /** Queues database work under the client's address. */
 const ownOf = (dependencies: SignInDependencies, { origin: { address } }: RequestSource): SignInDependencies => {
   const { store } = dependencies;
-  return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
+  return { ...dependencies, store: { ...store, ...store.forParty(keyForAddress(address)) } };
 };
 
 const tokenParameters = ["token", "access_token", "id_token", "refresh_token"];

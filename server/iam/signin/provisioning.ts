@@ -31,8 +31,8 @@ export const makeDefaultBinding = async (context: ChangeContext, { parent, defau
   await change(context, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), wanted, "row");
 };
 
-/** Enabling SCIM (RIGHTS_HANDED_ON_SCIM) and choosing the default role already required the permissions. */
-const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, handOn: () => {} });
+/** Enabling SCIM (DELEGATED_RIGHTS_SCIM) and choosing the default role already required the permissions. */
+const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, delegate: () => {} });
 
 /** Assigns the default role to an active user. */
 export const giveProvisionedRole = (context: ChangeContext, provider: RoleGiver, identityUid: string): Promise<void> =>

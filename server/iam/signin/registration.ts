@@ -124,7 +124,7 @@ const registerName = "chainguard.platform.auth.Auth/Register";
 const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext => ({
   ...context,
   require: () => {},
-  handOn: () => {},
+  delegate: () => {},
   cause: { ...context.cause, operation: registerName, actor: { subject: uid, ...(act ? { act: { ...act } } : {}) }, bindings: () => [] },
 });
 
@@ -176,7 +176,7 @@ const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver
   const rights = await withMappings(rows, own, invite.byMappings);
   const given = [{ capabilities: [...capabilityNames(row[0]), "role_bindings.create"], path: group }];
   const { expireTimeMs: untilMs = Number.POSITIVE_INFINITY } = invite;
-  const mappingsCount = receiver !== invite.invitedBy && untilMs <= nowMs + limits.sessionGiftMs;
+  const mappingsCount = receiver !== invite.invitedBy && untilMs <= nowMs + limits.sessionDelegationMs;
   return shortestRight(rights, given, untilMs, mappingsCount) === undefined;
 };
 

@@ -8,7 +8,7 @@ import { type NewRepoAccess, noRegistryAccess, type RegistryAccess, type Registr
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { actionCapabilities, registryOperations } from "#contract/registry-actions.ts";
-import { callingParty, type FindPlace, type Kernel, type Place } from "#kernel";
+import { keyForCaller, type FindPlace, type Kernel, type Place } from "#kernel";
 import type { RegistryScope } from "./registry-scopes.ts";
 
 type AccessKernel = Pick<Kernel, "services" | "rights" | "answers">;
@@ -60,7 +60,7 @@ export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, s
   if (!rights) throw withoutRights();
   // Identities of a suspended organization have no permissions; their requests report the reason.
   if (rights.closed) return noRegistryAccess;
-  const rows = services.store.forParty(callingParty(caller)).read;
+  const rows = services.store.forParty(keyForCaller(caller)).read;
   const resolve: Resolve = async (method, name) => {
     const findPlace: FindPlace | undefined = kernel.answers.get(method.name)?.findPlace;
     const found = await findPlace?.({ services, method, request: { repo: name }, caller, rights, rows });

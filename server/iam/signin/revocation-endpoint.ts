@@ -1,7 +1,7 @@
 // Revocation endpoint (RFC 7009): the bearer of a token revokes its session.
 //
 // The response is always the same 200 (§2.2), so it is no oracle. Only tokens for this server's API or /mcp count, because others
-// are shown to third parties, such as registries.
+// are shown to third keysByCaller, such as registries.
 
 import type { Caller } from "#authn";
 import { Fault, invalid } from "#base/fault.ts";

@@ -23,7 +23,7 @@ import {
   type StoredContent,
 } from "./place.ts";
 import { writeContent } from "./write-content.ts";
-import { openWriteTurns } from "./write-turns.ts";
+import { openWriteSlots } from "./write-slots.ts";
 
 export interface FilePlaceOptions {
   /** Absolute path; created if missing. */
@@ -89,7 +89,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const markPath = join(folder, markName);
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
-  const turns = openWriteTurns();
+  const turns = openWriteSlots();
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);

@@ -2,7 +2,7 @@
 
 import type { FileHandle } from "node:fs/promises";
 import { limits } from "#base/limits.ts";
-import type { BufferPair, WriteTurns } from "./write-turns.ts";
+import type { BufferPair, WriteSlots } from "./write-slots.ts";
 import { notePassed } from "./young-memory.ts";
 
 const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): Promise<void> => {
@@ -55,10 +55,10 @@ export interface ContentToWrite {
 }
 
 /**
- * Writes the content and syncs the file; returns its new size. No write is pending when it settles. @param requireSpace throws if the
+ * Writes the content and syncs the file; returns its new size. No write is pending when it ends. @param requireSpace throws if the
  * disk lacks space
  */
-export const writeContent = async (file: FileHandle, turns: WriteTurns, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
+export const writeContent = async (file: FileHandle, turns: WriteSlots, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
   const { rest, signal } = content;
   const syncing = syncingBeside(file);
   let sizeBytes = content.startBytes;

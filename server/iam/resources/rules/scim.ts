@@ -85,8 +85,8 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
 };
 
 /** The holder of the token can use all SCIM operations, so its creator needs these permissions for as long. */
-const handOnScim = ({ handOn }: WriteContext, expireTime: string | null): void =>
-  handOn({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
+const delegateScim = ({ delegate }: WriteContext, expireTime: string | null): void =>
+  delegate({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
 
 const issue = async (context: WriteContext, before: ScimState, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
   const { nowMs, services } = context;
@@ -106,7 +106,7 @@ const issue = async (context: WriteContext, before: ScimState, expireTime: strin
 export const generateScimToken = async (context: WriteContext): Promise<Outcome> => {
   const { expireTime, violations } = readExpireTime(context);
   if (violations.length > 0) throw invalid(violations);
-  handOnScim(context, expireTime);
+  delegateScim(context, expireTime);
   const state = await held(context);
   if (state.issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
   return { reply: await issue(context, state, expireTime, null) };
@@ -128,7 +128,7 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   const overlap = text(request, "overlap") || `${limits.scimOverlapMs / 1000}s`;
   const overlapMs = durationMs(overlap);
   if (violations.length > 0) throw invalid(violations);
-  handOnScim(context, expireTime);
+  delegateScim(context, expireTime);
   const state = await held(context);
   if (!state.issued) throw missing("iam", "ScimToken", providerOf(context));
   matchEtag(state, context);
@@ -160,7 +160,7 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const uid = providerOf(context);
   const enabled = request.enabled === true;
   // Existing tokens work once SCIM is enabled, so enabling is a grant.
-  if (enabled) handOnScim(context, null);
+  if (enabled) delegateScim(context, null);
   const before = await held(context);
   matchEtag(before, context);
   if (enabled && (await countOwnersOutside(context)) < ownersMin) {

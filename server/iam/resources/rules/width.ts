@@ -1,4 +1,4 @@
-// Attack 27: warns of a claim match that accepts tokens of unrelated parties. The public issuers below issue tokens to any account.
+// Attack 27: warns of a claim match that accepts tokens of unrelated keysByCaller. The public issuers below issue tokens to any account.
 // The match is tested with such tokens; if one fits, the owner's tokens are indistinguishable from it. Only a warning, since it may be
 // intended.
 

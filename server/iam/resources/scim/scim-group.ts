@@ -25,7 +25,7 @@ import {
 import type { Read } from "#db";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
-import { namingTaken, noResource, requireSeen, scimFault } from "./documents/faults.ts";
+import { namingTaken, noResource, requireIfMatch, scimFault } from "./documents/faults.ts";
 import { valueNamed, withCoreNames } from "./documents/names.ts";
 import { memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
 import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
@@ -111,7 +111,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
   const row = await lockScimGroup(context.rows, groupUidOf(context));
   if (!row) throw noGroup(context);
-  requireSeen(text(context.request, "ifMatch"), weakVersionOf(row));
+  requireIfMatch(text(context.request, "ifMatch"), weakVersionOf(row));
   return row;
 };
 

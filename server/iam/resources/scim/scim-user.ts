@@ -28,7 +28,7 @@ import {
 } from "#iam/store";
 import type { Read } from "#db";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
-import { namingTaken, noResource, requireSeen } from "./documents/faults.ts";
+import { namingTaken, noResource, requireIfMatch } from "./documents/faults.ts";
 import { withCoreNames } from "./documents/names.ts";
 import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
@@ -109,7 +109,7 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
 const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
-  requireSeen(rowVersionsIn(text(context.request, "ifMatch")), weakVersionOf(row));
+  requireIfMatch(rowVersionsIn(text(context.request, "ifMatch")), weakVersionOf(row));
   return row;
 };
 

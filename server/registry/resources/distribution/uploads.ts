@@ -14,7 +14,7 @@ import {
   deleteUpload,
   endBlobWrite,
   extendBlobWrite,
-  extendUploadHold,
+  extendUploadLease,
   findAdoptingRepo,
   findRepoBlob,
   findRepoByName,
@@ -141,7 +141,7 @@ const holdingOn = ({ store, clock }: Services, { row, holder }: HeldUpload): (()
     const nowMs = clock();
     if (untilMs - nowMs > limits.uploadHoldMs / 2) return;
     untilMs = nowMs + limits.uploadHoldMs;
-    store.write((rows) => extendUploadHold(rows, row.id, holder, untilMs)).catch(() => {});
+    store.write((rows) => extendUploadLease(rows, row.id, holder, untilMs)).catch(() => {});
   };
 };
 

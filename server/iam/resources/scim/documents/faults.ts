@@ -21,7 +21,7 @@ export const namingTaken = async <T>(statement: Promise<T>, message: string): Pr
 };
 
 /** Throws 412 if If-Match excludes this version; "" means no condition. */
-export const requireSeen = (ifMatch: string, version: string): void => {
+export const requireIfMatch = (ifMatch: string, version: string): void => {
   if (ifMatch !== "" && !matchesEtag(ifMatch, version))
     throw new Fault("ABORTED", "the resource has changed since you read it. Read it again", { httpStatus: 412 });
 };

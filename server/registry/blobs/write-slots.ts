@@ -5,13 +5,13 @@ import { limits } from "#base/limits.ts";
 
 export type BufferPair = readonly [Buffer, Buffer];
 
-export interface WriteTurns {
+export interface WriteSlots {
   /** Waits for a turn, first come, first served. */
   take(): Promise<BufferPair>;
   give(pair: BufferPair): void;
 }
 
-export const openWriteTurns = (): WriteTurns => {
+export const openWriteSlots = (): WriteSlots => {
   const free: BufferPair[] = [];
   let made = 0;
   const waiting: ((pair: BufferPair) => void)[] = [];
@@ -19,7 +19,7 @@ export const openWriteTurns = (): WriteTurns => {
     take() {
       const pair = free.pop();
       if (pair) return Promise.resolve(pair);
-      if (made >= limits.blobWriteTurns) return new Promise((resolve) => waiting.push(resolve));
+      if (made >= limits.blobWriteSlots) return new Promise((resolve) => waiting.push(resolve));
       made++;
       return Promise.resolve([Buffer.allocUnsafeSlow(limits.blobWriteBytes), Buffer.allocUnsafeSlow(limits.blobWriteBytes)]);
     },

@@ -3,32 +3,32 @@
 import type { Caller } from "#authn";
 import type { Rights } from "#authz";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
-import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
+import { type FairQueue, type FairQueueLimits, openFairQueue, type FairnessKey } from "#base/fair-queue.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
 import type { Services } from "./context.ts";
 
 /** Returns the key of an anonymous caller: its network address, in one common group of all anonymous callers. */
-export const strangerAt = (address: string): Party => ({ organization: "strangers", identity: networkOf(address) });
+export const keyForAddress = (address: string): FairnessKey => ({ organization: "strangers", identity: networkOf(address) });
 
 // A verified token always yields the same Caller object, so its key is computed once.
-const parties = new WeakMap<Caller, Party>();
+const keysByCaller = new WeakMap<Caller, FairnessKey>();
 
-export const callingParty = (caller: Caller): Party => {
-  const known = parties.get(caller);
+export const keyForCaller = (caller: Caller): FairnessKey => {
+  const known = keysByCaller.get(caller);
   if (known) return known;
-  const party: Party = { organization: rootOf(caller.uid), identity: caller.uid };
-  parties.set(caller, party);
-  return party;
+  const fairnessKey: FairnessKey = { organization: rootOf(caller.uid), identity: caller.uid };
+  keysByCaller.set(caller, fairnessKey);
+  return fairnessKey;
 };
 
 /**
  * Returns the key of the organization that a call acts on, so that changes to its rows count as its own. Without a path, it is the
  * organization of the first role binding, since users belong to none.
  */
-export const actingParty = (caller: Caller, { grants }: Rights, path: string | undefined): Party => {
-  const home = callingParty(caller);
+export const keyForTarget = (caller: Caller, { grants }: Rights, path: string | undefined): FairnessKey => {
+  const home = keyForCaller(caller);
   const place = path || grants[0]?.path || EVERYWHERE;
   return place === EVERYWHERE || place.startsWith(home.organization) ? home : { organization: rootOf(place), identity: home.identity };
 };

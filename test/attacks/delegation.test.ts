@@ -143,17 +143,17 @@ test("attack 68: she gives to others for thirty days at most; what she gave stay
   const mapping = await map("givers-68");
   const grace = await arrive("grace", ["givers-68"]);
   const other = await someone("other");
-  const end = inMs(limits.sessionGiftMs);
+  const end = inMs(limits.sessionDelegationMs);
   assert.equal((await bind(other, viewer, undefined, grace.token)).code, codes.PERMISSION_DENIED);
-  assert.equal((await bind(other, viewer, inMs(limits.sessionGiftMs + 1), grace.token)).code, codes.PERMISSION_DENIED);
+  assert.equal((await bind(other, viewer, inMs(limits.sessionDelegationMs + 1), grace.token)).code, codes.PERMISSION_DENIED);
   const { code, message, reply } = await bind(other, viewer, end, grace.token);
   assert.equal(code, 0, message);
-  // Made longer it would be a new gift; made shorter it is none.
+  // Made longer it would be a new delegation; made shorter it is none.
   const uid = text(reply, "uid");
   const move = (expireTime: string) =>
     world.call(`${bindings}/UpdateRoleBinding`, { roleBinding: { uid, expireTime }, updateMask: "expireTime" }, { token: grace.token });
   world.clock.now += minute;
-  assert.equal((await move(inMs(limits.sessionGiftMs + minute))).code, codes.PERMISSION_DENIED);
+  assert.equal((await move(inMs(limits.sessionDelegationMs + minute))).code, codes.PERMISSION_DENIED);
   assert.equal((await move(inMs(day))).code, 0);
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
   assert.equal(await sees(grace.token), false);
@@ -348,7 +348,7 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     assert.equal(await isHolder(uid), false);
     const reasons = await world.ok("gantry.access.v1.AccessService/Explain", { place: world.organization, identityUid: uid, action: "groups.list" });
     assert.deepEqual([reasons.allowed, JSON.stringify(reasons).includes("EFFECT_NO_IDENTITY")], [false, true]);
-    // It is there, and lives again with a later end: a gift of whoever moves it.
+    // It is there, and lives again with a later end: a delegation of whoever moves it.
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(day) }, updateMask: "expireTime" });
     assert.equal(await sees(longer), true, "with the next request");
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(1) }, updateMask: "expireTime" });
