@@ -508,7 +508,7 @@ for (const protocol of protocols)
     assert.deepEqual(await reportsOf("web", ["latest"], protocol), []);
   });
 
-test("an organization whose matching fails is logged, delays no other, and is matched by the next import", async () => {
+test("a failed matching of one organization is logged, delays no other organization, and is repeated by the next import", async () => {
   const database = await freshDatabase();
   const logged: string[] = [];
   const place = group;

@@ -122,7 +122,7 @@ test("months beyond the retention setting are dropped whole, and the log remains
     made.slice(2),
   );
   assert.ok(told.every(({ createTime }) => String(createTime) >= "2011-02-01"));
-  // Two months at once, and an organization whose entries are all dropped.
+  // Two months at once, and an organization that loses all its entries.
   world.clock.now = Date.parse("2011-08-01T00:00:00.000Z");
   assert.deepEqual(await kept(4), []);
   assert.deepEqual(await numbersOf(world, other), []);

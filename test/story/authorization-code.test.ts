@@ -55,7 +55,7 @@ after(async () => {
   await stopAll();
 });
 
-/** Opens a loopback redirect endpoint on a free port; resolves `told` with the callback URL. */
+/** Opens a loopback redirect endpoint on a free port; the promise resolves with the callback URL. */
 const openProgram = async (): Promise<{ readonly address: string; readonly told: Promise<URL> }> => {
   const server = createServer();
   server.listen(0, "127.0.0.1");

@@ -125,7 +125,7 @@ const xml = ({ account, arn, userId }: Principal): string =>
   `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">\n  <GetCallerIdentityResult>\n    <Arn>${arn}</Arn>\n` +
   `    <UserId>${userId}</UserId>\n    <Account>${account}</Account>\n  </GetCallerIdentityResult>\n</GetCallerIdentityResponse>\n`;
 
-/** Returns the principal whose key signed the request; undefined if none did. */
+/** Returns the principal that signed the request; undefined if none did. */
 const signerOf = (request: IncomingMessage, principals: readonly Principal[]): Principal | undefined => {
   const [matched, id, day, region, signed = "", signature] =
     /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d+)\/([^/]+)\/sts\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]+)$/.exec(

@@ -423,7 +423,7 @@ test("a client that remembers a later state than the restored one is notified an
     for (const name of ["before-0", "before-2", "after"]) assert.ok(names.includes(name), `${name}: ${names.join(", ")}`);
     assert.ok(!names.includes("lost-0"));
 
-    // A list whose page token is from the later state restarts and reports it.
+    // A list with a page token of the later state restarts and reports it.
     const restarted = await other.call("iam.GroupsService/ListGroups", { ...listing, pageToken: nextPageToken ?? "" });
     assert.equal(restarted.headers["gantry-page-restarted"], "true");
 

@@ -116,7 +116,7 @@ test("the latest chart of each repo is listed for the images that it names, with
   assert.equal((await ask("GetHelm", { repoId: cart, digest: image })).chartName, "all", "then the one that names a tag which has it");
 });
 
-test("a repo whose latest chart cannot be read is listed separately, because it may use the images", async () => {
+test("a repo with an unreadable latest chart is listed separately, because it may use the images", async () => {
   const image = await client.pushImage("first-organization/dim/app", "1.0");
   const [repoId, before] = [await repoOf("app"), await ask("ListChartsByImageRepo", { repoId: await repoOf("app") })];
   assert.deepEqual([before.unreadChartRepos, text(before, "digest"), image.length], [undefined, "", 71]);

@@ -445,7 +445,7 @@ test("gantry health exits with 0 while the server runs, and a second server on i
   assert.equal((await http(url, "GET", "/healthz")).status, 200);
 });
 
-/** Begins a write over HTTP/1.1 whose body is still missing. */
+/** Begins a write over HTTP/1.1 without sending its body. */
 const beginWrite = async (name: string): Promise<{ finish(): Promise<string> }> => {
   const body = JSON.stringify({ name });
   const socket: Socket = connect(Number(new URL(url).port), "127.0.0.1");

@@ -17,7 +17,7 @@ import { fc, runs } from "../property.ts";
 // Immediate retries, enough for any series of failures.
 const settings = { GANTRY_DELIVERY_DELAYS: Array.from({ length: 50 }, () => "0").join() };
 
-/** Deliveries whose result could not be recorded; they are sent again after their lease expires. */
+/** Deliveries with unrecorded results; they are sent again after their lease expires. */
 let lost = 0;
 const log = (event: string): void => {
   if (event === "delivery.completion.failed" || event === "delivery.broken") lost++;
