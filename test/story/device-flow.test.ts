@@ -125,7 +125,7 @@ test("a code expires after 15 minutes for terminal and browser, and is deleted l
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "invalid_grant"]);
 });
 
-test("a code that expires while the user is at the provider signs nobody in", async () => {
+test("a code that expires while the user is at the provider grants no sign-in", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs - 1000;
   const browser = openBrowser();

@@ -144,7 +144,7 @@ test("a new user who accepts gets the invited role first, and the own provider's
   assert.deepEqual(await rolesOf("newcomer"), [builtInRoleUid("viewer")]);
 });
 
-test("the page tells a member of the organization so, and Accept adds the role", async () => {
+test("the page shows an existing membership, and Accept adds the role", async () => {
   const { code } = await createInvite();
   await signInWithInvite(world, provider, idp, claimsOfPerson("donald"), code);
   const more = await createInvite({ roleUid: builtInRoleUid("editor") });
