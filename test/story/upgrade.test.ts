@@ -1,5 +1,4 @@
-// A database that was filled by the first release, brought to the present by a start: nothing is lost, and everything
-// that was there can be read.
+// The upgrade of a database of the first release by a start: no data is lost, and all of it can be read.
 
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,9 +23,9 @@ let folder: string;
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
 let world: World;
-/** What the baseline had sealed, by column and key. */
+/** The baseline's encrypted values, by column and key. */
 let sealedBefore: ReadonlyMap<string, string>;
-/** How many rows each table of the baseline had before the upgrade. */
+/** The number of rows in each table of the baseline before the upgrade. */
 let rowsBefore: ReadonlyMap<string, number>;
 
 const countRows = async (): Promise<ReadonlyMap<string, number>> => {
@@ -41,7 +40,7 @@ const countRows = async (): Promise<ReadonlyMap<string, number>> => {
   return counts;
 };
 
-/** Of every column that is bound to its row: where it is, and what it is bound to. */
+/** The encrypted columns that are bound to their row: location and binding. */
 const sealedColumns = [
   ["signing_keys", "kid", "private_jwk_sealed", "signing-key", "array[kid]"],
   ["identity_providers", "uid", "client_secret_sealed", "client secret", "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']"],
@@ -58,7 +57,7 @@ const readSealed = async (): Promise<ReadonlyMap<string, string>> => {
   return found;
 };
 
-/** Puts back what the baseline had. */
+/** Restores the baseline's values. */
 const unbind = async (): Promise<void> => {
   for (const [table, key, column] of sealedColumns)
     for (const [where, sealed] of sealedBefore) {
@@ -110,7 +109,7 @@ test("the fixture has rows in every table of the baseline", () => {
   for (const [table, count] of rowsBefore) assert.ok(count > 0, `${table} has no row: make one in test/baseline.ts`);
 });
 
-test("a start brings it to the present: every migration is applied, and no row is lost", async () => {
+test("a start applies every migration and loses no row", async () => {
   const { rows } = await client.query<{ name: string }>("select name from schema_migrations order by number");
   assert.deepEqual(
     rows.map(({ name }) => name),
@@ -137,7 +136,7 @@ for (const [method, plural, table] of [
   ["gantry.events.v1.DeliveriesService/ListDeliveries", "deliveries", "deliveries"],
   ["gantry.audit.v1.AuditService/ListAuditEntries", "auditEntries", "audit_entries"],
 ] as const)
-  test(`${method} lists what was there`, async () => {
+  test(`${method} lists the existing rows`, async () => {
     const listed = await readAll(world, method, plural, {});
     const { rows } = await client.query<{ uid: string }>(`select uid from ${table}`);
     const uids = listed.filter(isObject).map(({ uid }) => String(uid));
@@ -145,7 +144,7 @@ for (const [method, plural, table] of [
     assert.deepEqual(uids.sort(), rows.map(({ uid }) => uid).sort());
   });
 
-test("its signing key, its audit log and its rights hold still: tokens are minted, changes are made, and the log verifies", async () => {
+test("signing key, audit log and permissions remain valid: tokens are issued, changes are made, and the log verifies", async () => {
   const { rows } = await client.query<{ kid: string }>("select kid from signing_keys");
   assert.equal(rows.length, 1);
   const [, header = ""] = /^([^.]+)\./.exec(await world.token()) ?? [];
@@ -155,7 +154,7 @@ test("its signing key, its audit log and its rights hold still: tokens are minte
   assert.ok(whole, lines.join("\n"));
 });
 
-test("what it had sealed is bound to its rows, and opens as it did", async () => {
+test("encrypted values are bound to their rows and decrypt to the same plaintext", async () => {
   assert.deepEqual([...sealedBefore.keys()].map((where) => where.split(" ")[0]).sort(), [
     "identity_providers.client_secret_sealed",
     "signing_keys.private_jwk_sealed",
@@ -170,7 +169,7 @@ test("what it had sealed is bound to its rows, and opens as it did", async () =>
   assert.ok(opened.includes("client secret") && opened.every((each) => each !== undefined));
 });
 
-test("a text in the old form is opened by nobody, until a start binds it; of several at once one does", async () => {
+test("a value in the old format cannot be decrypted until a start binds it, and of concurrent starts one binds it", async () => {
   const { store, seal } = world.server.application.services;
   const before = await openSealed();
   await unbind();
@@ -184,14 +183,14 @@ test("a text in the old form is opened by nobody, until a start binds it; of sev
   assert.deepEqual(await readSealed(), bound, "and nothing is bound twice");
 });
 
-test("who has come through an identity provider before belongs to its organization after the upgrade", async () => {
+test("a user who came through an identity provider before belongs to its organization after the upgrade", async () => {
   const { rows } = await client.query<{ of: string }>("select left(provider_uid, 40) || ' ' || identity_uid as of from provider_arrivals");
   const { rows: found } = await client.query<{ of: string }>("select organization_uid || ' ' || identity_uid as of from memberships where basis = 'provider'");
   assert.ok(rows.length > 0);
   assert.deepEqual(found, rows);
 });
 
-test("of everybody else who was bound those belong who the log or an event says have agreed, and nobody is guessed", async () => {
+test("of other bound users only those with an acceptance in the log or an event become members", async () => {
   const older = await freshDatabase();
   const own = new pg.Client({ connectionString: older.ownerUrl });
   try {
@@ -208,7 +207,7 @@ test("of everybody else who was bound those belong who the log or an event says 
       await own.query("insert into groups (uid, name, create_time, update_time) values ($1, 'o', $2, $2)", [uid, "2026-11-01"]);
     for (const uid of [invited, waiting, founder, chosen, batched, bound])
       await own.query("insert into identities (uid, name, create_time, update_time) values ($1, 'p', $2, $2)", [uid, "2026-11-01"]);
-    // Came again after the log's word of an earlier life.
+    // Registered again after an earlier life in the log.
     await own.query("insert into identities (uid, name, create_time, update_time) values ($1, 'p', $2, $2)", [again, "2026-11-10"]);
     const bindingOf = new Map<string, string>();
     for (const [index, uid] of [invited, waiting, founder, chosen, batched, bound, again].entries()) {
@@ -233,7 +232,7 @@ test("of everybody else who was bound those belong who the log or an event says 
     const [invitedUid, waitingUid, founderUid, boundUid] = [String(invited), String(waiting), String(founder), String(bound)];
     await logged(registered, organization, invitedUid, invitedUid);
     await logged(registered, organization, again, again);
-    // Registered without an invite: logged at their own uid.
+    // Registered without an invite: logged at their own UID.
     await logged(registered, boundUid, boundUid, boundUid);
     await logged("dev.chainguard.api.iam.group.created.v1", other, other, founderUid);
     await logged("dev.chainguard.api.iam.group.created.v1", organization, organization, operatorUid);
@@ -259,7 +258,7 @@ test("of everybody else who was bound those belong who the log or an event says 
         [organization, batched, "operator"],
       ],
     );
-    // The others' bindings are pending from here on (docs/decisions/0067), and whoever migrates is told.
+    // The others' bindings become pending (decision 0067), and the migration reports it.
     assert.match(progress.join("\n"), /^3 role bindings of 3 users in 1 organizations are pending now: they grant nothing until the user accepts/m);
     const { rows: pending } = await own.query<{ organization_uid: string; identity_uid: string }>("select * from pending_memberships order by identity_uid");
     assert.deepEqual(
