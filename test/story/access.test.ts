@@ -24,7 +24,6 @@ after(() => Promise.all([installation?.close(), issuer?.close()]));
 
 const foreign = (claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: installation.world.url, ...claims });
 
-/** Lists the names of the repos that a token can read. */
 const repos = async (token: string): Promise<string[]> => {
   const { body } = await callBoth(
     installation.world,
@@ -35,7 +34,6 @@ const repos = async (token: string): Promise<string[]> => {
   return column(body, "repos", "name");
 };
 
-/** The token exchanges; each returns the response with the access token. */
 const exchanges: Readonly<Record<string, (identity: string, token: string) => Promise<RestAnswer>>> = {
   "POST /sts/exchange with a form": (identity, token) =>
     http(installation.world.url, "POST", "/sts/exchange", {

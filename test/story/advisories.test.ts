@@ -56,7 +56,6 @@ after(() => world?.close());
 
 const rowsOf = (reply: JsonObject): JsonObject[] => (Array.isArray(reply.advisories) ? reply.advisories.filter(isObject) : []);
 
-/** Reads all pages of a list. */
 const listAll = async (request: JsonObject, protocol: (typeof protocols)[number] = "rest", pageSize = 200, token?: string): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   let pageToken = "";

@@ -36,7 +36,6 @@ let folder: string;
 let [group, token] = ["", ""];
 let made = 0;
 
-/** Creates an organization with an owner. */
 const makeTenant = async (): Promise<{ readonly group: string; readonly owner: string }> => {
   const name = `coverage-${++made}`;
   const uid = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
@@ -106,7 +105,6 @@ const shown = (messages: readonly JsonObject[]): string[] => messages.map((each)
 const coverage = async (request: JsonObject = {}, protocol: (typeof protocols)[number] = "rest", caller = token): Promise<JsonObject[]> =>
   objectList(await world.ok(coverageList, request, { protocol, token: caller }), "advisoryCoverage");
 
-/** Returns the only coverage entry of an ecosystem. */
 const only = async (ecosystem: string): Promise<JsonObject> => {
   const [found, ...others] = await coverage({ ecosystems: [ecosystem] });
   assert.ok(found && others.length === 0, `${others.length + 1} entries of ${ecosystem}`);
@@ -175,7 +173,6 @@ test("an import that holds records back is not a success, so the source becomes 
   await wait(25 * hourMs);
   assert.equal((await advisories(source)).held.length, 1);
   assert.deepEqual([stateOf(await only("PyPI")), text(await only("PyPI"), "successTime")], ["STALE", timestamp(successMs)]);
-  // After 72 hours the missing records are withdrawn, and the import succeeds.
   await wait(48 * hourMs);
   assert.equal((await advisories(source)).held.length, 0);
   assert.deepEqual([stateOf(await only("PyPI")), text(await only("PyPI"), "successTime")], ["MATCHED", timestamp(world.clock.now)]);
@@ -210,7 +207,6 @@ test("an image on a release without a source is NO_SOURCE, and on an unknown sys
   assert.deepEqual([objectList(page, "advisoryCoverage").length, page.totalCount], [2, "5"]);
   const next = await world.ok(coverageList, { pageSize: 2, pageToken: text(page, "nextPageToken") }, { token });
   assert.deepEqual([objectList(next, "advisoryCoverage").length, next.totalCount], [2, "5"]);
-  // One image is affected; the statement covers the images without a source.
   const answer = await affected();
   assert.deepEqual([answer.totalCount, text(objectList(answer, "affectedImages")[0] ?? {}, "repo")], ["1", "covered"]);
   assert.deepEqual(objectList(answer, "affectedImages")[0]?.unjudged, undefined);
@@ -274,7 +270,6 @@ test("a private source is hidden from other tenants, a public one hides its UID,
   assert.deepEqual(shown(objectList(await statementOf({}, await rivalToken()), "ecosystems")), ["PyPI: NO_SOURCE"]);
   const nobody = await createIdentity(world, group, "nobody", { issuer: "https://issuer.example.com", subject: `nobody-${made}` });
   assert.equal((await coverage({}, "rest", await world.token(nobody))).length, 0);
-  // A public source covers the images of all tenants.
   await advisories(source, { public: true });
   const [published] = await coverage({}, "rest", await rivalToken());
   assert.ok(published);
@@ -316,7 +311,6 @@ test("an Alpine branch without a published file becomes NO_SOURCE, and MATCHED w
   const [ended] = await coverage({ states: ["COVERAGE_STATE_NO_SOURCE"] });
   const [was] = objectList(ended ?? {}, "sources");
   assert.deepEqual([stateOf(was ?? {}), text(was ?? {}, "endTime")], ["NO_SOURCE", timestamp(endMs)]);
-  // Its last result remains, and the affected image is marked as unmatched.
   const rows = objectList(await affected(), "affectedImages").filter((row) => text(row, "repo") === "old");
   assert.ok(rows.length > 0);
   for (const row of rows) assert.deepEqual(shown(objectList(row, "unjudged")), ["Alpine 3.20: NO_SOURCE"]);

@@ -28,7 +28,6 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Creates a new organization for each test. */
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "gantry-affected-"));
   group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `images-${++made}` } }), "uid");
@@ -215,7 +214,6 @@ test("a package of another ecosystem, distribution or release with the same name
   await importOsv(osvRecord("EXAMPLE-3", "Debian:12", "curl", [{ introduced: "0" }]));
   await importOsv(osvRecord("EXAMPLE-4", "Alpine:v3.18", "curl", [{ introduced: "0" }]));
   assert.deepEqual(shown(await rowsOf()), []);
-  // One record has different ranges for two ecosystems.
   const entry = (ecosystem: string, end: string): JsonObject => ({
     package: { ecosystem, name: "curl" },
     ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: end }] }],
@@ -289,7 +287,6 @@ test("creating, moving or deleting a tag by request or push rematches its images
   const waiting = async (): Promise<number> =>
     Number((await world.server.application.services.store.read.query("select count(*) from changes_to_match"))[0]?.[0]);
   assert.equal(await waiting(), 0);
-  // An image without known packages and an unchanged tag queue no matching.
   await registry.pushImage(path, "unknown");
   assert.equal(await waiting(), 0);
   await registry.pushImage(path, "latest");
@@ -336,7 +333,6 @@ test("each organization gets one event for an advisory, about its own images, an
   await importWolfi("unusual", advisories, group, true);
   await importWolfi("unusual", advisories, group, true);
   await importImages(lines);
-  // A new tag and another fixed version change the row but emit no event.
   await importTags("web", { latest: digestOf("a"), stable: digestOf("a") });
   await importImages([{ repo: "web", tags: ["latest", "stable"], packages: ["unusual=1.0-r0"] }]);
   await importWolfi("unusual", [{ id: "CGA-8888-8888-8888", aliases: ["CVE-2026-8"], events: [fixed("1.0-r2")] }]);
@@ -392,7 +388,6 @@ test("an import of advisories rematches only changed packages, and an import of 
   assert.deepEqual(await lookedAt(() => advisory("alpha", "2.0-r1")), ["api alpha", "web alpha"]);
   assert.deepEqual(await lookedAt(() => advisory("alpha", "2.0-r1")), []);
   assert.deepEqual(await lookedAt(() => importImages(images("1.1-r0"))), ["web alpha", "web beta"]);
-  // The OSV record has the same row; only its version ranges change.
   await importOsv(osvRecord("EXAMPLE-6", "Wolfi", "beta", [{ introduced: "0" }, { fixed: "3.0-r0" }]));
   await importOsv(osvRecord("EXAMPLE-6", "Wolfi", "beta", [{ introduced: "2.0-r0" }, { fixed: "3.0-r0" }]));
   assert.equal((await rowsOf({ advisoryIds: ["EXAMPLE-6"] })).filter(({ state }) => state === "AFFECTED_IMAGE_STATE_AFFECTED").length, 0);
@@ -461,7 +456,6 @@ test("each OpenVEX document of the shared data is matched by its statements for 
         if (version === "" || subcomponents !== undefined) continue;
         const label = type === "apk" ? path.replace(/^.*\//, "") : `pkg:${type}/${path}`;
         for (const each of [version, `${version}.1`]) packages.add(type === "apk" ? `${label}=${each}` : `${label}@${each}`);
-        // Each document has one statement per version.
         said.set(`${id} ${label} ${version}`, String(status));
       }
     }
@@ -490,7 +484,6 @@ const reportsOf = async (repo: string, tags: readonly string[], protocol: (typeo
 
 for (const protocol of protocols)
   test(`a resolved vulnerability is reported on the day the tag stopped being affected, otherwise on the day of its fix (${protocol})`, async () => {
-    // The operator reads advisories of all tenants.
     const name = `left-${protocol}`;
     const image = (tag: string, version: string) => ({ repo: "web", tags: [tag], packages: [`${name}=${version}`] });
     await importImages([image("latest", "1.0-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);

@@ -37,7 +37,6 @@ const open = async (environment: Readonly<Record<string, string>> = {}): Promise
   return world;
 };
 
-/** Starts two servers with a new database and one key. */
 const openTwo = async (): Promise<readonly [World, World]> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-audit-"));
@@ -65,7 +64,6 @@ const whole = async (world: World): Promise<void> => {
   assert.equal(found.whole, true, found.lines.join("\n"));
 };
 
-/** Makes and seals one change at each of these times. */
 const changesAt = async (world: World, times: readonly string[]): Promise<string[]> => {
   const made: string[] = [];
   for (const time of times) {
@@ -111,7 +109,6 @@ test("months beyond the retention setting are dropped whole, and the log remains
   };
   const before = await numbersOf(world);
   world.clock.now = Date.parse("2011-04-30T23:59:59.999Z");
-  // The current month and three before it.
   assert.deepEqual(await kept(4), ["2011_01", "2011_02", "2011_04"]);
   assert.deepEqual(await numbersOf(world), before);
   world.clock.now = Date.parse("2011-05-01T00:00:00.000Z");
@@ -253,7 +250,6 @@ test("with many writers and two servers sealing concurrently, each committed cha
       for (let step = 0; step < 12; step++) {
         const at = worlds[(writer + step) % 2] ?? world;
         const parent = writer % 4 ? world.organization : other;
-        // Some transactions are rolled back by a conflict or a dry run.
         if (step % 4 === 3)
           await at.call("registry.ReposService/CreateRepo", { parent, repo: { name: "taken" } }, step % 8 === 3 ? { validateOnly: true } : {});
         else made.push(await change(at, parent));
@@ -336,7 +332,6 @@ test("servers killed while sealing lose and duplicate nothing, and the next serv
         while (!over) made.push(await change(world));
       }),
     );
-    // Kills the servers after some entries are sealed, while changes continue.
     while ((await numbersOf(world)).length < before + 10) await change(world).then((uid) => made.push(uid));
     server.signal("SIGKILL");
     await server.ended;
@@ -380,7 +375,6 @@ test("an event that cannot be sealed is set aside under its name, sealing contin
   const found = await verifyLogs(world);
   assert.equal(found.whole, false);
   assert.match(found.lines.join("\n"), new RegExp(`the event at position ${numbered} could not be sealed yet`));
-  // It is kept and retried with increasing delays.
   for (let round = 0; round < 4; round++) {
     world.clock.now += limits.eventRetentionMs;
     await runMaintenance(world.server.application.kernel);
@@ -445,7 +439,6 @@ test("an event is deleted only after it is sealed, whatever its age", async () =
   const sealNext = openSealing(store, world.server.application.services.seal, silent);
   while (await sealNext(timestamp(world.clock.now)));
   for (const retention of retentions) await retention.deleteExpired(store, world.clock.now, defaultPeriods);
-  // The last event remains, for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });
   assert.deepEqual(
@@ -453,7 +446,6 @@ test("an event is deleted only after it is sealed, whatever its age", async () =
     made,
   );
   await whole(world);
-  // The log continues after it.
   assert.equal((await entriesOf(world, { subjects: [await change(world)] })).length, 1);
   await whole(world);
 });

@@ -30,7 +30,6 @@ let world: World;
 let issuer: Issuer;
 let provider: FakeProvider;
 let idp: string;
-/** A second organization, and an auditor of each. */
 let other: string;
 let watcher: string;
 let otherWatcher: string;
@@ -232,7 +231,6 @@ test("a headless client's sign-in has one entry", async () => {
 
 const arrive = async (sub: string): Promise<string> => (await signIn(world, provider, idp, { sub }, { create_refresh_token: "true" })).refreshToken;
 
-/** Both protocols of refresh tokens; each returns the new token and the next refresh token. */
 const renewals: Readonly<
   Record<string, { readonly operation: string; readonly renew: (token: string) => Promise<{ readonly given: string; readonly next: string }> }>
 > = {

@@ -77,7 +77,6 @@ const receiver = async (tls?: Parameters<typeof openSyslogReceiver>[0]): Promise
 const change = async (world: World, name = "changed", parent = world.organization): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 
-/** Makes changes in two organizations and seals them, together and one by one. */
 const changes = async (world: World, count: number): Promise<void> => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } });
   for (let made = 0; made < count; made++) {
@@ -107,7 +106,6 @@ const areWhole = async (world: World, lines: readonly string[], otherLines = 0):
   assert.equal(found.otherLines, otherLines);
   for (const { root, problems, first } of found.verdicts) assert.deepEqual([root, first, problems], [root, 1, []]);
   assert.deepEqual(new Map(found.verdicts.map(({ root, last }) => [root, last.sequence])), await chainEnds(world));
-  // The lines equal the entries in the database.
   const held = await tamper(world, "select uid, request_id, operation, subject, hash from audit_entries order by uid");
   const told = new Map(
     lines.flatMap((line) => {
@@ -286,7 +284,6 @@ test("a batch counts only after the receiver has read it all and closed its side
   const other = await receiver();
   await sendToSyslog(outbound, { ...target, port: other.port }, "https://gantry.example.test")(large, new AbortController().signal);
   assert.equal(other.messages.length, large.length);
-  // A receiver that reads everything and never closes.
   const silent = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).resume());
   await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
   t.after(() => silent.close());
@@ -343,7 +340,6 @@ test("an endpoint that refuses a batch gets smaller ones, and delays neither oth
   await send(world);
   assert.equal(await areWhole(world, await linesOf(file)), 0);
   assert.ok(lines.some((line) => line.startsWith('audit.target.failed {"target":"lake","failures":1')));
-  // The entries of all accepted requests.
   const taken = lake.got.filter(({ body }) => body.split("\n").length - 1 <= most).flatMap(({ body }) => body.split("\n").slice(0, -1));
   const found = await verifyRecords(
     (async function* () {
@@ -395,7 +391,6 @@ test("one server at a time sends to a target, and another continues from its pos
   // A server keeps the lease while it has entries to send.
   await send(second);
   assert.equal(await areWhole(first, bodiesOf(lake)), 0);
-  // The lease of a dead server expires.
   await tamper(first, "update audit_targets set lease_holder = 'dead', lease_until = $1", [
     new Date(first.clock.now + limits.auditTargetLeaseMs).toISOString(),
   ]);
@@ -432,7 +427,6 @@ test("a killed server loses nothing, and only unconfirmed entries are sent again
         while (!over) await change(world);
       }),
     );
-    // Killed while a batch is in flight, before its response.
     const { promise: reached, resolve } = Promise.withResolvers<void>();
     lake.answer = () => {
       if (lake.got.length >= before + 2) {

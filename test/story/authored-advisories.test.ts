@@ -174,7 +174,6 @@ test("an approved advisory appears in both API versions, OSV, OpenVEX, CSAF and 
     v2.map((each) => [text(each, "uid"), objectList(each, "events").map((one) => text(one, "reviewer"))]),
     [[uid, [own.approverUid]]],
   );
-  // It is hidden without a token and from other tenants.
   const rival = await stage.newTenant("outputs-rival");
   for (const token of ["", rival.author]) {
     const [record, ...others] = await readAll(token);

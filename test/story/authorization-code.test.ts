@@ -74,7 +74,6 @@ const openProgram = async (): Promise<{ readonly address: string; readonly told:
   return { address, told };
 };
 
-/** Discovers this server with the library, by either document. */
 const findIssuer = (client: string, algorithm: "oidc" | "oauth2" = "oauth2"): Promise<Configuration> =>
   discovery(new URL(world.url), client, undefined, None(), { algorithm, execute: [allowInsecureRequests] });
 
@@ -136,7 +135,6 @@ test("an unregistered client discovers the server, gets the user's consent and t
   const renewed = await refreshTokenGrant(config, tokens.refresh_token ?? "", { resource: `${world.url}/mcp` });
   assert.equal(claimsOf(renewed.access_token).sub, claims.sub);
   assert.notEqual(renewed.refresh_token, tokens.refresh_token);
-  // The log entries of the sign-in and the refresh name the client.
   const entries = (await entriesOf(world, { subjects: [String(claims.sub)] })).filter(({ type }) => type === "dev.gantry.auth.signed_in.v1");
   assert.deepEqual(
     entries.map(({ act, operation }) => [operation, text(act as JsonObject, "client_id")]),
@@ -170,7 +168,6 @@ test("the server's own docs page needs no consent, and its token is for the API"
   const page = await browser.context.newPage();
   await page.goto(buildAuthorizationUrl(config, { redirect_uri, state, code_challenge, code_challenge_method: "S256" }).href);
   await keepPicture(page, "own");
-  // The provider already knows the browser.
   const [request] = await Promise.all([page.waitForRequest((each) => each.url().startsWith(redirect_uri)), page.click("a:has-text('our people')")]);
   const tokens = await authorizationCodeGrant(config, new URL(request.url()), { pkceCodeVerifier: verifier, expectedState: state });
   assert.deepEqual([claimsOf(tokens.access_token).aud, tokens.refresh_token, tokens.scope], [world.url, undefined, undefined]);

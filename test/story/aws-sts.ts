@@ -20,7 +20,6 @@ export interface Signing {
   readonly secret: string;
 }
 
-/** Returns the signature of a request without a body. */
 export const signatureOf = ({ method, path, query, headers, date, region, service, secret }: Signing): string => {
   const names = Object.keys(headers).sort();
   const canonical = [
@@ -54,7 +53,6 @@ export interface Spelling {
   readonly host?: string;
   readonly region?: string;
   readonly accept?: string;
-  /** Unsigned headers. */
   readonly more?: readonly string[];
   /** Replaces or removes signed headers. */
   readonly signed?: Readonly<Record<string, string | undefined>>;
@@ -103,7 +101,6 @@ export const awsToken = (spelling: Spelling): string => {
 
 export interface Sts {
   readonly url: string;
-  /** All received requests, whatever the response. */
   readonly asked: { readonly line: string; readonly headers: Readonly<Record<string, string>> }[];
   /** Handles the request instead if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;

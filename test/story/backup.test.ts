@@ -196,7 +196,6 @@ test("everything acknowledged before a backup began is restored, despite concurr
     const repos = now.get("chainguard.platform.registry.v2.ReposService/ListRepos");
     const groups = now.get("chainguard.platform.iam.v2.GroupsService/ListGroups");
     for (const uid of acknowledgedBefore) assert.ok(repos?.has(uid) || groups?.has(uid), uid);
-    // The backup contains everything acknowledged before its time.
     const stateMs = Date.parse(/of (\S+):/.exec(made.out)?.[1] ?? "");
     for (const [uid, timeMs] of acknowledgedMs) if (timeMs < stateMs) assert.ok(repos?.has(uid) || groups?.has(uid), `${uid} at ${timeMs}, before ${stateMs}`);
     const puller = openRegistryClient(other.url, () => other.token());
@@ -253,7 +252,6 @@ test("a restore into a non-empty installation or with another key is refused bef
   );
   refused(/cannot be written to .*: the directory does not exist/, await admin(["backup", join(folder, "absent", "not.tar")]));
 
-  // The source has tables.
   const rowsBefore = await asOwner(source.url, "select count(*) from outbox");
   refused(/the database is not empty \(it has \w+\)/, await admin(["restore", path], { ...environment, GANTRY_DATA: join(folder, "nothing") }));
   assert.deepEqual(await asOwner(source.url, "select count(*) from outbox"), rowsBefore);
@@ -320,7 +318,6 @@ test("a backup of the previous version is restored unchanged and then migrated",
   done(await admin(["backup", path], old));
   const { migrations } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { migrations: unknown[] };
   assert.equal(migrations.length, until);
-  // As a database owner that is not a superuser.
   const place = await emptyPlace();
   const role = `gantry_test_owner_${process.pid}`;
   const url = new URL(ownerUrlOf(place.DATABASE_URL ?? ""));
@@ -423,7 +420,6 @@ test("a client that remembers a later state than the restored one is notified an
     for (const name of ["before-0", "before-2", "after"]) assert.ok(names.includes(name), `${name}: ${names.join(", ")}`);
     assert.ok(!names.includes("lost-0"));
 
-    // A list with a page token of the later state restarts and reports it.
     const restarted = await other.call("iam.GroupsService/ListGroups", { ...listing, pageToken: nextPageToken ?? "" });
     assert.equal(restarted.headers["gantry-page-restarted"], "true");
 
@@ -440,7 +436,6 @@ test("a client that remembers a later state than the restored one is notified an
     await makeGroup(other, "later");
     await sealAudit(other);
     assert.ok((await verifyLogs(other, { known: since })).whole);
-    // Restores a backup of the restored server.
     const again = join(folder, "again.tar");
     done(await admin(["backup", again], place));
     const third = await emptyPlace();
@@ -478,7 +473,6 @@ interface Served {
   kill(): Promise<void>;
 }
 
-/** Starts a server as a process, as an operator does. */
 const serve = async (given: Environment): Promise<Served> => {
   const port = await freePort();
   const env = { ...given, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: "http://gantry.example.com" };

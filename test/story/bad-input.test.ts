@@ -54,14 +54,12 @@ const sound = (got: PipelinedAnswer, sent: PipelinedRequest): JsonObject => {
   if (got.status === 200 && got.body === "") return {};
   const body = JSON.parse(got.body) as Json;
   assert.ok(isObject(body), what);
-  // Errors of the OCI protocol (oci: 2).
   if (got.status >= 400 && sent.path.startsWith("/v2/")) assert.ok(items(body, "errors").length > 0, what);
   else if (got.status >= 400 && !("error" in body))
     assert.deepEqual([typeof body.code, typeof body.message, Array.isArray(body.details)], ["number", "string", true], what);
   return body;
 };
 
-/** Returns the fields that the error names. */
 const fieldsOf = (body: JsonObject): string[] => items(body, "details").flatMap((detail) => items(detail, "fieldViolations").map(({ field }) => String(field)));
 
 const methodOf = (name: string): MethodFact => {
@@ -183,13 +181,11 @@ const leavesOf = (message: MessageFact, path: Path = []): Leaf[] =>
     return field.message && field.shape !== "map" && path.length < 6 ? leavesOf(field.message, here) : [];
   });
 
-/** Returns a valid value of a required text that is not under test. */
 const sample = (field: FieldFact): Json | undefined => {
   if (field.kind === "string" && field.shape === "one") return field.example || "x";
   return undefined;
 };
 
-/** Adds the other required fields of the message to `value`. */
 const completed = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = { ...value };
   for (const field of message.fields) {
@@ -223,7 +219,6 @@ const take = (value: Json | undefined, path: Path, text: string): Json | undefin
 
 const storable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
 
-/** Returns whether the contract allows this text in this field. */
 const allowed = ({ field, path }: Leaf, text: string): boolean => {
   if (!storable(text)) return false;
   const isEntry = path.at(-1) === 0 || path.at(-1) === "*";
@@ -236,13 +231,10 @@ const allowed = ({ field, path }: Leaf, text: string): boolean => {
 
 interface Write {
   readonly name: string;
-  /** Wraps a body in a request. */
   readonly around: (body: JsonObject) => JsonObject;
   /** The rest of the body; `unique` differs in each call. */
   readonly base: (unique: string) => JsonObject;
-  /** The body's message. */
   readonly message: () => MessageFact;
-  /** The operation that reads the written value back. */
   readonly list?: string;
   /** Leaves that further rules validate: tested alone, and possibly refused. */
   readonly ruled: RegExp;
@@ -267,7 +259,6 @@ const writes = async (): Promise<Write[]> => {
   const updatedGroup = await post("iam.GroupsService/CreateGroup", { parent: updates, group: { name: "updated" } });
   const identity = await post("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "fields", claimMatch } });
   const role = await post("iam.RolesService/CreateRole", { parent: group, role: { name: "fields", capabilities: ["CAP_REPO_LIST"] } });
-  // In a separate group, so that the name is not taken.
   const repo = await post("registry.ReposService/CreateRepo", { parent: updatedGroup, repo: { name: "fields" } });
   const identities = {
     name: "iam.IdentitiesService/CreateIdentity",
@@ -392,11 +383,9 @@ const dotted = (path: Path): string => path.filter((step) => step !== 0).join(".
 
 /** Returns the body with this text at these leaves; the last member of a oneof wins. */
 const bodyWith = (write: Write, leaves: readonly Leaf[], text: string, unique: string): JsonObject => {
-  // A copy, because bases are shared.
   let body: Json = structuredClone(write.base(unique));
   for (const { path, field } of leaves) {
     if (field.oneof !== undefined && !field.presence) {
-      // Removes the other member of the oneof.
       const [parent] = [path.slice(0, -1)];
       const around = take(body, parent, text);
       const message = parent.length === 0 ? write.message() : undefined;
@@ -447,7 +436,6 @@ const casesOf = (write: Write): Case[] => {
   });
 };
 
-/** Reads the same fields of many resources back over gRPC. */
 const readBack = async (list: string, uids: readonly string[]): Promise<Map<string, JsonObject>> => {
   const found = new Map<string, JsonObject>();
   for (let from = 0; from < uids.length; from += 200) {
@@ -575,7 +563,6 @@ test("invalid UTF-8 in a gRPC text is refused, not replaced", async () => {
 
 // ---- every query parameter ------------------------------------------------------------------------------------
 
-/** Returns the operation's query parameters of type text, with dotted names. */
 const parametersOf = (method: MethodFact): string[] => {
   const body = method.http[0]?.body ?? "";
   const inPath = method.http[0]?.template ?? method.distribution?.template ?? "";

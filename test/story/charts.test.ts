@@ -38,7 +38,6 @@ const ask = async (rpc: string, request: JsonObject, protocol: Protocol = "grpc"
   assert.equal(answer.code, 0, answer.message);
   return answer.reply;
 };
-/** Returns the UID of a pushed repo of the organization. */
 const repoOf = async (name: string): Promise<string> => {
   const { repos } = await world.ok("registry.ReposService/ListRepos", { name }, { token: await ownerToken() });
   const [repo] = objectList({ repos: repos ?? [] }, "repos");

@@ -26,7 +26,6 @@ import { type Exit, gantry, gantryFile, type Program, start, stopAll } from "./p
 const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };
 
 let folder: string;
-/** The environment of this file's embedded server. */
 let environment: Record<string, string>;
 let url: string;
 let running: Program | undefined;
@@ -129,7 +128,6 @@ test("the help of every command shows usage, all options and an example", async 
     assert.deepEqual([code, stderr], [0, ""], name);
     assert.match(stdout, new RegExp(`^gantry ${name}\\b`));
     assert.match(stdout, /^ {2}Examples?:/m, name);
-    // Each subcommand starts with its usage line.
     for (const section of stdout.split(/^(?=gantry )/m)) {
       const [usage = ""] = section.split("\n");
       for (const [option] of usage.matchAll(/--[a-z-]+/g)) assert.match(section, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
@@ -497,7 +495,6 @@ const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> =
   };
 };
 
-/** Returns the error code of a new connection attempt. */
 const refusedConnection = (): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

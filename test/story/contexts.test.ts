@@ -18,7 +18,6 @@ let world: World;
 let ticking: NodeJS.Timeout;
 let folder: string;
 let issuer: Issuer;
-/** An identity for tokens of the issuer with the subject "job". */
 let identity: string;
 
 before(async () => {
@@ -51,7 +50,6 @@ const newIdentity = async (subject: string): Promise<string> =>
     "uid",
   );
 
-/** Issues a CI token for a job. */
 const jobToken = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> => issuer.token({ sub: "job", aud: world.url, ...claims });
 
 interface Machine {
@@ -62,7 +60,6 @@ interface Machine {
   ok(...args: readonly string[]): Promise<string>;
 }
 
-/** Creates a user's machine with an empty home directory. */
 const newMachine = async (): Promise<Machine> => {
   const home = await mkdtemp(join(folder, "home-"));
   const env = { HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_CONFIG_HOME: join(home, "config") };
@@ -82,7 +79,6 @@ const newMachine = async (): Promise<Machine> => {
 const contextFile = ({ home }: Machine): string => join(home, "config", "gantry", "contexts.json");
 const tokenPath = ({ home }: Machine, alias = ""): string => join(home, "cache", "chainguard", world.url.replaceAll("/", "-"), alias, "oidc-token");
 
-/** Signs in as the identity with a token in a file; returns the file. */
 const signInAsJob = async (machine: Machine, ...args: string[]): Promise<string> => {
   const file = join(machine.home, "token");
   await writeFile(file, await jobToken());
@@ -167,7 +163,6 @@ test("a job signs in with a token of its issuer, and commands act as its identit
   assert.match(await machine.ok("whoami", "--offline"), new RegExp(`^identity +${identity}$`, "m"));
   assert.equal(JSON.parse(await machine.ok("api", "GET", `/iam/v2/groups/${world.organization}`)).uid, world.organization);
 
-  // The token expires; by then the file contains a new one.
   await writeFile(tokenPath(machine), "ended");
   await writeFile(file, await jobToken({ note: "another" }));
   await machine.ok("whoami");
@@ -321,7 +316,6 @@ test("gantry iam capabilities list needs no server and lists the contract's capa
   assert.deepEqual((await machine.ok("iam", "capabilities", "list", "--resource", "repo", "--action", "list", "-o", "name")).trim(), "repo.list");
 });
 
-/** Creates an identity provider in the organization; returns its UID. */
 const newProvider = async (name: string): Promise<string> =>
   text(
     await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
@@ -356,7 +350,6 @@ test("with several identity providers a user at a terminal chooses one, and a pr
     [/Waiting for the browser/, "\u0003"],
   ];
   terminal.stdout?.setEncoding("utf8");
-  // Kills a pseudo-terminal that hangs.
   t.after(() => terminal.kill("SIGKILL"));
   for await (const chunk of terminal.stdout ?? []) {
     shown += String(chunk);

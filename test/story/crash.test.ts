@@ -31,7 +31,6 @@ interface Member {
   readonly program: Program;
 }
 
-/** Starts another server of this database as a process. */
 const startMember = async ({ world, environment }: Installation): Promise<Member> => {
   const port = await freePort();
   const program = start(gantryFile, ["serve"], {
@@ -154,7 +153,6 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
     "0",
   );
 
-  // Any live server has sealed the audit log.
   await sealAudit(world);
   const { read } = world.server.application.services.store;
   assert.deepEqual(
@@ -177,7 +175,6 @@ test("a server that stops finishes and records its deliveries in flight, and exi
     () => installation.close(),
   );
   const { world } = installation;
-  // Excludes earlier events.
   await world.server.delivery.finish();
   await world.ok("events.SubscriptionsService/CreateSubscription", {
     parent: world.organization,

@@ -25,7 +25,6 @@ const tests = [csaf_2_0_strict, ...Object.values(mandatoryTests).filter((each) =
 
 const base = "/.well-known/csaf/white/";
 
-/** Lists the paths of all documents. */
 const listPaths = async (): Promise<string[]> => {
   const index = await (await fetch(`${world.url}${base}index.txt`)).text();
   return index.split("\n").filter((line) => line !== "");
@@ -41,7 +40,6 @@ const fetchDocument = async (path: string): Promise<JsonObject> => {
   return (await response.json()) as JsonObject;
 };
 
-/** Returns the validator's findings on a document. */
 const findingsOf = async (path: string): Promise<string[]> => {
   const document = await fetchDocument(path);
   const { isValid, tests: results } = await validate(tests, document);

@@ -78,7 +78,6 @@ const base = `${site}/.well-known/csaf/`;
 const white = `${base}white/`;
 
 test("the provider metadata names publisher, role and locations, and every location exists", async () => {
-  // Concurrent first requests all get the same key.
   const [metadata = {}, ...same] = await Promise.all(Array.from({ length: 5 }, () => json(`${base}provider-metadata.json`)));
   for (const each of same) assert.deepEqual(each, metadata);
   assert.equal(metadata.canonical_url, `${base}provider-metadata.json`);
@@ -107,7 +106,6 @@ test("the provider metadata names publisher, role and locations, and every locat
   const { service } = await json(`${base}service.json`);
   assert.match(JSON.stringify(service), /csaf-feed-tlp-white\.json/);
   assert.match(await read(`${white}category-white.json`), /urn:ietf:params:rolie:category:information-type/);
-  // The former path still works.
   assert.deepEqual(await json("/advisory/v2/csaf/provider-metadata.json"), metadata);
   assert.equal(await read("/advisory/v2/csaf/index.txt"), await read(`${white}index.txt`));
 });
@@ -296,7 +294,6 @@ test("other issuers' documents are served unchanged, in a directory for each iss
     /two other issuers are needed|an aggregator needs public CSAF documents of two other issuers, and this server has documents of none/,
   );
   const content = await imported("yard.json", csafDocument("YARD-2025:1", "yard"));
-  // A document that may not be published adds no issuer.
   await imported("closed.json", csafDocument("CLOSED-1", "closed"), { license: "CC-BY-NC-4.0" });
   await imported("private.json", csafDocument("PRIVATE-1", "private"), { public: undefined });
   assert.match(await refusal(`${aggregator}aggregator.json`), /documents of one/);
@@ -327,7 +324,6 @@ test("other issuers' documents are served unchanged, in a directory for each iss
     objectList(feed, "entry").map(({ id, title }) => [id, title]),
     [["DOCK-1", "About DOCK-1"]],
   );
-  // Our documents are not among the issuers' documents.
   assert.doesNotMatch(await read(`${white}index.txt`), /yard|dock/);
 });
 
@@ -343,7 +339,6 @@ test("a document that an issuer's lists cannot include is listed with the reason
   assert.equal(unlisted("YARD-2025:1"), "");
   assert.deepEqual(await lines(`${aggregator}yard_example_org/unlabeled/index.txt`), ["2025/yard-2025_1.json"]);
   assert.match(await read(`${aggregator}yard_example_org/unlabeled/2025/yard-2025_1.json`), /"YARD-2025:1"/);
-  // Each is available by its ID, unchanged.
   assert.match(await read("/advisory/v2/csaf/yard-2025_1.json"), /"yard-2025_1"/);
 });
 
@@ -376,7 +371,6 @@ test("security.txt has the operator's contact and expiry, and is absent without 
     assert.equal(await (await fetch(path)).text(), "Contact: tel:+1-201-555-0123\nExpires: 2026-06-30T00:00:00.000Z\n");
     other.clock.now = Date.parse("2026-06-30T00:00:00Z");
     assert.equal((await fetch(path)).status, 404);
-    // Without settings the defaults work, and plain HTTP is not trusted.
     const metadata = (await (await fetch(`${other.url}/.well-known/csaf/provider-metadata.json`)).json()) as JsonObject;
     assert.equal(metadata.role, "csaf_provider");
     assert.deepEqual(metadata.publisher, { category: "other", name: new URL(other.url).host, namespace: other.url });

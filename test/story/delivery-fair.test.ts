@@ -109,7 +109,6 @@ const backlog = async (group: string, subscription: string, many: number): Promi
 test("sinks that never respond delay no other: a healthy sink gets its event at once", async () => {
   const abyss = await openAbyss();
   closing.push(abyss.close);
-  // More than the limit of unproven deliveries.
   const dead = Math.ceil(limits.claimedUnprovenMax / limits.claimedPerUnprovenMax) + 4;
   for (let index = 0; index < dead; index++) {
     const group = await folder(`dead-${index}`);
@@ -191,7 +190,6 @@ test("events of a subject first arrive in the order of its changes, under any in
     await subscribe(group, sink.url);
     await world.server.delivery.finish();
     const took: ReceivedEvent[] = [];
-    /** How often each event still fails. */
     const left = new Map<unknown, number>();
     sink.answer = (got) => {
       const id = got.headers["ce-id"];

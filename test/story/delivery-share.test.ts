@@ -33,11 +33,9 @@ const makeSink = async (): Promise<Sink> => {
 
 interface SlowSink {
   readonly url: string;
-  /** Holds back responses from now on. */
   hold(): void;
   /** Resolves when that many responses are held back. */
   holds(many: number): Promise<void>;
-  /** Sends the held responses and stops holding. */
   release(): void;
   held(): number;
   /** Counts requests that ended without a response. */
@@ -116,7 +114,6 @@ const happen = async (group: string, many: number, subjects: number): Promise<vo
 
 const numbersIn = ({ got }: Sink): number[] => got.map(({ body }) => Number(part(JSON.parse(body) as JsonObject, "body").number));
 
-/** Returns states and attempts of an organization's deliveries, with counts. */
 const deliveriesOf = (organization: string): Promise<unknown> =>
   query("select state, attempts, count(*) from deliveries where left(uid, 40) = $1 and type = 'many' group by 1, 2 order by 1, 2", [organization]);
 

@@ -58,7 +58,6 @@ const write = (statement: string, values: readonly (string | readonly string[])[
 const count = async (statement: string, values: readonly string[] = []): Promise<number> => Number((await query(statement, values))[0]?.[0]);
 
 let made = 0;
-/** Creates an empty organization. */
 const makeOrganization = async (): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `organization ${++made}` } }), "uid");
 const makeRepo = async (parent: string, name = `repo-${++made}`): Promise<string> =>
@@ -90,7 +89,6 @@ const happen = async (group: string, many: number): Promise<void> => {
   );
 };
 
-/** Waits until the sink has that many events. */
 const hears = (sink: Sink, many: number, status = 200): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -132,7 +130,6 @@ test("attack 44: 2,500 subscriptions and 600 changes of one organization stop ne
   sink.got.length = 0;
   crowded.got.length = 0;
   const delivering = world.server.delivery.finish();
-  // Failures of a whole step are reported at once.
   const repo = await makeRepo(quiet);
   await Promise.race([hears(sink, 1), delivering]);
   assert.deepEqual(subjectsOf(sink), [repo]);
@@ -152,7 +149,6 @@ test("each event becomes one delivery per matching subscription, under any inter
   const sink = await makeSink();
   const [above, below] = [await subscribe(organization, sink.url), await subscribe(group, sink.url)];
   await world.server.delivery.finish();
-  // More than one batch, at two levels.
   await multiply(above, limits.fanOutMax);
   await multiply(below, 50);
   const [fromOrganization, fromGroup] = [4, 5];
@@ -424,7 +420,6 @@ test("attack 45: a test event is sent at once, even if the previous one waits fo
   await world.server.delivery.finish();
   sink.got.length = 0;
   sink.answer = () => ({ status: 503 });
-  // Events of the subscription itself, like a test event.
   await happen(organization, limits.claimedPerSubscriptionMax);
   await trySink(subscription);
   await world.server.delivery.finish();

@@ -40,7 +40,6 @@ const receive = async (work: () => Promise<unknown>): Promise<ReceivedEvent[]> =
 };
 
 /** Sorted, because the order across subjects is not guaranteed. */
-/** Advances the clock and returns the events that the sink receives. */
 const receiveAfter = (milliseconds: number): Promise<ReceivedEvent[]> =>
   receive(async () => {
     world.clock.now += milliseconds;

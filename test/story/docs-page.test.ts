@@ -46,7 +46,6 @@ interface Told {
   readonly problems: string[];
 }
 
-/** Opens a page that records its errors. */
 const openPage = async (path: string): Promise<Told> => {
   const page = await browser.context.newPage();
   const problems: string[] = [];
@@ -57,7 +56,6 @@ const openPage = async (path: string): Promise<Told> => {
   return { page, problems };
 };
 
-/** Waits until the element shows matching text. */
 const says = (page: Page, selector: string, words: RegExp): Promise<void> => page.locator(selector).filter({ hasText: words }).waitFor({ state: "attached" });
 
 const fetchPage = async (path: string): Promise<{ readonly status: number; readonly html: string; readonly headers: Headers }> => {
@@ -65,7 +63,6 @@ const fetchPage = async (path: string): Promise<{ readonly status: number; reado
   return { status: response.status, html: await response.text(), headers: response.headers };
 };
 
-/** Returns the visible text of markup, on one line. */
 const textOf = (html: string): string =>
   html
     .replaceAll(/<wbr>/g, "")
@@ -98,7 +95,6 @@ test("browsers are redirected from / to the docs, and programs get a list of wor
   assert.deepEqual([icon.status, icon.headers.get("content-type")], [200, "image/svg+xml"]);
 });
 
-/** Lists the operations of the server's OpenAPI documents. */
 const operationsOf = async (): Promise<{ name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[]> => {
   const found: { name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[] = [];
   const home = await fetchPage("/docs");
@@ -317,7 +313,6 @@ test("search, navigation, pasting a token and sending a request work with the ke
   await page.close();
 });
 
-/** Signs in in the pop-up window. */
 const signInAsAda = async (page: Page): Promise<void> => {
   await page.click("#account");
   const [window] = await Promise.all([browser.context.waitForEvent("page"), page.click("#sign-in")]);
@@ -356,7 +351,6 @@ test("a user signs in in the browser and tries requests, and the token stays in 
   assert.deepEqual(await page.evaluate("indexedDB.databases().then((all) => all.length)"), 0);
   assert.deepEqual(await page.evaluate("caches.keys()"), []);
   assert.ok((await browser.context.storageState()).origins.every(({ localStorage }) => localStorage.length === 0));
-  // Leaves the page and comes back: the session continues.
   await page.click(".trail a >> nth=0");
   await page.waitForURL(`${world.url}/docs/reference/iam`);
   assert.match((await page.locator("#account").textContent()) ?? "", /Ada Lovelace/);

@@ -22,7 +22,6 @@ const makeRepo = async (name: string, parent = world.organization): Promise<stri
   text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 const setTag = (repo: string, tag: JsonObject): Promise<JsonObject> => world.ok("registry.TagsService/CreateTag", { parent: repo, tag });
 
-/** Returns the names of the repo's deprecated tags. */
 const ended = async (repo: string): Promise<string> => {
   const names: string[] = [];
   for (let pageToken = ""; ; ) {
@@ -64,7 +63,6 @@ test("a policy deprecates matching tags on its date and new ones on creation, an
   assert.deepEqual(await endEvents(repo), ["12", "12.1", "12.2", "14"]);
   const bundles = objectList(await world.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo }, name: "12" }), "tags").map((tag) => tag.bundles);
   assert.deepEqual(bundles, [["base"]]);
-  // New tags, by API and push; the policy overrides the request's value.
   await setTag(repo, { name: "14.9", digest: digestOf(3), deprecated: false });
   await openPusher(world, repo, () => world.token()).image("amd64", "12.3");
   assert.equal(await ended(repo), "12 12.1 12.2 12.3 14 14.9");

@@ -72,7 +72,6 @@ const createTag = (parent: string, name: string, more: JsonObject = {}): Promise
   world.ok("registry.TagsService/CreateTag", { parent, tag: { name, digest, ...more } });
 const createGroup = async (parent: string | undefined, name: string): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { ...(parent === undefined ? {} : { parent }), group: { name } }), "uid");
-/** Returns a token of a new member with this role. */
 const member = async (group: string, role: string): Promise<string> => {
   const identity = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {

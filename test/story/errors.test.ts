@@ -416,7 +416,6 @@ test("timestamps have three decimals, and resources have all booleans, UIDs and 
     for (const time of [createTime, updateTime]) assert.match(String(time), /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
   const started = world.clock.now;
   try {
-    // A whole second has decimals too.
     world.clock.now = Math.ceil(started / 1000) * 1000;
     const whole = await create(`/registry/v2/repos/${String(group.uid)}`, { name: "whole" });
     assert.equal(whole.createTime, `${new Date(world.clock.now).toISOString().slice(0, 19)}.000Z`);

@@ -83,7 +83,6 @@ test("a binding grants its permission until the exact moment it expires, on ever
     assert.deepEqual(await codes(), [7, 7, 7, 7]);
     const listed = await world.call("iam.GroupsService/ListGroups", {}, { token });
     assert.deepEqual(items(listed.reply, "groups"), [], "lists are of rights too");
-    // It stays listed, for history.
     assert.equal(items((await world.call("iam.RoleBindingsService/ListRoleBindings", { identity: who })).reply, "roleBindings").length, 1);
   } finally {
     await second.close();

@@ -47,7 +47,6 @@ const findPrograms = (): string | undefined => {
   return dirname(found);
 };
 
-/** Starts haproxy with the guide's configuration and other addresses. */
 const startBalancer = async (folder: string, servers: readonly string[]): Promise<string> => {
   const [block] = blocksOf(await readGuide("several-machines.md")).filter(({ kind }) => kind === "haproxy");
   assert.ok(block, "the guide has no lines for haproxy");
@@ -169,7 +168,6 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   if (failure === "killed") await postgres.first.kill();
   else postgres.first.pause();
   const before = acknowledged.length;
-  // Every writer gets errors: the standby is not yet promoted.
   if (failure === "killed") await until(() => (refusals >= writerCount ? true : undefined));
   await postgres.promote();
   // The promoted primary's first accepted change, written directly.
@@ -201,7 +199,6 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   );
   if (behindBalancer) assert.ok(tookMs <= refusalsMaxMs, `it took ${tookMs} ms until all servers accepted changes again`);
 
-  // Every acknowledged change exists, with one event and one audit entry.
   const wanted = acknowledged.map(({ uid }) => uid);
   assert.equal(new Set(wanted).size, wanted.length);
   const listOf = (uids: readonly string[]): string => uids.map((uid) => `'${uid}'`).join(",");
@@ -210,10 +207,8 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
     select (select count(*) from groups where uid in (${listOf(wanted)})), count(*), count(distinct subject)
     from outbox where subject in (${listOf(wanted)}) and type like '%group.created%'`);
   assert.deepEqual([rows, events, subjects].map(Number), Array<number>(3).fill(wanted.length));
-  // Retries created nothing twice.
   const [[names, distinct] = []] = await second.query("select count(name), count(distinct name) from groups where name like 'team-%'");
   assert.equal(names, distinct);
-  // A recorded response is returned again.
   for (const { uid, name, key: idempotencyKey, protocol } of [
     ...acknowledged.slice(0, 5),
     ...acknowledged.slice(before - 5, before + 5),
@@ -230,7 +225,6 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   await until(async () => ((await second.query("select from outbox where position is null")).length === 0 ? true : undefined));
   const [[count, last, first] = []] = await second.query("select count(distinct position), max(position), min(position) from outbox");
   assert.equal(Number(count), Number(last) - Number(first) + 1);
-  // Every event is delivered, and sealed once.
   await until(() => {
     const told = new Set(sink.got.map(({ headers }) => headers["ce-subject"]));
     return wanted.every((uid) => told.has(uid)) ? true : undefined;

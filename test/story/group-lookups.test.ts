@@ -31,7 +31,6 @@ before(async () => {
 after(() => world.close());
 
 let people = 0;
-/** Creates a new user and a token with this e-mail address. */
 const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
   const { services } = world.server.application;
   const uid = await registerPerson(world.server.application.kernel, {

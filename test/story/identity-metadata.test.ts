@@ -190,7 +190,6 @@ test("the relationship filter finds exactly its kind of identity, with total, in
     }
     assert.deepEqual(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_UNSPECIFIED" }, protocol)), all, "0 is no filter");
   }
-  // The filter follows a change of the identity's issuer.
   const [moved = ""] = wanted.RELATIONSHIP_TYPE_AWS_IDENTITY ?? [];
   await world.ok("iam.IdentitiesService/UpdateIdentity", {
     identity: { uid: moved, claimMatch: { issuer: "https://ci.example.com", subject: "moved" } },

@@ -154,7 +154,6 @@ test("--role binds; an unknown role creates nothing, and a failed binding prints
   assert.deepEqual([none.code, none.stdout], [6, ""]);
   const identities = await world.ok("iam.IdentitiesService/ListIdentities", { name: "github acme-unmade main" });
   assert.deepEqual(objectList(identities, "identities"), []);
-  // Only the operator can bind this role.
   const half = await create("--github", "acme/half", "--ref", "main", "--role", "0".repeat(40), "-o", "json");
   assert.equal(half.code, 2, half.stderr);
   const uid = text(JSON.parse(half.stdout) as JsonObject, "uid");

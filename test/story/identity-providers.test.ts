@@ -32,7 +32,6 @@ const update = (uid: string, body: JsonObject, updateMask?: string, protocol: Pr
 
 const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdentityProvider`, { uid });
 
-/** Returns the decrypted client secret. */
 const storedSecret = async (uid: string): Promise<string | undefined> => {
   const { store, seal } = world.server.application.services;
   const found = await findProvider(store.read, uid);
@@ -189,7 +188,6 @@ test("a new issuer or client ID requires the client secret again, for any mask",
         }
         assert.deepEqual(await read(uid), before);
         assert.equal(await storedSecret(uid), oidc.clientSecret);
-        // The same secret, sent again.
         const given = mask?.startsWith("oidc.") ? `${mask},oidc.clientSecret` : mask;
         const { code, message } = await update(uid, { ...moved, oidc: { ...moved.oidc, clientSecret: oidc.clientSecret } }, given, protocol);
         assert.equal(code, 0, message);

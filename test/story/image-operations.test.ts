@@ -198,7 +198,6 @@ test("an SBOM is returned byte for byte, and its graph has all its packages", wi
       assert.equal(text(await ask("GetRawSbom", asked, protocol), "rawSbom"), document, name);
       const sbom = await ask("GetSbom", asked, protocol);
       const nodes = objectList(part(sbom, "graph"), "nodes").map((node) => part(node, "package"));
-      // An independent reader of the package lists.
       const lists =
         folder === "cyclonedx"
           ? [...objectList(parsed, "components"), ...(isObject(part(parsed, "metadata").component) ? [part(part(parsed, "metadata"), "component")] : [])]

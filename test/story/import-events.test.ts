@@ -35,7 +35,6 @@ interface Told {
   readonly body: JsonObject;
 }
 
-/** Returns the outbox's import events after a row ID. */
 const eventsAfter = async (id: number): Promise<Told[]> => {
   const found = await world.server.application.services.store.read.query(
     "select subject, group_uid, audience, request_id, audit_context, data from outbox where type = $1 and id > $2 order by id",
@@ -57,7 +56,6 @@ const eventsAfter = async (id: number): Promise<Told[]> => {
 const lastId = async (): Promise<number> =>
   Number((await world.server.application.services.store.read.query("select coalesce(max(id), 0) from outbox"))[0]?.[0]);
 
-/** Returns the events of the imports in `work`. */
 const toldBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
   const id = await lastId();
   await work();
@@ -66,7 +64,6 @@ const toldBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
 
 const none = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
 
-/** Returns an OSV record of one affected package. */
 const osv = (id: string, fixed = "1.0"): string =>
   JSON.stringify({
     id,

@@ -18,7 +18,6 @@ import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 
 let world: World;
 let scratch: string;
-/** Environment variables for another process on the same database. */
 let env: Readonly<Record<string, string>>;
 let drop: (() => Promise<void>)[] = [];
 
@@ -44,7 +43,6 @@ after(async () => {
 
 const nothing = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
 
-/** Returns a Wolfi document with one fixed event for each ID. */
 const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): string =>
   [
     "schema-version: 2.0.2",
@@ -66,7 +64,6 @@ const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): st
     "",
   ].join("\n");
 
-/** Returns the events of a source's imports: operation and number of new records. */
 const toldOf = async (source: string, where = world): Promise<[operation: string, made: number][]> => {
   const found = await where.server.application.services.store.read.query(
     `select audit_context ->> 'operation', data::jsonb #>> '{body,counts,new}' from outbox

@@ -110,7 +110,6 @@ test("in an archive of many entries only changed ones are read again, refused by
   assert.deepEqual(counts(await runImport(world, "vulnerabilities", [path], { public: true })), { ...nothing, new: count });
   const again = await runImport(world, "vulnerabilities", [path], { public: true });
   assert.deepEqual([counts(again), again.filesUnchanged], [{ ...nothing, unchanged: count }, again.files]);
-  // The first is removed, one is invalid, one has changed.
   const changed = entries
     .slice(1)
     .map((entry, index) =>
@@ -219,16 +218,13 @@ test("the NVD API is read page by page within its rate limit, and an incomplete 
   feed.answers.set(`${path}?noRejected=&startIndex=4`, { status: 503 });
   const busy = openFetching();
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, busy), /returned status 503/);
-  // Retries before giving up.
   assert.equal(busy.pausesMs.length, 2 + limits.feedPageTriesMax - 1);
-  // The same page forever.
   feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /a different page than requested/);
 });
 
 interface NvdState {
   readonly cves: JsonObject[];
-  /** Requests: key, times and index. */
   readonly asked: string[];
 }
 
@@ -288,7 +284,6 @@ test("after a full NVD import only changes are requested, with the key, and abse
   const refused = await ask();
   assert.deepEqual([refused.failed.length, refused.withdrawn, refused.failed.join().includes("another-key")], [1, 0, false]);
   await writeFile(keyFile, "key-of-the-nvd-0123456789");
-  // A periodic full read withdraws removed records.
   world.clock.now = first + limits.feedFullMs + dayMs;
   nvd.asked.splice(0);
   assert.deepEqual(counts(await ask()), { ...nothing, withdrawn: 1, unchanged: 2 });
@@ -298,7 +293,6 @@ test("after a full NVD import only changes are requested, with the key, and abse
     [one, two, three].map((id) => listed.has(id)),
     [true, false, true],
   );
-  // An invalid key file is reported by name, without its content.
   await writeFile(keyFile, "two words");
   await assert.rejects(ask(), (thrown: Error) => thrown.message.includes(keyFile) && !thrown.message.includes("two words"));
 });
@@ -359,7 +353,6 @@ test("known exploits and predictions are separate facts: they may precede the re
   assert.deepEqual(await listed({ orderBy: "known_exploited" }), [three, four, one, two]);
   const refused = await world.call("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { exploitScoreMin: 2 });
   assert.match(refused.message, /exploit_score_min/);
-  // In pages of one, with and without filters, each record appears once and in order.
   for (const orderBy of ["exploit_prediction desc", "exploit_prediction", "known_exploited", "known_exploited desc"]) {
     const whole = await listed({ orderBy });
     const paged: string[] = [];
@@ -385,7 +378,6 @@ test("known exploits and predictions are separate facts: they may precede the re
       );
     }
   }
-  // The next day: other scores, and one exploit removed.
   await writeFile(epss, scores("2026-01-06", [`${one},0.5,0.8`, `${two},0.91963,0.99214`]));
   const scored = await runImport(world, "vulnerabilities", [epss], options);
   assert.deepEqual([scored.changed, scored.withdrawn], [2, 1]);
@@ -820,7 +812,6 @@ test("CSAF provider metadata leads to ROLIE feeds and documents, and only change
     [done.new, done.failed, done.refused],
     [2, [], [`${new URL(address).host}/white/rolie-3.json:1: ${new URL(address).host}/white/rolie-3.json returned status 404`]],
   );
-  // One removed, one unchanged, one new, one changed.
   feed.answers.set("/white/feed.json", { body: rolie([entry("rolie-2", "2026-01-01T00:00:00Z"), entry("rolie-3", "2026-01-01T00:00:00Z")]) });
   feed.answers.set("/white/rolie-3.json", { body: csafDocument("rolie-3") });
   const earlier = feed.asked.length;
@@ -831,7 +822,6 @@ test("CSAF provider metadata leads to ROLIE feeds and documents, and only change
     ["/provider-metadata.json", "/white/feed.json", "/white/rolie-3.json"],
   );
   assert.deepEqual(await advisoryIds("rolie"), ["rolie-2", "rolie-3"]);
-  // An unavailable feed withdraws nothing.
   feed.answers.set("/white/feed.json", { status: 500 });
   const away = await runImport(world, "advisories", [address]);
   assert.deepEqual([away.withdrawn, away.refusals], [0, 1]);
@@ -944,7 +934,6 @@ test("a domain leads to its CSAF provider by the well-known address, otherwise b
     body: `Contact: mailto:a@example.com\nCSAF: ${feed.url}/nowhere.json\nCSAF: ${feed.url}/domain/provider.json\n`,
   });
   feed.answers.set("/domain/provider.json", { body: found });
-  // The well-known address returns no metadata.
   feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: "<html>" });
   assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, new: 1 });
   feed.answers.delete("/.well-known/security.txt");

@@ -68,7 +68,6 @@ const toldOf = async (kind: Kind, id: string, owner = ""): Promise<string | unde
   return isObject(event?.fixed) ? text(event.fixed, "fixedVersion") : "";
 };
 
-/** Returns whether the record is public. */
 const isOpen = async (kind: Kind, id: string): Promise<boolean> => {
   const { store } = world.server.application.services;
   if (kind === "vulnerabilities") {
@@ -120,7 +119,6 @@ for (const kind of kinds) {
     await b.drop("x.json");
     assert.deepEqual(await imported(kind, b), { new: 0, changed: 1, withdrawn: 0, unchanged: 1, refused: 0 });
     assert.equal(await told(), "2.0");
-    // The winning record becomes older than another one.
     await c.put({ "x.json": osv(id, "2.5", "2024-01-01T00:00:00Z") });
     await imported(kind, c);
     assert.equal(await told(), "2.0", "not unless the operator allows it");
@@ -165,7 +163,6 @@ for (const kind of kinds) {
     await imported(kind, b);
     assert.deepEqual([await isOpen(kind, old), await isOpen(kind, fresh)], [true, false]);
     assert.equal(await toldOf(kind, old), "1.2");
-    // It returns with its earlier visibility.
     await a.drop("x.json");
     await b.drop("x.json");
     await imported(kind, a);

@@ -23,7 +23,6 @@ interface SourceAdvisory {
   readonly events: readonly SourceEvent[];
 }
 
-/** Returns advisories by package name; all scalars are texts. */
 const readSource = (): Map<string, readonly SourceAdvisory[]> =>
   new Map(
     readdirSync(folder)
@@ -50,7 +49,6 @@ const kebab = (name: string): string =>
     .toLowerCase()
     .replaceAll("_", "-");
 
-/** Converts an event of the API to the form of a document. */
 const written = (event: JsonObject): SourceEvent => {
   const timestamp = text(event, "createTime").replace(".000Z", "Z");
   if (isObject(event.detection)) {

@@ -17,7 +17,6 @@ export const fixtures = join(import.meta.dirname, "../fixtures/feeds");
 export const runImport = (world: World, kind: FeedImport["kind"], sources: readonly string[], options: Partial<FeedImport> = {}): Promise<FeedSummary> =>
   importFeed(world.server.application.services, { kind, sources, group: world.organization, public: undefined, progress: () => {}, ...options });
 
-/** Returns the counts of a summary. */
 export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: FeedSummary): Readonly<Record<string, number>> => ({
   new: made,
   changed,
@@ -26,7 +25,6 @@ export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: Fe
   refused: refused.length,
 });
 
-/** Reads all pages of a list. */
 export const readAll = async (world: World, method: string, plural: string, request: JsonObject, protocol: Protocol = "rest"): Promise<JsonObject[]> => {
   const all: JsonObject[] = [];
   let token = "";

@@ -18,10 +18,8 @@ const done = 0;
 
 let world: World;
 let provider: FakeProvider;
-/** The identity provider of the user's own organization. */
 let idp: string;
 let invitingOrganization: string;
-/** A token of the inviting organization's owner. */
 let owner: string;
 
 before(async () => {

@@ -93,15 +93,12 @@ for (const protocol of protocols) {
     const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
     assert.equal(known.name, "zoe o-hara");
     assert.equal(known.email, `newcomer-${protocol}@example.com`);
-    // The same token now identifies the user.
     const who = await world.ok(validate, {}, { token, protocol });
     assert.equal(who.subject, identity);
     assert.deepEqual(who.profile, { name: "Zoë O'Hara", picture: "https://example.com/zoe.png", givenName: "Zoë", familyName: "O'Hara" });
-    // Joining again changes nothing and emits nothing.
     const before = await databaseContents(world, ["role_bindings", "outbox"]);
     assert.deepEqual((await join(String(code), token, protocol)).reply, reply);
     assert.deepEqual(await databaseContents(world, ["role_bindings", "outbox"]), before);
-    // A multi-use invite remains.
     await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
   });
 

@@ -34,7 +34,6 @@ const readSources = async (folder: string): Promise<Source[]> => {
 
 const total = (counts: readonly number[]): number => counts.reduce((one, other) => one + other, 0);
 
-/** Returns the import's summary of these files, all new. */
 const summaryOf = (sources: readonly Source[], fresh: boolean): RegExp => {
   const tags = total(sources.map(({ tags: each }) => each.length));
   const manifests = total(sources.flatMap(({ tags: each }) => each.map((tag) => tag.manifests.length)));
@@ -73,7 +72,6 @@ test("gantry import registry imports every repo, tag and manifest of the directo
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   assert.match(stdout, summaryOf(sources, true));
   if (existsSync(real)) assert.match(stdout, /^103 repos \(103 new\), 2172 tags \(2172 new or moved\), 6639 manifests /);
-  // One event for each repo and tag, in their organization.
   assert.deepEqual(await eventsBy(installation.world.organization), {
     "repo.created.v1": sources.length,
     "tag.created.v1": total(sources.map(({ tags }) => tags.length)),
@@ -175,7 +173,6 @@ test("a token of a real issuer is exchanged for one that can read the organizati
   token = String(body.token);
 });
 
-/** A filter for the organization's own repos, without those of subgroups. */
 const ours = (): string => `uidp.children_of=${installation.world.organization}`;
 const byBytes = (texts: readonly string[]): string[] => [...texts].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 
@@ -264,7 +261,6 @@ test("name is an exact filter, and Get by UID returns the listed repo", async ()
   assert.deepEqual(encoded.body, repo);
 });
 
-/** Returns the source with the most tags, and its repo's UID. */
 const largest = async (): Promise<{ source: Source; uid: string }> => {
   const [source] = [...sources].sort((one, other) => other.tags.length - one.tags.length);
   if (!source) throw new Error("no source");

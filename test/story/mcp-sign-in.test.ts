@@ -36,7 +36,6 @@ after(async () => {
 
 interface Person {
   readonly oauth: OAuthClientProvider;
-  /** Returns the code from the user's consent. */
   readonly code: () => string;
   readonly token: () => string;
 }
@@ -63,7 +62,6 @@ const person = (clientId: string): Person => {
     },
     discoveryState: () => discovered,
     redirectToAuthorization: async (url) => {
-      // The user's choice on the server's page.
       url.searchParams.set("idp_id", idp);
       held.code = (await allow(world, provider, url)).get("code") ?? "";
     },

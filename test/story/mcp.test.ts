@@ -21,7 +21,6 @@ const connect = async (line: (typeof mcpLines)[number], path = "", headers: Read
 
 const namesOf = async (client: McpClient): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name);
 
-/** Sends one JSON-RPC message. */
 const send = async (message: JsonObject, headers: Readonly<Record<string, string>> = {}, token?: string): Promise<{ status: number; body: JsonObject }> => {
   const answer = await callHttp(world.url, "POST", "/mcp", {
     token: token ?? (await world.token()),

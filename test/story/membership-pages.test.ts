@@ -56,7 +56,6 @@ const organizationBinding = async (name: string, ...subjects: readonly string[])
 
 const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 
-/** Runs a user's sign-in up to the last page. */
 const arrive = async (sub: string, browser: FakeBrowser, redirect: string): Promise<BrowserAnswer> => {
   const begun = await browser.get(signInUrl(world, { idp_id: idp, redirect }));
   const question = URL.parse(begun.location) ?? assert.fail(begun.text);

@@ -19,7 +19,6 @@ import { bind, createIdentity } from "./installation.ts";
 
 const accept = "gantry.memberships.v1.MembershipsService/AcceptMembership";
 const list = "gantry.memberships.v1.MembershipsService/ListMemberships";
-/** The status code of success. */
 const done = 0;
 const protocols: readonly Protocol[] = ["rest", "grpc"];
 
@@ -55,7 +54,6 @@ const bindByOwner = (identityUid: string, parent = world.organization): Promise<
 const membershipsOf = async (token: string, protocol: Protocol = "rest"): Promise<JsonObject[]> =>
   ((await world.ok(list, {}, { token, protocol })).memberships ?? []) as JsonObject[];
 
-/** Returns whether the organization's owner sees the user's name. */
 const isSeen = async (uid: string): Promise<boolean> => {
   const { code } = await world.call("iam.IdentitiesService/GetIdentity", { uid }, { token: owner });
   const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid }, { token: owner });

@@ -22,7 +22,6 @@ import { openSink, type Sink } from "./sink.ts";
 let folder: string;
 let database: TestDatabase;
 let world: World;
-/** Another server of the same database. */
 let other: World;
 let metricsUrl: string;
 let otherUrl: string;
@@ -34,13 +33,11 @@ const uids: string[] = [];
 
 const scrape = async (url = metricsUrl): Promise<ReadonlyMap<string, Family>> => readScrape(await (await fetch(url)).text());
 
-/** Waits until background work is finished. */
 const finishWork = async (): Promise<void> => {
   await world.server.delivery.finish();
   await world.server.application.services.audit.finish();
 };
 
-/** The work of one organization. */
 const work = async (name: string): Promise<void> => {
   const uid = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
   uids.push(uid);
@@ -48,7 +45,6 @@ const work = async (name: string): Promise<void> => {
   await world.ok("events.SubscriptionsService/CreateSubscription", { parent: uid, subscription: { sink: failing ? deadSink.url : sink.url } });
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "caterwaul-repo" } }), "uid");
   await openPusher(world, repo, await world.token(), name).image("amd64", "brouhaha-tag");
-  // Refusals: an invalid body, an identity without permission, a request without a token.
   await world.call("iam.GroupsService/CreateGroup", { parent: uid, group: {} });
   const identity = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -247,7 +243,6 @@ test("attack 187: metrics contain no tenant data: no UID, name, address or file"
     "gobbledygook",
   ])
     assert.ok(!told.toLowerCase().includes(word.toLowerCase()), word);
-  // Every name and UID in the database.
   const tables = ["groups", "identities", "repos", "tags"];
   const rows = await asOwner(world.databaseUrl, tables.map((table) => `select uid, name from ${table}`).join(" union all "));
   const values = new Set(rows.flat());

@@ -40,7 +40,6 @@ interface Place {
   /** The second source of OSV records has it too. */
   readonly isInSecond: boolean;
   readonly isWithdrawnByOrigin: boolean;
-  /** It covers a second package. */
   readonly isWide: boolean;
   /** Whether the fixed version is at most the installed one. */
   readonly isFixed: boolean;
@@ -133,7 +132,6 @@ const secdbContent = (run: number, there: readonly (readonly [number, Place])[])
   packages: there.map(([at, place]) => ({ pkg: { name: `beacon-r${run}-${at}`, secfixes: { [`${fixOf(place)}-r0`]: [cve(run, at)] } } })),
 });
 
-/** Writes the sources; returns their paths. */
 const writeSources = (run: number, all: Places, time: string): string[] => {
   const base = join(folder, String(run));
   const there = all.flatMap((place, at) => (place.isThere ? [[at, place] as const] : []));
@@ -188,13 +186,11 @@ const readJson = async (path: string, init?: RequestInit): Promise<JsonObject> =
 
 const sorted = (lines: Iterable<string>): string[] => [...new Set(lines)].sort();
 
-/** Lists the advisories of this run over the API. */
 const listAdvisories = async (run: number): Promise<JsonObject[]> =>
   (await readAll(world, "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories", "advisories", {})).filter(({ artifactName }) =>
     new RegExp(`[/-]r${run}[/-]`).test(String(artifactName)),
   );
 
-/** Returns the fix of an advisory; "" if there is none. */
 const apiFix = (advisory: JsonObject): string => {
   const fixes = objectList(advisory, "events").map((event) => text(part(event, "fixed"), "fixedVersion"));
   return fixes.at(-1) ?? "";
@@ -322,7 +318,6 @@ const apiFixes = (advisories: readonly JsonObject[]): Map<string, Set<string>> =
 const shownFixes = (fixes: Fixes, names: Iterable<string>): string[] =>
   [...names].map((name) => `${name}: ${[...(fixes.get(name) ?? [])].sort().join(", ")}`).sort();
 
-/** Follows the lists of other issuers' CSAF documents. */
 const othersCsaf = async (run: number): Promise<string[]> => {
   const base = `/.well-known/csaf-aggregator/yard-r${run}_example_org/white/`;
   const listed = (await (await read(`${base}index.txt`)).text()).split("\n").filter((line) => line !== "");
@@ -335,7 +330,6 @@ const othersCsaf = async (run: number): Promise<string[]> => {
   return sorted(found);
 };
 
-/** Returns the packages of this run in the VEX repository. */
 const repositoryPackages = async (run: number): Promise<string[]> => {
   const tar = gunzipSync(Buffer.from(await (await read("/vex/vex-repository.tar.gz")).arrayBuffer()));
   return sorted([...tar.toString("latin1").matchAll(new RegExp(`"id":"pkg:pypi/(mast-r${run}-\\d)"`, "g"))].map(([, name = ""]) => name));
@@ -345,7 +339,6 @@ const statusOf = (advisory: JsonObject): string => (apiFix(advisory) === "" ? "k
 
 // ---- the property ---------------------------------------------------------------------------------------------------
 
-/** Compares all outputs with the API's list, and names each that differs. */
 const compareOutputs = async (run: number): Promise<void> => {
   const differences: string[] = [];
   const compare = (output: string, said: readonly string[], expected: readonly string[]): void => {
@@ -400,7 +393,6 @@ const compareOutputs = async (run: number): Promise<void> => {
   assert.deepEqual(differences, []);
 };
 
-/** The changes of a step. */
 interface Step {
   readonly at: readonly number[];
   readonly change: Partial<Place>;
@@ -432,7 +424,6 @@ const anyStep = fc.record({
 
 let runCount = 0;
 
-/** Runs the steps, and compares the outputs after each. */
 const runSteps = async (steps: readonly Step[]): Promise<void> => {
   const run = ++runCount;
   mkdirSync(join(folder, String(run)));

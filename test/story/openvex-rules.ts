@@ -40,7 +40,6 @@ export const checkDocument = (publicUrl: string, document: JsonObject): void => 
   assert.equal(document["@context"], "https://openvex.dev/ns/v0.2.0");
   assert(text(document, "@id").startsWith(`${publicUrl}/`));
   for (const key of ["timestamp", "last_updated"]) assert.match(text(document, key), timeForm);
-  // 32-bit readers accept no more.
   assert(Number.isInteger(document.version) && Number(document.version) >= 1 && Number(document.version) < 2 ** 31);
   const statements = objectList(document, "statements");
   assert(statements.length > 0);

@@ -39,7 +39,6 @@ after(async () => {
 const run = (args: readonly string[], options: RunOptions = {}): Promise<Run> =>
   runGantry(args, { ...options, environment: { ...environment, ...options.environment } });
 
-/** Runs a command and returns its output; fails if the command fails. */
 const done = async (args: readonly string[], options: RunOptions = {}): Promise<string> => {
   const { status, out, err } = await run(args, options);
   assert.equal(status, 0, `gantry ${args.join(" ")}: ${err}`);

@@ -273,7 +273,6 @@ test("records imported by the previous version are found by package after their 
   const ask = (): Promise<string> => found({ package: { ecosystem: "npm", name: "before" }, version: "1.0.0" });
   await imported(source);
   assert.equal(await ask(), "BEFORE-1");
-  // The state after the migration.
   await asOwner(world.databaseUrl, "delete from affected_packages where origin_id = 'BEFORE-1'");
   await asOwner(world.databaseUrl, "update source_documents set ecosystems = null where origin_id = 'BEFORE-1'");
   await asOwner(world.databaseUrl, "update feed_files set digest = ''");
@@ -477,7 +476,6 @@ test("Go's database has three indexes and a file for each Go record, compressed 
   await imported(await write("addressed.jsonl", [addressed]));
   assert.equal(await (await get("go/ID/GO-2025-0003.json")).text(), JSON.stringify(addressed));
   assert.equal((await get("go/ID/GHSA-go.json")).status, 404);
-  // A new record is in the indexes at once.
   await imported(
     await write("go.jsonl", [
       { ...record("GO-2026-0001", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), modified: "2026-01-01T00:00:00Z" },

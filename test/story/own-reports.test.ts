@@ -83,7 +83,6 @@ test("an image with known packages has our report, which follows its packages an
   ) as JsonObject;
   assert.deepEqual([raw.tool, raw.digest], [{ name: "gantry", version }, image.digest]);
 
-  // Nothing new, nothing written.
   await tell("unrelated", "1.0.0", critical);
   assert.equal((await reportsOf(image.digest)).length, 1);
   // The advisory changes on the next day, and the packages one day later.

@@ -17,7 +17,6 @@ let owner: string;
 
 const digest = `sha256:${"a".repeat(64)}`;
 
-/** Creates an identity of the group with this role; returns its token. */
 const tokenWithRole = async (parent: string, name: string, role: string): Promise<string> => {
   const identity = { name, claimMatch: { issuer: "https://token.example.com", subject: `${parent} ${name}` } };
   const identityUid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent, identity }), "uid");
@@ -43,7 +42,6 @@ const run = async (args: readonly string[], token = owner): Promise<string> => {
   return out;
 };
 
-/** Returns the first column of a table, without its heading. */
 const firstColumn = (table: string): string[] =>
   table
     .trimEnd()

@@ -31,7 +31,6 @@ const bytesOf = ({ verb, path, token, headers = [], body }: PipelinedRequest): B
   return Buffer.concat([Buffer.from(`${[...lines, ...headers].join("\r\n")}\r\n\r\n`, "latin1"), payload ?? Buffer.alloc(0)]);
 };
 
-/** Sends one connection's share, in order. */
 const sendThrough = (port: number, all: readonly PipelinedRequest[]): Promise<PipelinedAnswer[]> =>
   new Promise((resolve, reject) => {
     const got: PipelinedAnswer[] = [];

@@ -26,7 +26,6 @@ let scratch: string;
 let [theirs, belowBinding] = ["", ""];
 /** Tokens by caller; "" has none. */
 const tokens = new Map<string, string>();
-/** The public files before any private data. */
 const openBefore = new Map<string, string>();
 
 const modified = "2025-01-01T00:00:00.123456Z";
@@ -146,7 +145,6 @@ const lines = async (who: string, path: string): Promise<string[]> => (await rea
 const pathOf = (address: string): string => new URL(address).pathname;
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** Public files. */
 const openPaths = [
   "/osv/all.zip",
   "/osv/npm/all.zip",
@@ -198,7 +196,6 @@ const openPaths = [
   "/osv/go/nowhere/db.json",
 ];
 
-/** Returns status, content headers and body. */
 const openAnswer = async (path: string): Promise<string> => {
   const response = await get("", path);
   const body = Buffer.from(await response.arrayBuffer()).toString("base64");
@@ -234,7 +231,6 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-/** Unpacks a compressed tar archive; returns its files by name. */
 const untar = (archive: Buffer): Map<string, JsonObject> => {
   const tar = gunzipSync(archive);
   const files = new Map<string, JsonObject>();
@@ -402,7 +398,7 @@ test("Go's database leads each caller to its visible Go records, compressed or n
   }
 });
 
-/** Returns the fixes of our own packages that the API lists for this caller, by ID; "0" means never affected. */
+/** Returns the fixes of our packages that the API lists for this caller, by ID; "0" means never affected. */
 const fixesOf = async (who: string): Promise<string[]> => {
   const own = objects((await json(who, "/vulnerabilities/v2/advisories?pageSize=200")).advisories).filter((each) =>
     text(each, "advisoryId").startsWith("CGA-"),
@@ -561,7 +557,6 @@ test("CSAF leads each caller from the provider metadata to the API's statements,
           true,
           id,
         );
-        // One ID has one document for all readers.
         assert.equal(numbers.get(id) ?? content, content, id);
         numbers.set(id, content);
         for (const algorithm of ["sha256", "sha512"])
@@ -633,7 +628,6 @@ test("a withdrawal of a private advisory raises the version of its documents, an
   };
   const [[before_, vexBefore], open] = [await versionOf("theirs"), await openAnswer("/.well-known/csaf/white/2026/harbour.json")];
   world.clock.now += 5000;
-  // Its file is removed from the source.
   const { records } = told.theirs ?? { records: [] };
   await rm(join(scratch, "theirs"), { recursive: true, force: true });
   await imported(

@@ -8,7 +8,6 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** The command's file. */
 export const gantryFile = join(root, "bin", "gantry.js");
 
 export interface Exit {
@@ -35,7 +34,6 @@ export interface StartOptions {
   readonly cwd?: string;
   /** Starts it in its own process group, like a terminal. */
   readonly group?: boolean;
-  /** Another Node than the test's. */
   readonly node?: string;
 }
 
@@ -132,7 +130,6 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
   };
 };
 
-/** Runs a gantry command to its end. */
 export const gantry = (args: readonly string[], options: StartOptions = {}): Promise<Exit> => {
   const program = start(gantryFile, args, options);
   program.child.stdin?.end();

@@ -13,7 +13,6 @@ export interface RestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; {} if there is none. */
   readonly body: JsonObject;
 }
 
@@ -44,7 +43,7 @@ const canonicalReply = (name: string, reply: JsonObject): JsonObject => {
   if (!method) throw new Error(`no operation ${name}`);
   const descriptor = messageDescriptor(method.output);
   const { nextPageToken, ...rest } = toJson(descriptor, fromJson(descriptor, reply, { registry }), { registry }) as JsonObject;
-  // Page tokens are encrypted anew each time, so only their presence is compared.
+  // Page tokens differ in each response, so only their presence is compared.
   return { ...rest, ...(nextPageToken === undefined ? {} : { nextPageToken: "" }) };
 };
 
@@ -77,11 +76,9 @@ export const callBoth = async (
   return answered;
 };
 
-/** Returns the list at `key` of a body. */
 export const items = (body: JsonObject, key: string): JsonObject[] => {
   const list = body[key];
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** Returns the texts at `field` of the list at `key`. */
 export const column = (body: JsonObject, key: string, field: string): string[] => items(body, key).map((each) => String(each[field]));

@@ -58,7 +58,6 @@ const parameters = {
   unknown_parameter: "a&b=<c>",
 };
 
-/** Creates a second, verified organization with that many providers. */
 const verifiedOrganization = async (name: string, count: number): Promise<string[]> => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name, verified: true, kind: "ORG_KIND_CUSTOMER" } });
   const made: string[] = [];

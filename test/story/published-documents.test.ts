@@ -215,7 +215,7 @@ test("content that a format cannot express is omitted and named: ranges in OpenV
     assert.notEqual(String((await list(kind)).get(id)?.leftOut ?? ""), "", `${kind} ${id}`);
     await missing(kind, id);
   }
-  // No package of theirs has a document that looks like ours.
+  // None of their packages has a document that looks like ours.
   for (const name of ["anchor", "mast", "lantern", "example.com/limit"]) for (const kind of ["openvex", "csaf"]) await missing(kind, name);
   await missing("osv", "CVE-2025-4001");
 });
@@ -310,7 +310,6 @@ test("an advisory of GitHub's API is published as OSV if every version keeps its
     assert.match(String(listed.get(id)?.leftOut), reason);
     assert.match(await missing("osv", id), reason);
   }
-  // A scanner finds it by package, in its archive and by ID.
   const ask = async (version: string): Promise<unknown> => {
     const answer = await fetch(`${world.url}/osv/v1/querybatch`, {
       method: "POST",
@@ -372,7 +371,6 @@ test("rows of the previous version without a document are unpublished until a so
     ["csaf", "old"],
   ] as const)
     await missing(kind, name);
-  // Public records stay public without the option.
   await imported([await put("old.json", osv("OLD-1"))], { public: undefined });
   assert.deepEqual(await document("osv", "OLD-1"), JSON.parse(osv("OLD-1")));
 });

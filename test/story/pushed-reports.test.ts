@@ -56,7 +56,6 @@ const cosignPredicate = (report: string): object => ({
 
 const reportsOf = async (digest: string): Promise<JsonObject[]> =>
   objectList(await world.ok("chainguard.platform.registry.Vulnerabilities/ListVulnReports", { digest }), "items");
-/** "GRYPE CVE-2026-0001" */
 const foundIn = async (digest: string): Promise<string[]> =>
   (await reportsOf(digest))
     .map(

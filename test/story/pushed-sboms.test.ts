@@ -47,7 +47,6 @@ const statement = (predicateType: string, predicate: string, of: Pushed): string
 const envelope = (payload: string): string =>
   JSON.stringify({ payloadType: "application/vnd.in-toto+json", payload: Buffer.from(payload).toString("base64"), signatures: [] });
 
-/** Returns the SBOM states of an image. */
 const sbomsOf = async (digest: string): Promise<JsonObject[]> =>
   objectList(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
 const stateOf = (sbom: JsonObject): string[] => ["state", "format", "problem"].map((key) => text(sbom, key)).filter((each) => each !== "");
@@ -184,7 +183,6 @@ test("an SBOM counts in its repo only, even if another repo or organization has 
   await world.server.sboms.turn();
   assert.deepEqual(await affectedNow("pkg:npm/mine"), [["own", "same", "amd64", "1.0.0"]]);
   assert.deepEqual((await sbomsOf(image.digest)).map((each) => text(each, "uid").slice(0, -17)).length, 1);
-  // Members of the other organization see nothing of it.
   const identity = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: text(other, "uid"),
     identity: { name: "viewer", claimMatch: { issuer: "https://issuer.example.com", subject: "viewer" } },

@@ -42,7 +42,6 @@ const createRepo = (name: string): Promise<JsonObject> =>
   world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } }, { token: owner });
 /** Assigns positions to the events of the changes. */
 const numberEvents = (): Promise<unknown> => world.server.delivery.finish();
-/** Waits until lists come from the replica, and returns one. */
 const copiedList = (request?: JsonObject): Promise<Answer> =>
   until(async () => {
     await numberEvents();

@@ -119,7 +119,6 @@ const assertBody = (bodyType: string, body: JsonObject): void => {
   for (const key of everyKey(body)) assert.doesNotMatch(key, /secret|token$|^code$|^key$/i);
 };
 
-/** A subscription that receives nothing. */
 const deaf = { sink: receiver.url, eventTypes: ["none"] };
 
 /** Returns the request that the receiver gets an event for, without a subscription that sends to the contract's example address. */

@@ -15,12 +15,10 @@ export interface Accepted {
 export interface Receiver {
   readonly url: string;
   readonly accepted: Accepted[];
-  /** Reasons of refused requests. */
   readonly refused: string[];
   close(): Promise<void>;
 }
 
-/** Reads a delivery; throws if it is not a CloudEvent. */
 export const readEvent = (headers: IncomingHttpHeaders, body: string): CloudEvent<JsonObject> => {
   const event = HTTP.toEvent<JsonObject>({ headers: { ...headers }, body });
   if (Array.isArray(event)) throw new Error("a batch");
@@ -30,7 +28,6 @@ export const readEvent = (headers: IncomingHttpHeaders, body: string): CloudEven
 export interface Expecting {
   /** The server's public address. */
   readonly issuer: string;
-  /** The group of the subscription. */
   readonly group: string;
   readonly now: () => Date;
 }

@@ -36,7 +36,6 @@ export const writeTestFacts = async (world: World, facts: readonly FactRecord[])
   });
 };
 
-/** Returns the number of withdrawn records. */
 export const withdrawnBy = async (world: World, withdraw: (rows: Write) => Promise<OwnedCounts>): Promise<number> => {
   const { group, everybody } = await world.server.application.services.store.write(withdraw);
   return group.withdrawn + everybody.withdrawn;
@@ -57,7 +56,6 @@ export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): Advis
 
 export const eventAt = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
 
-/** One event of each kind. */
 export const everyKind: readonly AdvisoryEventData[] = [
   { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
   { detection: { manual: {} } },

@@ -111,7 +111,6 @@ for (const protocol of protocols) {
     );
     const before = await databaseContents(world);
     const refused: readonly (readonly [string, string])[] = [
-      // The REST path accepts users only.
       ...(protocol === "grpc" ? [[robot, await world.token(robot)] as const] : []),
       [uidOf("first"), token],
       [operatorUid, await world.token()],
@@ -140,7 +139,7 @@ test("the operator's token has all capabilities, in no group", async () => {
   assert.equal(text(part(only ?? {}, "role"), "name"), "operator");
 });
 
-test("an assumable identity's token is described too, and a deleted binding is gone from the response", async () => {
+test("an assumable identity's token is described too, and a deleted binding is absent from the response", async () => {
   const { world } = installation;
   const robot = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -178,7 +177,6 @@ test("an issuer's claims about a user are stored only if valid: no unverified or
   assert.equal(long.code, codes.UNAUTHENTICATED);
 });
 
-/** Returns the context for a sign-in's writes. */
 const contextOf = (rows: Write) =>
   changeContext(installation.world.server.application.kernel, rows, {
     operation: "/oauth",

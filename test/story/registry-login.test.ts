@@ -47,7 +47,6 @@ after(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-/** Creates a user's machine: home, cache and XDG directories. */
 const machine = async (name: string): Promise<Record<string, string>> => {
   const home = join(folder, name);
   await mkdir(join(home, "run"), { recursive: true });
@@ -246,7 +245,6 @@ test("skopeo finds the login in both formats", { skip: spawnSync("skopeo", ["--v
   const env = await machine("skopeo");
   writeRegistryLogin(env, host, { by: "token", token: await signedIn(env) });
   assert.deepEqual(skopeo(env, ["login", "--get-login", host]).stdout, "_token\n");
-  // Docker's file alone works too.
   await rm(podmanFile(env));
   assert.deepEqual(skopeo(env, ["login", "--get-login", host]).stdout, "_token\n");
   writeRegistryLogin(env, host, { by: "helper" });

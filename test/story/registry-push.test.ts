@@ -23,7 +23,6 @@ const start = async (query = ""): Promise<string> => {
   return begun.headers.get("location") ?? assert.fail("no location");
 };
 
-/** Asserts that a repo has a blob, by HEAD and GET, with all headers. */
 const assertBlob = async (name: string, digest: string, bytes: string): Promise<void> => {
   for (const verb of ["HEAD", "GET"]) {
     const answer = await send(verb, `${name}/blobs/${digest}`);

@@ -14,7 +14,6 @@ import { openWorld, type World } from "../world.ts";
 
 const requests = openRequestLog();
 let world: World;
-/** The access token of the organization's owner. */
 let owner = "";
 let acme = "";
 const empty = { schemaVersion: 2, mediaType: indexType, manifests: [] };

@@ -29,7 +29,7 @@ const readDifferences = (folder: string): Readonly<Record<string, string>> => {
 
 /** Lists where the new response lacks or changes something of the old one; additional fields are allowed. */
 const differences = (old: Json | undefined, now: Json | undefined, at: string): string[] => {
-  // Encrypted anew in each response.
+  // Differs in each response.
   if (at.endsWith(".nextPageToken")) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now) || now.length !== old.length) return [`${at}: ${Array.isArray(now) ? now.length : "no"} entries in place of ${old.length}`];
@@ -132,7 +132,6 @@ for (const version of versions) {
         [],
         "no difference there any more",
       );
-      // Its encrypted values and chains are valid, and writes work.
       await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
       const { whole, lines } = await verifyLogs(world);
       assert.ok(whole, lines.join("\n"));

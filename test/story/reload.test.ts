@@ -53,7 +53,6 @@ const install = async (certificate: string, key = certificate): Promise<void> =>
 
 const subjectOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN);
 
-/** Returns the name on the certificate of a new connection. */
 const shownAt = async (port: number): Promise<string> => {
   const socket = connectTls({ port, host: "127.0.0.1", servername: "localhost", ca });
   await once(socket, "secureConnect");
@@ -62,7 +61,6 @@ const shownAt = async (port: number): Promise<string> => {
   return name;
 };
 
-/** Sends one request on a kept connection. */
 const statusOver1 = async (socket: TLSSocket): Promise<string> => {
   socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
   const [bytes] = (await once(socket, "data")) as [Buffer];
@@ -75,7 +73,6 @@ const statusOver2 = async (session: ClientHttp2Session): Promise<number | undefi
   return headers[":status"];
 };
 
-/** Returns the log lines about certificates so far. */
 const told = (program: Program): { event: string; reason?: string; names?: string; expires?: string }[] =>
   program
     .stderr()

@@ -22,7 +22,6 @@ before(async () => {
 });
 after(() => world?.close());
 
-/** A reader's conclusion from one line of a report. */
 interface Conclusion {
   readonly id: string;
   readonly name: string;

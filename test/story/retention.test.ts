@@ -42,7 +42,6 @@ const column = async (statement: string): Promise<string[]> =>
 
 const periodsOf = (change: Partial<RetentionPeriods>): RetentionPeriods => ({ ...defaultPeriods, ...change });
 
-/** Deletes everything that has expired; returns the number of batches per table. */
 const sweep = async (periods: RetentionPeriods, at: Store = store): Promise<Map<string, number>> => {
   const pieces = new Map<string, number>();
   for (const retention of retentions)

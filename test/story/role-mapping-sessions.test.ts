@@ -16,7 +16,6 @@ import { type Claims, type FakeProvider, openProvider, registerProvider, signIn 
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: string;
@@ -66,7 +65,6 @@ const arrive = async (claims: Claims, parameters: Readonly<Record<string, string
   return { token, refreshToken };
 };
 
-/** Returns the status codes of listing the organization's roles on both servers. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const request = { uid: world.organization };
   const [here, there] = await Promise.all([
@@ -164,7 +162,6 @@ test("groups found only at the provider's userinfo endpoint count too", async ()
   assert.equal(claimsOf(token).email, "lynn@example.com");
   // The same name at another provider is another group.
   assert.deepEqual(await seen((await arrive({ sub: "lynn", groups: ["elsewhere"] })).token), forbidden);
-  // A deleted provider grants nothing.
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid });
   assert.deepEqual(await seen(token), forbidden);
   await second.close();

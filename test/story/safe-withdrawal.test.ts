@@ -41,7 +41,6 @@ const archive = (all: readonly string[], modified?: string, fixed?: string): Uin
 
 const list = (all: readonly string[], modified?: string, fixed?: string): string => `[${all.map((id) => osv(id, modified, fixed)).join(",\n")}]`;
 
-/** Returns the number of listed advisories with these IDs; withdrawn ones are not listed. */
 const countListed = async (prefix: string): Promise<number> => {
   const { store } = world.server.application.services;
   const [row] = await store.read.query("select count(*) from advisories where starts_with(advisory_id, $1) and delete_time is null", [`${prefix}-`]);
@@ -55,7 +54,6 @@ interface State {
   readonly absentFiles: readonly string[];
 }
 
-/** Returns the state of a source over the API. */
 const stateOf = async (source: string): Promise<State> => {
   const all = await readAll(world, "gantry.feeds.v1.FeedsService/ListFeeds", "feeds", {});
   const name = source.replace("http://", "");
@@ -101,7 +99,6 @@ test("an empty, shrunken or unreadable response withdraws nothing, and the sourc
     const said = await stateOf(source);
     assert.equal(said.state, state, `${name}: ${said.detail}`);
     assert.match(said.detail, why, name);
-    // The next good response ends it.
     feed.answers.set(path, { body: whole });
     assert.deepEqual([(await advisories(source)).held, (await stateOf(source)).state], [[], "OK"], name);
   }
@@ -120,7 +117,6 @@ test("a run imports what it reads even if it holds back missing records, and the
   const allowed = await advisories(source, { allowWithdrawals: true });
   assert.deepEqual([allowed.withdrawn, allowed.held], [20, []]);
   assert.equal(await countListed("PARTLY"), 21);
-  // The next run compares with the remaining records.
   feed.answers.set("/partly.zip", { body: archive([...all.slice(1, 20), "PARTLY-NEW"]) });
   assert.deepEqual([(await advisories(source)).withdrawn, (await stateOf(source)).state], [1, "OK"]);
 });
@@ -392,13 +388,11 @@ test("an undo reverts the last import of a source as one change: withdrawals, ch
     assert.deepEqual(await contentOf(prefix), before, name);
     assert.deepEqual((await eventsOf("gantry import undo")).length, told + 1);
     await assert.rejects(undo(source), /nothing to undo/);
-    // The next import reads everything again, and holds missing records back.
     const next = await advisories(source);
     assert.deepEqual([next.withdrawn, next.held.length], [0, 1]);
   }
 });
 
-/** Builds a source with changed, unchanged and added records. */
 const zipLike = (made: typeof archive | typeof list, changed: readonly string[], same: readonly string[], added: readonly string[]): string | Uint8Array => {
   const records = [
     ...changed.map((id): [string, string] => [id, osv(id, "2026-02-02T00:00:00Z", "9.9.9")]),
@@ -468,7 +462,6 @@ test("records that another source has are not withdrawn with a source that was h
   await advisories(other);
   feed.answers.set("/one.zip", { body: archive(all.slice(0, 1)) });
   assert.equal((await advisories(one)).held.length, 1);
-  // The other source drops a few records, which the first one holds back.
   feed.answers.set("/other.zip", { body: archive([...all.slice(10), ...ids("ELSE", 300)], "2025-01-01T00:00:00Z") });
   assert.deepEqual([(await advisories(other)).withdrawn, await countListed("SHARED")], [0, 30]);
   const found = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", { advisoryIds: all.slice(0, 1) });

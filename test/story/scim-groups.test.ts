@@ -15,7 +15,6 @@ import { openWorld, type World } from "../world.ts";
 
 let installation: Installation;
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: ScimProvider;

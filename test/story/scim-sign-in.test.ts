@@ -18,7 +18,6 @@ import { confirmAs, poll, requestDeviceCodes } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: ScimProvider;
@@ -58,14 +57,12 @@ const announce = async (externalId: string, at = idp): Promise<string> => {
 const activate = async (id: string, active: boolean, at = idp): Promise<void> =>
   assert.equal((await at.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "active", value: active }] })).status, 200);
 
-/** Returns the status codes of reading the organization on both servers. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const asked = [world, other].map((each) => each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token }));
   return (await Promise.all(asked)).map(({ code }) => code);
 };
 const allowed = [0, 0];
 const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
-/** The session of the token is revoked. */
 const ended = [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED];
 
 const refresh = async (refreshToken: string): Promise<number> => {

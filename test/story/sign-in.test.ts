@@ -66,7 +66,6 @@ const waitForTokens = async (): Promise<{ readonly address: string; readonly tol
 const begin = (redirect: string, more: Readonly<Record<string, string>> = {}): string =>
   `${world.url}/oauth?${new URLSearchParams({ exit: "redirect", idp_id: idp, ...(redirect ? { redirect } : {}), ...more })}`;
 
-/** Signs in on the provider's pages in a new window. */
 const signInAs = async (name: string, address: string): Promise<Page> => {
   const page = await browser.context.newPage();
   await page.goto(address, { waitUntil: "commit" });
@@ -88,7 +87,6 @@ const continueAtLoopback = async (page: Page): Promise<void> => {
   if (await button.isVisible()) await button.click();
 };
 
-/** Signs in with a browser that the provider knows. */
 const signInAgain = async (address: string): Promise<void> => {
   const page = await browser.context.newPage();
   await page.goto(address, { waitUntil: "commit" });

@@ -3,13 +3,11 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A received delivery. */
 export interface ReceivedEvent {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** A loopback server that receives events. */
 export interface Sink {
   readonly url: string;
   readonly got: ReceivedEvent[];

@@ -5,7 +5,6 @@ import { createServer as createTlsServer } from "node:tls";
 
 export interface SyslogReceiver {
   readonly port: number;
-  /** Complete messages, in order of arrival. */
   readonly messages: string[];
   readonly connections: () => number;
   /** Handles received bytes; returns true to continue, false if it has taken over the connection. */

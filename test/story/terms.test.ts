@@ -178,7 +178,6 @@ test("acceptances above a group are listed in it, those below or in siblings are
       wanted,
       JSON.stringify(uidp),
     );
-  // A page token is valid for one group.
   assert.equal((await world.call(list, { group: beside, pageSize: 2, pageToken: text(first, "nextPageToken") })).code, codes.INVALID_ARGUMENT);
   // A caller with access to the lower group only sees the acceptances that apply there.
   const robot = text(

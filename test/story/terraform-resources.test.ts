@@ -24,7 +24,6 @@ const ask = async (name: string, request: JsonObject): Promise<JsonObject> => {
   return answer.reply;
 };
 
-/** A resource of a configuration, with the operations of its lifecycle. */
 interface Resource {
   readonly create: () => Promise<JsonObject>;
   /** Undefined once it is deleted. */
@@ -61,7 +60,6 @@ const current = (service: string, short: string, field: string, parent: () => st
 
 const registry = "chainguard.platform.registry.Registry";
 
-/** Defines a resource of version 1, read by a list with one result. */
 const earlier = (
   read: string,
   create: () => Promise<JsonObject>,

@@ -1,5 +1,5 @@
 // Every row change has events: rows deleted or created along with a resource have their own events and audit entries before the operation's, with its
-// actor, operation and request. The database enforces in all tests that no row changes without an event (test/told.ts); here is the content, and the
+// actor, operation and request. In all tests the database enforces an event for every row change; here is the content, and the
 // limit of one deletion.
 
 import assert from "node:assert/strict";
@@ -48,7 +48,6 @@ const plantTags = (repo: string, count: number): Promise<unknown> =>
     ),
   );
 
-/** Returns types and subjects of the events that `work` emits. */
 const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
   const { length } = await world.events();
   await work();

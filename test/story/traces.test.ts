@@ -16,7 +16,6 @@ import { openRegistryClient } from "../registry/images.ts";
 import { openWorld, type World } from "../world.ts";
 import { openSink } from "./sink.ts";
 
-/** Returns the loaded OpenTelemetry packages; the metrics load only its API. */
 const loadedPackages = (): string[] => Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry[\\/](?!api[\\/])/.test(path));
 
 const receiver = await openOtlpReceiver();

@@ -139,7 +139,6 @@ test("a database that lacks a migration is reported with its name if the role ca
   const { code, stderr } = await run(["serve"]);
   await query(
     migrateUrl,
-    // Restores the row.
     `insert into schema_migrations (number, name, sha256, compatible)
      values (${last.number}, '${last.name}', '${last.sha256}', ${last.compatible})`,
   );
@@ -154,7 +153,6 @@ test("the owner sets how many months of the audit log are kept: a server with a 
   assert.deepEqual(await kept(), [[13]]);
   assert.equal((await run(["admin", "migrate"], { GANTRY_MIGRATE_URL: migrateUrl, GANTRY_AUDIT_MONTHS: "2" })).code, 0);
   assert.deepEqual(await kept(), [[2]]);
-  // A command without the setting changes nothing.
   assert.equal((await run(["token"], { GANTRY_MIGRATE_URL: migrateUrl })).code, 0);
   assert.deepEqual(await kept(), [[2]]);
 });

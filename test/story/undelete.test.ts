@@ -139,7 +139,6 @@ test("deleting a repo and pushing again does not circumvent the byte quota", asy
   await setQuota(world.organization, "blob-bytes", used + 10_000);
   const deletion = await remove("registry.ReposService/DeleteRepo", await repoOf("full"));
   await assert.rejects(push(path, "1", randomBytes(50_000)), /403/);
-  // A refused push creates no repo.
   assert.equal(await repoOf("full"), "");
   // A deleted repo keeps counting, so restoring it needs no quota.
   await undelete(deletion);

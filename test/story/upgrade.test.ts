@@ -25,7 +25,6 @@ let client: pg.Client;
 let world: World;
 /** The baseline's encrypted values, by column and key. */
 let sealedBefore: ReadonlyMap<string, string>;
-/** The number of rows in each table of the baseline before the upgrade. */
 let rowsBefore: ReadonlyMap<string, number>;
 
 const countRows = async (): Promise<ReadonlyMap<string, number>> => {
@@ -57,7 +56,6 @@ const readSealed = async (): Promise<ReadonlyMap<string, string>> => {
   return found;
 };
 
-/** Restores the baseline's values. */
 const unbind = async (): Promise<void> => {
   for (const [table, key, column] of sealedColumns)
     for (const [where, sealed] of sealedBefore) {
@@ -232,7 +230,6 @@ test("of other bound users only those with an acceptance in the log or an event 
     const [invitedUid, waitingUid, founderUid, boundUid] = [String(invited), String(waiting), String(founder), String(bound)];
     await logged(registered, organization, invitedUid, invitedUid);
     await logged(registered, organization, again, again);
-    // Registered without an invite: logged at their own UID.
     await logged(registered, boundUid, boundUid, boundUid);
     await logged("dev.chainguard.api.iam.group.created.v1", other, other, founderUid);
     await logged("dev.chainguard.api.iam.group.created.v1", organization, organization, operatorUid);

@@ -191,7 +191,6 @@ test("a subgroup has and shows its organization's kind and status, and cannot ha
   );
 });
 
-/** Runs a command on the server's machine. */
 const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> =>
   gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
 
@@ -206,7 +205,6 @@ test("a suspended organization is closed to its members at once, on every server
   const programToken = await world.token(program);
   const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "app" } })).uid);
 
-  /** Sends each request to each server over each protocol. */
   const everywhere = async (name: string, request: JsonObject, token: string): Promise<Answer[]> => {
     const answers: Answer[] = [];
     for (const each of [world, second])
@@ -234,7 +232,6 @@ test("a suspended organization is closed to its members at once, on every server
   await assertAll(shut);
   for (const answer of await everywhere("registry.ReposService/GetRepo", { uid: repo }, member.token))
     assert.equal(answer.message, "Permission denied: the organization is suspended");
-  // The user's other organizations are unaffected.
   assert.deepEqual(await codesOf("iam.GroupsService/GetGroup", { uid: elsewhere }, member.token), open);
   for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token))
     assert.deepEqual(

@@ -11,7 +11,6 @@ import { openWorld, type World } from "../world.ts";
 
 let world: World;
 let client: RegistryClient;
-/** An owner of the organization, without operator permissions: publishing needs none. */
 let owner: string;
 const ownerToken = (): Promise<string> => world.token(owner);
 before(async () => {
@@ -24,7 +23,6 @@ after(() => world?.close());
 const registry = "chainguard.platform.registry.Registry";
 const protocols: readonly Protocol[] = ["grpc", "rest"];
 const digestOf = (letter: string): string => `sha256:${letter.repeat(64)}`;
-/** Returns the UID of an identity with the role in the organization. */
 const memberWith = async (role: string, name: string): Promise<string> => {
   const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: world.organization,
@@ -45,7 +43,6 @@ const only = (list: JsonObject): JsonObject => {
   return first ?? assert.fail("there is none");
 };
 
-/** Returns the events of a subject, oldest first. */
 const told = async (subject: string): Promise<{ type: string; bodyType: string; body: Json }[]> => {
   const rows = await world.server.application.services.store.read.query(
     "select type, body_type, data::jsonb -> 'body' from outbox where subject = $1 order by id",

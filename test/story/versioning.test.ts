@@ -20,7 +20,6 @@ after(() => world?.close());
 
 const uid = `${"a".repeat(40)}/${"b".repeat(16)}`;
 
-/** A path of every operation, with a sample UID. */
 const paths = methods
   .filter((method) => method.version === "v2" && method.http.length > 0)
   .map((method) => {

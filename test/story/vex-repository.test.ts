@@ -22,7 +22,6 @@ before(async () => {
   world = await openWorld({ GANTRY_PUBLIC_URL: publicUrl });
   world.clock.now = Date.parse("2026-02-01T00:00:00Z");
   await writeTestRecords(world, [
-    // A current event of each kind.
     ...everyKind.map((data, index) =>
       advisory(`CGA-${index}`, {
         artifactName: "every",
@@ -56,7 +55,6 @@ after(async () => {
 const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(`${world.url}${path}`, { headers });
 const archive = "/vex/vex-repository.tar.gz";
 
-/** Returns the archive's files by name. */
 const unpack = async (): Promise<Map<string, JsonObject>> => {
   const folder = await mkdtemp(join(scratch, "unpacked-"));
   const packed = Buffer.from(await (await ask(archive)).arrayBuffer());

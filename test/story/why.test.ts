@@ -50,7 +50,6 @@ after(async () => {
   await home?.close();
 });
 
-/** Explains over both protocols, which must agree. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
   return callBoth(
@@ -183,7 +182,6 @@ test("an inherited permission is reported, but its group, role and name are hidd
   assert.deepEqual(column(holders.body, "holders", "identityUid"), [lead, above, operatorUid].sort());
   for (const { text: said } of [seen, holders])
     for (const secret of [hidden, secretRole, "the board", "head of everything", "first-organization"]) assert.ok(!said.includes(secret), secret);
-  // Hidden near misses are omitted.
   assert.deepEqual((await explain(project, "repo.create", above, token)).body.capabilities, [{ capability: "repo.create", held: false, grants: [] }]);
   assert.deepEqual(column(items((await explain(project, "repo.create", above)).body, "capabilities")[0] ?? {}, "grants", "roleName"), ["the board"]);
   await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: above });

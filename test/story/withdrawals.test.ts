@@ -118,7 +118,6 @@ test("a withdrawn record is in no scanner response or archive, and is readable b
     assert.deepEqual([...times, advisory?.withdrawnBy], [time, time, undefined], protocol);
     assert.equal((await advisoriesOf(["GO-2026-1000"], protocol))[0]?.withdrawnTime, undefined);
   }
-  // The files are the same with a token.
   const headers = { authorization: `Bearer ${await world.token()}` };
   for (const path of ["/osv/Go/GO-2026-1001.json", "/osv/v1/vulns/GO-2026-1001", "/advisory/v2/osv/GO-2026-1001.json"])
     assert.equal((await fetch(`${world.url}${path}`, { headers })).headers.get("gantry-withdrawn"), time, path);
@@ -306,7 +305,6 @@ test("a document that drops most of its records keeps its earlier content everyw
   const held = await imported(source);
   assert.deepEqual([held.withdrawn, held.held.length, await affected()], [0, 1, 8]);
   assert.deepEqual(await (await get("/osv/Go/GO-2026-1500.json")).json(), whole[0]);
-  // A complete source has lost nothing.
   await write("emptied.json", whole);
   assert.deepEqual([(await imported(source)).held, await affected()], [[], 8]);
   await write(

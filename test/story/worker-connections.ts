@@ -14,12 +14,10 @@ export interface Reply {
 
 export interface Asked {
   readonly token?: string;
-  /** JSON. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One connection over HTTP/1.1. */
 export interface WorkerConnection {
   readonly socket: Socket;
   /** The process that serves it. */
@@ -35,7 +33,6 @@ const commandOf = (pid: number): string => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    // The process has exited.
     return "";
   }
 };
@@ -49,7 +46,6 @@ export const hasEnded = (pid: number): boolean => {
   }
 };
 
-/** Returns the PIDs of its workers. */
 export const workersOf = ({ child: { pid = 0 } }: Program): number[] => childrenOf(pid).filter((each) => commandOf(each).includes("worker."));
 
 /** Returns the PID at the server's end of a connection; undefined until a worker accepts it. */
@@ -110,7 +106,6 @@ const connectOne = async (url: string, program: Program): Promise<WorkerConnecti
   return { socket, pid, ask, close: () => agent.destroy() };
 };
 
-/** Opens a connection to each of `count` workers. */
 export const connectToEach = async (url: string, program: Program, count: number): Promise<readonly WorkerConnection[]> => {
   const found = new Map<number, WorkerConnection>();
   const others: WorkerConnection[] = [];

@@ -28,7 +28,6 @@ let installation: Installation;
 let sink: Sink;
 let url: string;
 let program: Program;
-/** One connection to each worker. */
 let each: readonly WorkerConnection[];
 
 const startServer = async (env: Readonly<Record<string, string>> = {}): Promise<{ readonly url: string; readonly program: Program }> => {
@@ -63,7 +62,6 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Returns the workers' connections in turn. */
 const connectionAt = (index: number): WorkerConnection => {
   const connection = each[index % count];
   assert.ok(connection);
@@ -79,7 +77,6 @@ const ownerOf = async (group: string, name: string): Promise<{ readonly token: s
 const createGroup = async (name: string): Promise<string> =>
   String((await installation.world.ok("iam.GroupsService/CreateGroup", { parent: installation.world.organization, group: { name } })).uid);
 
-/** Returns the REST request that creates a group. */
 const createGroupRequest = (parent: string, name: string): { readonly path: string; readonly body: string } => {
   const method = methodByName(full("iam.GroupsService/CreateGroup"));
   assert.ok(method);
