@@ -79,7 +79,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} that names no sets and requests write tools calls them through one call tool`, async () => {
+  test(`a client ${line} that names no sets and requests write tools calls them through one write tool`, async () => {
     const client = await connect(line, "/write");
     const { tools } = await client.listTools();
     assert.deepEqual(

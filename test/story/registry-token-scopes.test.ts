@@ -226,7 +226,7 @@ test("a public repository can be pulled from with its scope by callers without a
   assert.deepEqual([login.status, challengeIn(login).scope], [401, "repository:acme/open:pull"], "and the client requests it");
 });
 
-test("a role with manifests.list but without layers gets a permission error, because another token would not help", async () => {
+test("a role that lists manifests but cannot read layers gets a permission error, because another token would not help", async () => {
   const viewer = await bound(acme, "console_viewer");
   const client = await withScopes(viewer.token, "repository:acme/app:pull");
   assert.equal((await client.send("GET", "acme/app/manifests/latest")).status, 200);

@@ -280,7 +280,7 @@ test("with the correlation rule oid, users are matched by that claim, even if th
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
 });
 
-test("attack 203: SCIM ends a user with another identity for the same external ID, such as from another client ID", async () => {
+test("attack 203: SCIM ends the access of a user who signs in as another subject with the same external ID", async () => {
   const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
   const at = await enableScim(world, await registerProvider(world, provider, { oidc }));
   const id = await announce("oid-mover", at);

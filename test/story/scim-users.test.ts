@@ -224,7 +224,7 @@ test("lists filter, sort and page by indexed attributes, and anything else is 40
     ["active ne true", "b"],
     ['emails.value eq "alan@HOME.example"', "a"],
     ['emails[value eq "alan@home.example"]', "a"],
-    // Entra ID's request for a matching attribute, and RFC 7644 §3.4.2.2: the same address.
+    // Entra ID's filter syntax and that of RFC 7644 §3.4.2.2 find the same address.
     ['emails[type eq "home"].value eq "ALAN@home.example"', "a"],
     ['emails[type eq "home" and value eq "alan@home.example"]', "a"],
     ['emails[type eq "work"].value eq "alan@home.example"', ""],

@@ -160,7 +160,7 @@ test("gRPC accepts several tags, which override the single one, and a deleted ta
   ]);
 });
 
-test("counts require a repo, tag and dates in order, within the limit of a list", async () => {
+test("counts require a repo and a tag, with dates in order and within the limits", async () => {
   for (const [request, words] of [
     [{}, /repo: is required/],
     [{ repo: "app" }, /tag: is required/],
