@@ -88,7 +88,6 @@ const columns =
 /** Returns the columns after these, to copy a row that differs in the leading ones. */
 const columnsAfter = (leading: string): string => columns.slice(`${leading}, `.length);
 
-/** Recomputes the hashes of a chain from its beginning, which needs no key. */
 const rehash = async (world: World, root: string): Promise<void> => {
   const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
   const rows = await tamper(
@@ -512,7 +511,6 @@ test("refused requests for organizations that do not exist create no logs", asyn
     for (const given of [token, "nobody's", undefined]) await world.call("iam.GroupsService/DeleteGroup", { uid }, { token: given });
   }
   await sealAudit(world);
-  // The operator's log may get its first entry here.
   assert.ok((await chains()) <= before + 1);
   const told = await entriesOf(world, { subjects: made });
   assert.ok(told.every(({ uid }) => [world.organization, operatorUid].includes(String(uid).slice(0, 40))));

@@ -130,11 +130,9 @@ test("changing an event's aliases or content prevents its author from approving 
   assert.equal((await update(own.approver, approved, "review_state")).code, codes.PERMISSION_DENIED);
   const third = await stage.newOwner(own.group, "third");
   assert.equal((await update(third.token, approved, "review_state")).code, 0);
-  // Approved content is immutable.
   assert.equal((await change(own.author, "CVE-2026-67")).code, codes.FAILED_PRECONDITION);
   assert.equal((await update(own.author, { uid: event, issue: "SEC-1" }, "issue")).code, codes.FAILED_PRECONDITION);
   assert.equal((await stage.world.call(`${eventService}/DeleteAuthoredAdvisoryEvent`, { uid: event }, { token: own.author })).code, codes.FAILED_PRECONDITION);
-  // Changed content has a new author, who cannot approve it.
   const second = text(await stage.createEvent(own, advisory), "uid");
   assert.equal((await update(own.approver, { uid: second, issue: "SEC-2" }, "issue")).code, 0);
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
@@ -188,7 +186,6 @@ test("an advisory of another organization cannot be read, changed, reviewed or d
   const nowhere = await attempts(rival.author, `${own.group}/${"0".repeat(16)}`, `${own.group}/${"0".repeat(16)}/${"0".repeat(16)}`);
   assert.deepEqual(there, nowhere, "existence is not revealed");
   assert.deepEqual([...new Set(there)], [codes.PERMISSION_DENIED]);
-  // The same segments below the rival's own organization.
   const moved = `${rival.group}${text(advisory, "uid").slice(own.group.length)}`;
   assert.deepEqual([...new Set(await attempts(rival.author, moved, `${rival.group}${pending.slice(own.group.length)}`))], [codes.NOT_FOUND]);
   for (const name of [`${v1}/ListAdvisoryEvents`]) {

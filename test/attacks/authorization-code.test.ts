@@ -96,7 +96,7 @@ test("a user who consents and signs in gets the client an API token, with a refr
 const misuses: readonly (readonly [string, (issued: Issued) => Parameters | Promise<Parameters>])[] = [
   ["without the verifier", ({ code, verifier }) => codeForm(client, code, verifier, { code_verifier: undefined })],
   ["with another verifier", ({ code }) => codeForm(client, code, makeVerifier().verifier)],
-  // What an observer of the request knows; the method "plain" would accept it.
+  // Known to an observer of the request; the method "plain" would accept it.
   ["with the challenge as its verifier", ({ code, verifier }) => codeForm(client, code, createHash("sha256").update(verifier).digest("base64url"))],
   ["by another client", ({ code, verifier }) => codeForm(host.put("/other.json"), code, verifier)],
   ["without a client", ({ code, verifier }) => codeForm(client, code, verifier, { client_id: undefined })],
@@ -128,7 +128,6 @@ test("attack 151: a code presented with a wrong verifier, client, address or res
     assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
   }
   assert.ok(logged.includes("signin.code.misused"));
-  // Only its own client learns that the resource is wrong.
   for (const resource of [`${world.url}/mcp`, "https://other.example", "nonsense"]) {
     const { code, verifier } = await newCode();
     logged.length = 0;
@@ -142,7 +141,6 @@ test("attack 151: a code presented with a wrong verifier, client, address or res
     const wrong = codeForm(client, other.code, makeVerifier().verifier, { resource });
     assert.deepEqual(refusal(await askForTokens(world, wrong)), [400, "invalid_grant"]);
   }
-  // The requested resource, and none at all.
   for (const resource of [`${world.url}/mcp/iam`, ""]) {
     const { code, verifier } = await newCode({ resource: `${world.url}/mcp` });
     assert.equal((await askForTokens(world, codeForm(client, code, verifier, { resource }))).status, 200, resource);
@@ -181,7 +179,7 @@ test("attack 151: a second use of a code immediately revokes its tokens and ever
   assert.ok(logged.includes("signin.code.reused"));
 });
 
-test("attack 202: a request whose body arrives after its grant was revoked has no effect", async () => {
+test("attack 202: a request with a body that arrives after its grant was revoked has no effect", async () => {
   const { token, code, verifier } = await tokensFor();
   const identityUid = claimsOf(token).sub ?? "";
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid, roleUid: builtInRoleUid("owner") } });
@@ -191,7 +189,6 @@ test("attack 202: a request whose body arrives after its grant was revoked has n
     await beginRequest(`${groups}/${world.organization}`, token, { name: "late" }),
   ];
   assert.equal(await allowed.end(), 200);
-  // The second use of the code revokes the grant.
   await askForTokens(world, codeForm(client, code, verifier));
   assert.equal(await late.end(), 401);
 });
@@ -391,10 +388,8 @@ test("attack 155: only the consent page itself grants consent: no other site, br
   const stranger = openBrowser();
   const theirs = hiddenFields((await stranger.get(askedFor())).text);
   assert.equal(await refused({ ...form, question: theirs.question ?? "", proof: theirs.proof ?? "" }), 403);
-  // A GET never grants consent.
   const asked = askedFor({ answer: "confirm", question, proof });
   assert.doesNotMatch(refreshOf(await browser.get(asked)), /./);
-  // Two consent pages open at the same time both work.
   assert.match(refreshOf(await answerPage(world, browser, page, "confirm")), /nonce=/);
   const late = await browser.get(askedFor());
   world.clock.now += limits.deviceCodeLifetimeMs;
@@ -419,7 +414,6 @@ test("attack 155: a client's name is shown as bounded text next to the ASCII hos
   // A name of invisible characters counts as missing (attack 231).
   const blank = host.put("/blank.json", { client_name: "\u3164\u115f\u2800\ufe0f" });
   assert.doesNotMatch((await openBrowser().get(askedFor({}, undefined, blank))).text, /It calls itself|\u3164|\u2800/);
-  // A lookalike host is shown in its ASCII form.
   const lookalike = await openBrowser().get(askedFor({ client_id: "https://аpple.example/client.json" }));
   assert.equal(lookalike.status, 400);
   const bound = host.put("/elsewhere.json", { redirect_uris: ["https://xn--pple-43d.example/cb"] });
@@ -496,7 +490,6 @@ test("attack 211: a record of a public feed is never accepted as a client docume
     await writeFile(join(folder, "record.json"), JSON.stringify(record));
     const { failed, refused } = await runImport(world, "advisories", [join(folder, "record.json")], { public: true });
     assert.deepEqual([failed, refused], [[], []]);
-    // The record is served unchanged, as a client's document is.
     const served = await fetch(`${world.url}${path}`);
     assert.deepEqual([served.status, served.headers.get("content-type"), await served.json()], [200, "application/json", record]);
     const { status, text: page } = await openBrowser().get(askedFor({}, undefined, id));

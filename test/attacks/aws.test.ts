@@ -252,7 +252,6 @@ test("of twenty concurrent uses of one request, over two servers and two protoco
   const later = await exchange(second.url, presented, identity);
   assert.equal(later.code, codes.UNAUTHENTICATED);
   assert.match(later.message, /used before/);
-  // Changes to unsigned parts do not make it a new request.
   const dressed = Buffer.from(Buffer.from(presented, "base64url").toString("latin1").replace("Go-http-client/1.1", "other"), "latin1").toString("base64url");
   assert.match((await exchange(world.url, dressed, identity)).message, /used before/);
 });

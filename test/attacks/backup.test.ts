@@ -62,12 +62,11 @@ const isRefused = async (path: string, what: string, problem = /./): Promise<voi
 
 const sha256 = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");
 
-test("attack 182: a truncated, swapped or changed backup is refused, wherever the change is", async () => {
+test("attack 182: a truncated, swapped or changed backup is refused, at any position of the change", async () => {
   const bytes = await readFile(whole);
   const at = join(folder, "changed.tar");
   for (const length of [0, 511, 512, 5000, Math.trunc(bytes.length / 2), bytes.length - 1024, bytes.length - 3000]) {
     await writeFile(at, bytes.subarray(0, length));
-    // Bytes after the last member are not part of the backup.
     if (length !== bytes.length - 1024) await isRefused(at, `cut off at ${length}`, /is incomplete/);
   }
   for (let place = 600; place < bytes.length - 1024; place += Math.trunc(bytes.length / 25)) {
@@ -125,7 +124,6 @@ test("attack 182: a truncated, swapped or changed backup is refused, wherever th
   await fresh();
   await rm(join(copy, groups));
   await isRefused(copy, "a table is missing", /is missing/);
-  // Members of another backup with the same key.
   await fresh();
   const other = join(folder, "other/");
   assert.equal((await admin(["backup", other], environment)).status, 0);
@@ -154,7 +152,6 @@ test("attack 183: a member that escapes the target directory, is a link or is no
     await writeFile(at, await packTar([...entries, { header: { name: "tables/groups/000001.copy.zst", linkname: "/etc/passwd", size: 0, type } }]));
     await isRefused(at, type, /is not a file|is not a valid member name/);
   }
-  // In a directory, SHA256SUMS names the files to read.
   const copy = join(folder, "names");
   await cp(wholeFolder, copy, { recursive: true });
   await writeFile(outside, "secret");
@@ -281,7 +278,6 @@ test("attack 185: an older log passed off as restored is detected", async () => 
     const back = await verifyLogs(other, { known: knownSince });
     assert.equal(back.whole, false);
     assert.match(back.lines.join("\n"), /was known before/);
-    // Without its record, a restore does not count.
     await tamper(other, "delete from restores");
     assert.match((await verifyLogs(other)).lines.join("\n"), /the record of the restore at \S+ is missing/);
   } finally {

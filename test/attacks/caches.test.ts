@@ -73,7 +73,6 @@ for (const seed of [1, 2, 3])
       tokens.set(uid, await installation.world.token(uid));
     }
 
-    /** Makes one change through either server and records its effect. */
     const change = async (url: string): Promise<string> => {
       const turn = pick(10);
       if (turn < 5) {
@@ -107,7 +106,6 @@ for (const seed of [1, 2, 3])
       return "change a role";
     };
 
-    /** Compares all decisions of both servers with the slow evaluation. */
     const compare = async (after: string): Promise<void> => {
       await Promise.all(
         [installation.world.url, replica.url].flatMap((url) =>

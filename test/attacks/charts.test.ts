@@ -29,7 +29,7 @@ const entry = (name: string, body = "", header: Partial<Header> = {}) => ({
 const chart = entry("evil/Chart.yaml", chartYaml({ name: "evil" }));
 const packed = async (...entries: Parameters<typeof packTar>[0][number][]): Promise<Buffer> => gzipSync(await packTar(entries));
 
-/** Returns a chart archive with one entry whose header claims an endless size. */
+/** Returns a chart archive with one entry that claims an endless size. */
 const endless = async (): Promise<Buffer> => {
   const archive = await packTar([entry("evil/Chart.yaml", "name: evil")]);
   archive.set(Buffer.from("77777777777\0"), 124);
@@ -57,7 +57,6 @@ const hostile: Readonly<Record<string, () => Promise<Buffer>>> = {
   "that is no archive": async () => Buffer.from("Chart.yaml"),
 };
 
-/** Pushes a chart with this archive to a new repo of the owner. */
 const pushed = async (name: string, archive: Uint8Array): Promise<{ readonly repoId: string; readonly digest: string }> => {
   const { uid = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name } });
   const client = openRegistry(world.url, `Bearer ${await world.token(owner.uid)}`);

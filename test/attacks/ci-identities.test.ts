@@ -32,7 +32,6 @@ before(async () => {
     mkdtemp(join(tmpdir(), "gantry-ci-")),
   ]);
   home = await makeReaderHome();
-  // The cluster's keys, as kubectl returns them.
   await writeFile(join(folder, "kubectl"), `#!/bin/sh\n[ "$*" = "get --raw /openid/v1/jwks" ] && exec curl -sS ${issuer.url}/keys\nexit 1\n`, { mode: 0o755 });
 });
 after(async () => {
@@ -107,7 +106,6 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
         assert.match(documentedWords(documented, got.says), shownPattern(answer), tell(JSON.stringify(other)));
       }
 
-      // Near misses beyond the guide: each matched text, slightly changed.
       const row = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
       const match = isObject(row.claimMatch) ? row.claimMatch : part(row, "staticKeys");
       const matched: [string, string][] = [
@@ -132,7 +130,7 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
     }
   });
 
-/** What the command's match accepts besides the shown job: the other subject format of the same repository. */
+/** Also accepted by the command's match: the other subject format of the same repository. */
 const otherForm = ['{"sub":"repo:acme/shop:ref:refs/heads/main"}'];
 
 test("attack 150: identities from the guides' commands accept the same jobs and refuse the same others", { skip }, async () => {

@@ -165,7 +165,6 @@ test("attack 147: the server refuses a hostile uid as malformed", async () => {
       const error = await client.call("chainguard.platform.iam.v2.GroupsService/DeleteGroup", { uid: hostile }).then(undefined, (thrown: unknown) => thrown);
       assert.ok(error instanceof ApiError && error.code === "INVALID_ARGUMENT", `${hostile}: ${String(error)}`);
     }
-    // Without a uid, a Get would be a List.
     for (const operation of [getGroup, "chainguard.platform.iam.v2.GroupsService/DeleteGroup"])
       await assert.rejects(client.call(operation, {}), (thrown) => thrown instanceof ApiError && thrown.violations[0]?.field === "uid");
     assert.equal(text(await client.call(getGroup, { uid: String(uid) }), "name"), "kept");

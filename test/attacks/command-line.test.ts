@@ -27,7 +27,6 @@ before(async () => {
   world = await openWorld();
   folder = await mkdtemp(join(tmpdir(), "gantry-command-line-"));
   environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token(), XDG_CONFIG_HOME: folder, NO_COLOR: "1" };
-  // A server with hostile responses.
   hostile = createServer((request, response) => {
     const refuses = request.url?.includes("roles") === true;
     response.writeHead(refuses ? 400 : 200, { "content-type": "application/json" });
@@ -57,7 +56,6 @@ test("attack 142: neither output nor errors pass control sequences from the serv
       for (const written of [out, err]) assert.ok(!isUnprintable(written.replaceAll("\n", "")), `${args.join(" ")} -o ${format}: ${JSON.stringify(written)}`);
       assert.match(`${out}${err}`, /\\u001b|\\e/, `${args.join(" ")} -o ${format} shows what was escaped`);
     }
-  // The confirmation prompt for a deletion, too.
   const asked = await runGantry(["iam", "groups", "delete", "a".repeat(40)], { environment: at, columns: 100, input: "n\n" });
   assert.ok(!isUnprintable(asked.err.replaceAll("\n", "")), JSON.stringify(asked.err));
 });

@@ -41,12 +41,10 @@ after(async () => {
   await stopAll();
 });
 
-/** A registered user whom the organization knows nothing about. */
 interface Stranger {
   readonly uid: string;
   /** Texts that only the user and their issuer know; they appear in no uid and in no other request of this test. */
   readonly texts: readonly string[];
-  /** Calls from the user's own address and browser. */
   call(name: string, request: JsonObject, token?: string): Promise<{ readonly code: number; readonly reply: JsonObject }>;
   /** Signs in with a token of the user's issuer; returns the server's token. */
   signIn(): Promise<string>;
@@ -253,7 +251,7 @@ test("attack 76: a sign-in of a user with 150 organizations reaches all of them 
   assert.ok((await verifyLogs(world)).whole);
 });
 
-test("attack 77: an organization that names an issuer gets no sign-ins of a shared audience, and only uids of its own", async () => {
+test("attack 77: an organization that names an issuer gets no sign-ins of a shared audience, and only uids for its own audience", async () => {
   const stranger = await newStranger();
   const { uid: greedy } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "greedy" } });
   const provide = (parent: string, clientId: string): Promise<JsonObject> =>

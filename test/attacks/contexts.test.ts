@@ -29,12 +29,10 @@ after(async () => {
 
 interface Trap {
   readonly url: string;
-  /** Authorization headers that arrived. */
   readonly tokens: string[];
   readonly server: Server;
 }
 
-/** Opens an attacker's server, which records the tokens that arrive. */
 const openTrap = async (answer: RequestListener): Promise<Trap> => {
   const tokens: string[] = [];
   const server = createServer((request, response) => {

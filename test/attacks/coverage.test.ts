@@ -153,7 +153,7 @@ test("attack 307: another tenant's source appears in no response and counts for 
   assert.deepEqual(shown(objectList(part(await affected(rival), "coverage"), "ecosystems")), ["PyPI NO_SOURCE"]);
 });
 
-test("attack 308: a source that fails, lies, withholds records or was reverted becomes stale and counts as no match", async () => {
+test("attack 308: a source that fails, misreports, withholds records or was reverted becomes stale and counts as no match", async () => {
   await importImages(ours.group, { web: ["pkg:pypi/lantern@1", "pkg:deb/debian/lantern@1?distro=debian-12"] });
   const many = Array.from({ length: 40 }, (_, index) => record(`STALE-${index}`, "PyPI"));
   const source = serve("/stale.json", ...many);
@@ -176,7 +176,6 @@ test("attack 308: a source that fails, lies, withholds records or was reverted b
     const statement = part(await affected(ours), "coverage");
     assert.deepEqual([statement.unjudgedImageCount, shown(objectList(statement, "ecosystems"))], [1, ["Debian 12 NO_SOURCE", "PyPI STALE"]], name);
   }
-  // A good response ends staleness; one of another source does not.
   await advisories(`${feed.url}/other-release.json`, ours.group);
   assert.deepEqual(shown(await coverage(ours, { ecosystems: ["PyPI"] })), ["PyPI STALE"]);
   serve("/stale.json", ...many, record("STALE-NEW", "PyPI"));
@@ -195,7 +194,6 @@ test("attack 309: an SBOM with many ecosystems, releases or names hides no uneva
   const entries = await world.ok(coverageList, { pageSize: 200 }, { token: await tokenOf(ours) });
   assert.equal(objectList(entries, "advisoryCoverage").length, limits.imageEcosystemsMax);
   assert.deepEqual(shown(objectList(part(await affected(ours), "coverage"), "ecosystems")), ["other NO_SOURCE"]);
-  // Names that resemble an evaluated one or contain a separator.
   await importImages(ours.group, {
     wide: [],
     odd: [

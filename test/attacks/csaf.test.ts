@@ -81,7 +81,6 @@ test("attack 91: no document ID replaces the file, directory or list line of ano
   for (const line of (await read(`${yard}changes.csv`)).trim().split("\n")) assert.match(line, /^"2025\/[-+a-z0-9_]+\.json","\d{4}-[0-9T:.Z-]+"$/);
   assert.doesNotMatch(await read(`${yard}2025/`), /<script|\.\./);
   assert.equal(objectList(part(await json(`${yard}csaf-feed-tlp-unlabeled.json`), "feed"), "entry").length, 2);
-  // Nor does a namespace that resembles another organization's.
   const namespaces = ["https://yard.example.org/../dock.example.org", "https://YARD.example.org/..", "https://yard_example_org", "https://../../csaf/white"];
   for (const [index, namespace] of namespaces.entries()) await imported(document(`PLACE-${index}`, "elsewhere", { namespace }));
   assert.doesNotMatch(await read(`${yard}index.txt`), /place/);
@@ -89,7 +88,6 @@ test("attack 91: no document ID replaces the file, directory or list line of ano
   for (const each of Array.isArray(publishers) ? publishers.filter(isObject) : [])
     assert.match(text(part(each, "metadata"), "url"), /\/csaf-aggregator\/[-+a-z0-9_]+\/provider-metadata\.json$/);
   assert.equal(Array.isArray(publishers) && publishers.length, 2 + namespaces.length);
-  // Our own packages never share a file name.
   const names = ["hull.x", "hull_x", "Hull.x", "hull..x", "hull.x."];
   await writeTestRecords(
     world,

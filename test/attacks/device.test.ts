@@ -27,7 +27,6 @@ const stateOf = async (userCode: string): Promise<string> => {
   return row?.[0] ?? "gone";
 };
 
-/** Returns the fields of the form that this browser received. */
 const formOf = async (browser: FakeBrowser, page: string): Promise<Record<string, string>> => hiddenFields((await showConfirmation(world, browser, page)).text);
 
 test("of fifty concurrent requests for the tokens of one code, one succeeds", async () => {

@@ -25,7 +25,6 @@ after(async () => {
   await world?.close();
 });
 
-/** Opens another site that serves this HTML on every path. */
 const openSite = async (html: string): Promise<{ readonly url: string; readonly asked: string[] }> => {
   const asked: string[] = [];
   const server = createServer((incoming, response) => {
@@ -58,7 +57,6 @@ const rawGet = async (path: string): Promise<{ status: number; body: string }> =
   return { status: response.statusCode, body };
 };
 
-/** Waits for the element to contain this text. */
 const says = (page: Page, selector: string, words: RegExp): Promise<void> => page.locator(selector).filter({ hasText: words }).waitFor({ state: "attached" });
 
 const holdToken = async (page: Page): Promise<void> => {
@@ -190,7 +188,6 @@ test("attack 140: the token is sent only to this server and only to the form's o
   assert.ok(asked.length > 3);
   for (const { origin, pathname } of asked) assert.ok(origin === world.url && pathname.startsWith("/iam/v2/groups/"), `${origin}${pathname}`);
   assert.deepEqual(elsewhere.asked, []);
-  // An injected script could not send the token away.
   const carried = await page.evaluate(`fetch(${JSON.stringify(elsewhere.url)}).then(() => "sent", () => "refused")`);
   assert.equal(carried, "refused");
   assert.equal(await page.evaluate("(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch { return 'refused'; } })()"), "refused");
@@ -214,7 +211,6 @@ test("attack 140: a sign-in response that the page did not request is rejected, 
     await victim.waitForURL(`${world.url}/docs/signed-in`);
     assert.equal(await page.locator("#account").textContent(), "Sign in");
   }
-  // A sign-in completes only with its own state and this issuer.
   await page.click("#account");
   const [window] = await Promise.all([browser.context.waitForEvent("page"), page.click("#sign-in")]);
   const asked = new URL(window.url()).searchParams;

@@ -41,7 +41,6 @@ const inContract = methods
   .flatMap((method) => grantingFields(method.input).map((at) => `${method.name.replace(`${iam}.`, "")} ${at}`));
 
 interface Way {
-  /** The contract's fields that this path uses. */
   readonly uses: readonly string[];
   readonly what: string;
   readonly method: MethodFact;
@@ -307,7 +306,6 @@ test("attack 5: a temporary permission cannot be granted permanently on any path
     roleBinding: { identityUid: granter.uid, roleUid: roles.refused, expireTime },
   });
   for (const { what, method, request } of ways) {
-    // A role has no effect until it is bound.
     const expected = method.rpc === "CreateRole" ? 0 : codes.PERMISSION_DENIED;
     const { code, message } = await stage.call("grpc", method, await request(false), { token: granter.token });
     assert.equal(code, expected, `${what}: ${message}`);

@@ -1,4 +1,4 @@
-// Fail-over safety: a standby may lack the latest changes (asynchronous replication), and the old primary may return with all of its own.
+// Fail-over safety: a standby may lack the latest changes (asynchronous replication), and the old primary may return with all changes.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -91,7 +91,7 @@ test("attack 83: redirects are limited and opt-in, and secrets are sent only to 
   assert.equal(asked.length, 1);
 });
 
-test("attack 83: an endless response is cut at its limit, wherever it is stored", async (t) => {
+test("attack 83: an endless response is cut at its limit in every store", async (t) => {
   const feed = await serve(t, (_, response) => {
     const send = (): void => {
       while (!response.destroyed && response.write("x".repeat(64 * 1024)));
@@ -250,7 +250,6 @@ test("attack 93: control of a provider's host without its key cannot forge signe
     const signature = await signed(genuine, privateKey);
     const ask = (): ReturnType<typeof runImport> => runImport(world, "advisories", [`${feed.url}/metadata.json`]);
     const forged = documentOf("known_not_affected");
-    // Each would claim that an affected product is not affected.
     const tries: Readonly<Record<string, () => Promise<void>>> = {
       "the signature of another document": async () => put("/csaf/signed-9.json.asc", signature),
       "a signature of one's own": async () => put("/csaf/signed-9.json.asc", await signed(forged, stranger.privateKey)),
@@ -270,7 +269,6 @@ test("attack 93: control of a provider's host without its key cannot forge signe
     put("/csaf/signed-9.json", genuine);
     put("/csaf/signed-9.json.asc", signature);
     assert.equal((await ask()).new, 1);
-    // Existing documents stay unchanged.
     put("/csaf/signed-9.json", forged);
     const after = await ask();
     assert.deepEqual([after.changed, after.withdrawn, after.refusals], [0, 0, 1]);
@@ -322,7 +320,6 @@ test("attack 94: a feed's key is sent to its own host only and appears in no mes
   assert.equal(sent(stranger.asked), 0);
   const rows = await everyRow(world.databaseUrl);
   for (const text of [...messages, ...lines, ...[...rows.values()].flat()]) assert.ok(!text.includes(key), text);
-  // An error message about the key does not reveal it.
   await writeFile(keyFile, `${key} ${key}`);
   await assert.rejects(runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { keyFile }), (thrown: Error) => !thrown.message.includes(key));
 });

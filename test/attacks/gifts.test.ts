@@ -76,7 +76,6 @@ const map = async (group: string, roleUid = owner): Promise<string> =>
     }),
     "uid",
   );
-/** Signs in a user who is an owner by an upstream group only. */
 const arrive = async (sub: string, groups: readonly string[]): Promise<{ readonly uid: string; readonly token: string }> => {
   const { token, error } = await signIn(world, provider, idp, { sub, groups });
   assert.equal(error, "");
@@ -266,7 +265,6 @@ test("attack 70: an invite grants only what its creator can grant at redemption,
   assert.equal(await end(), undefined, "never shorter");
 });
 
-/** Reports whether the organization's access report lists the identity. */
 const isHolder = async (uid: string): Promise<boolean> =>
   column(
     await world.ok("gantry.access.v1.AccessService/WhoCan", { place: world.organization, capability: "groups.list", pageSize: 200 }),
@@ -326,7 +324,6 @@ test("attack 71: an expired identity cannot be used by an exchange, directly, or
     assert.equal(await isHolder(uid), true);
     const directly = await direct();
     assert.equal(directly.code, 0, `${kind}: ${directly.message}`);
-    // A token that claims a later expiry: only the permissions decide.
     const longer = await world.token(uid);
     world.clock.now = start + 30 * minute;
     assert.equal(await sees(longer), false);
@@ -383,7 +380,7 @@ test("attack 71: a caller with temporary permissions cannot extend an identity b
   world.clock.now = start;
 });
 
-test("an expiry is refused by field name if it is in the past or for a user, whose role bindings expire instead", async () => {
+test("an expiry is refused by field name if it is in the past or for a user, since role bindings expire instead", async () => {
   const violated = ({ details }: { readonly details: readonly JsonObject[] }) => column(details[1] ?? {}, "fieldViolations", "field");
   const claimMatch = { issuer: "https://issuer.example.com", subject: "late" };
   for (const protocol of protocols) {

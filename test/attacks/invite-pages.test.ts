@@ -106,7 +106,6 @@ const traces = async (sub = victim): Promise<readonly string[]> => {
   ];
 };
 
-/** Opens the attacker's link in Chromium; returns the page that the sign-in ends on. */
 const openLink = async (code: string): Promise<Page> => {
   const page = await chromium.context.newPage();
   await page.goto(linkWith(code));
@@ -180,7 +179,6 @@ test("attack 251: another site's form cannot submit the page, even with its fiel
   await shown.close();
 });
 
-/** Returns a simulated browser with the page open. */
 const arrive = async (
   code: string,
   sub = victim,

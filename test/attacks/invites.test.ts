@@ -1,4 +1,4 @@
-// Attack 24 (invite replay, email swap, code in logs), and invites whose creator lost permissions.
+// Attack 24 (invite replay, email swap, code in logs), and invites of creators who lost permissions.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -73,7 +73,6 @@ test("a user who redeems a code fifty times concurrently joins once", async () =
   const answers = await Promise.all(Array.from({ length: 50 }, () => join(code, token)));
   assert.deepEqual(new Set(answers.map((answer) => answer.code)), new Set([0]));
   assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
-  // The binding and the registration.
   assert.equal(await count("select count(*) from outbox"), events + 2);
 });
 
@@ -301,7 +300,6 @@ test("attack 63: an issuer that the operator lists is trusted for its listed dom
   ] as const;
   for (const [email, expected] of cases) {
     const made = await invite({ email });
-    // An invalid address has no invite.
     if (made.code !== 0) continue;
     assert.equal((await join(text(made.reply, "code"), await person(`listed-${email}`, { email }))).code, expected, email);
   }

@@ -67,7 +67,6 @@ test("attack 124: an organization's lifecycle affects and reveals nothing in ano
       [],
     );
     assert.deepEqual(await importLifecycle(rival.group, { product: "httpd", names: ["nginx"], releases: [release("2000-01-01")] }), []);
-    // A child group's lifecycle does not apply to its parent.
     const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: rival.group, group: { name: "below" } }), "uid");
     assert.deepEqual(await importLifecycle(below, { product: "nginx", releases: [release(true)] }), []);
     assert.deepEqual(await seen(), before);
@@ -90,7 +89,6 @@ test("attack 125: hostile lifecycles are refused individually, and a hostile doc
     assert.match(refused, reason);
     assert.deepEqual(others, []);
   }
-  // Property names of every object are ordinary names.
   assert.deepEqual(await importLifecycle(group, { product: "__proto__", names: ["constructor"], releases: [release(true, "toString")] }), []);
   const { eolVersions } = await world.ok(`${registry}/GetPackageVersionMetadata`, { package: "constructor" }, { token });
   assert.equal(JSON.stringify(eolVersions).includes("toString"), true);
@@ -121,7 +119,7 @@ test("attack 125: hostile lifecycles are refused individually, and a hostile doc
   );
   await pusher.artifact([short], { subject: small });
   await world.server.sboms.turn();
-  // Excess requests are told to retry, and other tenants' slots stay free.
+  // Excess requests get a retry error, and other tenants' slots stay free.
   const flood = await Promise.all(Array.from({ length: 30 }, () => world.call(`${registry}/GetRawSbom`, { repoId: repo, digest: small.digest }, { token })));
   const told = flood.map(({ code }) => code);
   assert.ok(

@@ -170,7 +170,6 @@ test("attack 160: /mcp accepts only this server's tokens for itself or /mcp, and
     assert.equal(exchanged.ok, false);
     assert.equal(await statusWith(own), 200);
   }
-  // Deleting an identity invalidates its tokens here too.
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "short" } }), "uid");
   const identity = { name: "gone", claimMatch: { issuer: "https://issuer.example.com", subject: "gone" } };
   const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity }), "uid");
@@ -190,7 +189,6 @@ test("attack 161: sessions cannot be fixed or hijacked, headers cannot contradic
   const fixed = await post("/mcp", { "mcp-session-id": "chosen-by-somebody" }, begin);
   assert.equal(fixed.status, 200);
   assert.equal(fixed.headers["mcp-session-id"], undefined);
-  // The named session does not change the caller.
   const stranger = await post("/mcp", { ...older, "mcp-session-id": "chosen-by-somebody", authorization: "" }, message("tools/list"));
   assert.equal(stranger.status, 401);
 
@@ -290,7 +288,6 @@ test("attack 209: text hidden in selectors, joiners or fillers is written out in
   for (const shown of [texts[0] ?? "", String(structured.description)]) {
     assert.doesNotMatch(shown, /[a-z\p{Default_Ignorable_Code_Point}]\p{Default_Ignorable_Code_Point}|\u2800/u);
     assert.match(shown, /seen\\{1,2}ufe06\\{1,2}ufe04/);
-    // Characters that change a symbol's appearance stay.
     assert.ok(shown.includes("می‌خواهم 👩‍💻 ❤️"), shown);
   }
 });

@@ -22,7 +22,6 @@ after(() => world?.close());
 
 interface Tenant {
   readonly uid: string;
-  /** The owner's token. */
   readonly token: string;
   readonly registry: RegistryClient;
 }
@@ -281,7 +280,6 @@ test("attack 278: a group cannot take a sibling's name, and a name that siblings
   assert.deepEqual(await errorsIn(await push(ours.registry, "siblings.example/modern/new")), ["NAME_UNKNOWN"]);
   assert.equal((await rename(other, "other", ours.token)).code, 0, "in its own organization a tenant decides");
   assert.equal(await pull(ours.registry, "siblings.example/modern/app"), 200);
-  // Deleting a group frees its name.
   assert.equal((await make("passing")).code, 0);
   const [passing = {}] = objectList(await world.ok(`${groups}/ListGroups`, { name: "passing", uidp: { childrenOf: ours.uid } }), "groups");
   await world.ok(`${groups}/DeleteGroup`, { uid: text(passing, "uid") }, { token: ours.token });

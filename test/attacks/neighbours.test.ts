@@ -14,7 +14,6 @@ import { bind, createIdentity } from "../story/installation.ts";
 import { http, items, type RestAnswer } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
-/** An organization with a repo, and a member who can change it. */
 interface Organization {
   readonly uid: string;
   readonly member: string;

@@ -24,7 +24,6 @@ const bodies = nonEmpty(
   "write with a place in its path and a body",
 );
 
-/** Sends the REST request with a second, different value in the body or query. */
 const twice = async (method: MethodFact, request: JsonObject, where: { readonly body?: JsonObject; readonly query?: string }): Promise<Answer> => {
   const { verb, path, body } = restRequest(method, request);
   const said = JSON.stringify({ ...(JSON.parse(body ?? "{}") as JsonObject), ...where.body });

@@ -61,7 +61,6 @@ const newTenant = async (name: string): Promise<Tenant> => {
   return { organization, owner };
 };
 
-/** Creates a binding as the tenant's owner. */
 const bind = ({ owner, organization }: Tenant, identityUid: string, role = "owner", parent = organization): Promise<Answer> =>
   world.call(`${roleBindings}/CreateRoleBinding`, { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } }, { token: owner.token });
 
@@ -228,7 +227,6 @@ test("attack 264: an organization asks as many users as its quota allows, and ad
   const first = await bound(attacker, one.uid);
   for (const role of ["viewer", "editor"]) await bound(attacker, one.uid, role, folder);
   await bound(attacker, two.uid);
-  // A user who has never signed in counts too.
   const unknown = world.server.application.services.authn.personUid("https://people.example.com", "never seen");
   await bound(attacker, unknown);
   assert.equal(await usedOf(attacker), 3);
@@ -413,7 +411,6 @@ test("attack 269: SCIM of a provider that names another tenant's issuer activate
   assert.equal((await as(victim.owner, "iam.GroupsService/GetGroup", { uid: attacker.organization })).code, permissionDenied);
   assert.equal(await stateOf(victim.owner, attacker.organization), undefined);
   assert.equal(await usedOf(attacker), 0);
-  // A manual binding does not help either.
   await bound(attacker, victim.owner.uid, "editor");
   assert.equal((await as(victim.owner, "iam.GroupsService/GetGroup", { uid: attacker.organization })).code, permissionDenied);
 });

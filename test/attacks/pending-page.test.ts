@@ -22,7 +22,6 @@ let world: World;
 let provider: FakeProvider;
 let idp: string;
 let browser: Browser;
-/** Another site, with a page that posts to the server. */
 let hostile: Server;
 let hostileUrl: string;
 let hostilePage = "";
@@ -49,7 +48,6 @@ after(async () => {
 const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 
 let tenants = 0;
-/** Creates an organization with its own owner, who creates a binding for the victim. */
 const bindFrom = async (name: string, victim: string): Promise<string> => {
   const subject = `owner ${++tenants}`;
   const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject, email: "", name: "" });

@@ -210,7 +210,6 @@ test("attack 304: a registry token for a new path mounts nothing from other repo
   await owner.pushImage("pending-scope/secret", "1", { layer: "a layer beside" });
   for (const repo of ["pending-scope/new", "pending-scope/team/new"]) {
     const scoped = openRegistry(world.url, `Bearer ${await registryToken(world.url, owner.token, `repository:${repo}:pull,push,delete`)}`);
-    // The first request starts the path, the second finds it.
     for (let times = 0; times < 2; times++)
       for (const from of ["", "&from=pending-scope/secret"])
         assert.equal((await scoped.send("POST", `${repo}/blobs/uploads/?mount=${digestOf("a layer beside")}${from}`)).status, 202, repo + from);

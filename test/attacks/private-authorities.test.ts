@@ -36,7 +36,6 @@ let made = 0;
 const certificate = (authority: Certificate, names: string, options?: { readonly ended?: boolean }): Certificate =>
   signCertificate(folder, `server-${made++}`, authority, names, options);
 
-/** Serves HTTPS on loopback; counts connections. */
 const serve = async (t: TestContext, files: Certificate): Promise<{ port: number; paths: string[] }> => {
   const paths: string[] = [];
   const server: Server = createServer(await readCertificateFiles(files), (request, response) => {

@@ -199,7 +199,6 @@ test("attack 135: a document with private statements is no version of the public
   for (const [asked, each] of answers) assert.equal(each.size, 1, asked);
 });
 
-/** Starts to fetch a file and reads only its headers. */
 const begin = async (path: string, token: string): Promise<{ readonly response: IncomingMessage; readonly request: ClientRequest }> => {
   const request = httpGet(`${world.url}${path}`, { headers: { authorization: `Bearer ${token}` }, agent: false });
   request.on("error", () => {});

@@ -57,7 +57,6 @@ const holder = async (group: string, ...symbols: string[]): Promise<string> => {
 const manage = ["CREATE", "UPDATE", "DELETE"].map((verb) => `CAP_IAM_IDENTITY_PROVIDERS_${verb}`);
 const all = [...manage, "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_SCIM_MANAGE"];
 
-/** Asserts that both protocols refuse every request and nothing is stored. */
 const assertRefused = async (
   token: string,
   calls: readonly [what: string, name: string, request: JsonObject][],

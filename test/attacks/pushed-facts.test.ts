@@ -89,7 +89,6 @@ test("attack 108: an SBOM neither affects nor appears on another repo's image wi
   assert.equal(rows.length, 2);
 });
 
-/** Stores a token in the cache where a sign-in at `issuer` does. */
 const storeInCache = async (cache: string, issuer: string, claims: object): Promise<void> => {
   const file = join(cache, "chainguard", issuer.replaceAll("/", "-"), "oidc-token");
   await mkdir(dirname(file), { recursive: true });

@@ -225,7 +225,6 @@ test("attack 55: a changed quota applies to the next request, whatever was left 
 test("attack 55: a quota large enough for per-server shares is still exact with forty concurrent requests", async () => {
   const organization = await newOrganization();
   const near = 1_500;
-  // Rows of a server without quotas count as well.
   await asOwner(
     stage.world.databaseUrl,
     `with off as materialized (select set_config('gantry.untold', 'on', true))

@@ -56,7 +56,6 @@ after(async () => {
 const ask = (token = "", protocol: Protocol = "rest"): Promise<Answer> =>
   server.call("iam.RolesService/ListRoles", { uidp: { ids: [newChild(slow.organization)] } }, { token, protocol });
 
-/** Sends requests concurrently; returns how many succeeded, and the refusals. */
 const flood = async (tokens: readonly string[], count: number): Promise<{ readonly served: number; readonly refusals: readonly Answer[] }> => {
   const answers = await Promise.all(Array.from({ length: count }, (_, index) => ask(tokens[index % tokens.length])));
   const refusals = answers.filter(({ code }) => code === resourceExhausted);

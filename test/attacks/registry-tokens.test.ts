@@ -18,7 +18,6 @@ import { openWorld, type World } from "../world.ts";
 
 interface Tenant {
   readonly uid: string;
-  /** The owner's access token. */
   readonly token: string;
   readonly client: RegistryClient;
 }
@@ -193,7 +192,6 @@ test("attack 281: a token never follows a name to another tenant's repo, whether
   const rename = (whose: Tenant, name: string) =>
     world.call("iam.GroupsService/UpdateGroup", { group: { uid: whose.uid, name }, updateMask: "name" }, { token: whose.token });
   assert.equal((await rename(honest, "honest-moved")).code, 0);
-  // The name stays reserved until the operator releases it.
   assert.equal((await rename(of(attacker), "honest")).code, codes.ALREADY_EXISTS);
   await releaseName(kernel, "honest");
   const taken = await rename(of(attacker), "honest");

@@ -108,7 +108,6 @@ test("attack 100: a blob cannot be mounted from an unreadable repo, by name, uid
 
 test("attack 101: probing others' names and uids always returns the response for missing ones", async () => {
   const outsider = await bound(theirs, "apk.pull");
-  // Sees groups there, and no repos.
   const insider = await bound(ours, "apk.pull");
   // Of the same organization, and of another group of it.
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: ours, group: { name: "beside" } }), "uid");
@@ -179,7 +178,6 @@ test("attack 103: an upload belongs to its repo: its ID works nowhere else and c
   assert.notEqual(before, "");
 });
 
-/** Sends bytes that no client sends; returns the response. */
 const raw = (head: string, body: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(world.url);

@@ -26,7 +26,6 @@ const [pip, poetry, uv, maven] = ["REQUIREMENTS_TXT", "POETRY_LOCK", "UV_LOCK", 
 
 let world: World;
 let theirs: string;
-/** The token of our organization's owner. */
 let token: string;
 
 before(async () => {

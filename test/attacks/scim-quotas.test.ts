@@ -54,7 +54,6 @@ const quotaOptions = (): Parameters<typeof changeQuota>[0] => ({
 const usedOf = async (organization: string, name: string): Promise<number | undefined> =>
   (await listQuotas(quotaOptions(), organization)).find((quota) => quota.name === name)?.used;
 
-/** Returns two identity providers of a new organization with SCIM. */
 const openTwo = async (name: string): Promise<{ organization: string; one: ScimProvider; two: ScimProvider }> => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
   await makeOwners(world, organization);
@@ -151,7 +150,6 @@ test("attack 208: every SCIM quota has a default, and the command names it", asy
   assert.equal(quotas.get("scim-members"), rowQuotas["scim-members"]);
 });
 
-/** Counts the rows themselves. */
 const rowsIn = async (organization: string, table: "scim_users" | "scim_removals" | "scim_members"): Promise<number> => {
   const column = { scim_users: "uid", scim_removals: "identity_provider_uid", scim_members: "group_uid" }[table];
   return Number((await asOwner(world.databaseUrl, `select count(*) from ${table} where left(${column}, 40) = $1`, [organization]))[0]?.[0]);
@@ -189,7 +187,6 @@ test("attack 216: users added and removed endlessly under new external IDs never
   for (let key = 0; key < 5; key++) {
     const at = key % 2 === 0 ? one : two;
     assert.equal((await at.ask("DELETE", `/Users/${await announce(at, `left-${key}`)}`)).status, 204);
-    // A user without an external ID leaves no row.
     if (key === 4) continue;
     const { body } = await at.ask("POST", "/Users", { userName: "nobody" });
     assert.equal((await at.ask("DELETE", `/Users/${text(body, "id")}`)).status, 204);
@@ -198,7 +195,6 @@ test("attack 216: users added and removed endlessly under new external IDs never
   assert.equal(await usedOf(organization, "scim-users"), 5);
   await refusedWhole("scim-users", () => one.ask("POST", "/Users", { userName: "one more", externalId: "one more" }));
   await refusedWhole("scim-users", () => two.ask("POST", "/Users", { userName: "without an external id" }));
-  // The other provider has never had these users.
   await refusedWhole("scim-users", () => two.ask("POST", "/Users", { userName: "left-0", externalId: "left-0" }));
 });
 
@@ -266,7 +262,6 @@ test("attack 216: a deleted provider takes its removed users along, and is resto
   assert.deepEqual([await rowsIn(organization, "scim_removals"), await usedOf(organization, "scim-users")], [2, 4]);
 });
 
-/** Creates an organization with this many users in one of its providers. */
 const openPeople = async (name: string, count: number) => {
   const { organization, one, two } = await openTwo(name);
   const users = await Promise.all(Array.from({ length: count }, (_, index) => announce(one, `member-${index}`)));
@@ -293,7 +288,6 @@ test("attack 217: group memberships never exceed the quota over all providers, w
   await refusedWhole("scim-members", () => makeGroup("of the other provider, again", [elsewhere], two));
   await refusedWhole("scim-members", () => put(second, users.slice(0, 4)));
   await refusedWhole("scim-members", () => patch(second, add(users.slice(3, 4)), { op: "replace", path: "displayName", value: "unseen" }));
-  // An existing member needs no room.
   assert.equal((await patch(id, add(users))).status, 204);
   assert.equal((await put(second, users.slice(0, 3))).status, 200);
   assert.equal((await makeGroup("empty", [])).status, 201);

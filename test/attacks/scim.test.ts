@@ -18,7 +18,6 @@ import { openWorld, type World } from "../world.ts";
 let world: World;
 let provider: FakeProvider;
 let idp: ScimProvider;
-/** Another organization's provider, with the same issuer. */
 let foreign: ScimProvider;
 let foreignOrganization: string;
 
@@ -107,7 +106,7 @@ test("attack 164: a replaced token keeps working for the overlap only", async ()
   assert.deepEqual(await both(), [401, 200]);
 });
 
-test("attack 202: a request whose body arrives after its SCIM token was revoked has no effect", async () => {
+test("attack 202: a request with a body that arrives after its SCIM token was revoked has no effect", async () => {
   const held = await openScimProvider(world, "https://held.example.com");
   const made = async (path: string, document: JsonObject): Promise<string> => text((await held.ask("POST", path, document)).body, "id");
   const [user, group] = [await made("/Users", { userName: "there" }), await made("/Groups", { displayName: "there" })];
@@ -299,7 +298,6 @@ test("attack 199: a document with quadratic cost or unbounded growth is refused 
   await used(idp.ask("PATCH", path, { Operations: inside }), "names inside of one");
   await used(idp.ask("PUT", path, { userName: "wide", title: "x".repeat(limits.scimDocumentBytesMax) }), "PUT");
   await used(idp.ask("POST", "/Groups", { displayName: "wide", about: "x".repeat(limits.scimDocumentBytesMax) }), "a group");
-  // Each request adds a little, and together they exceed the limit.
   const grown: number[] = [];
   for (let index = 0; index < 4; index++)
     grown.push((await idp.ask("PATCH", path, { Operations: [{ op: "add", path: `part${index}`, value: "x".repeat(10_000) }] })).status);

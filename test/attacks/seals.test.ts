@@ -32,7 +32,6 @@ before(async () => {
 });
 after(() => Promise.all([world?.close(), ours?.close(), theirs?.close()]));
 
-/** Runs a sign-in; returns true if it succeeds. */
 const signsIn = async (provider: FakeProvider, idp: string): Promise<boolean> =>
   signIn(world, provider, idp, subject).then(
     ({ token }) => token !== "",
@@ -154,7 +153,6 @@ test("attack 65: every sealed text of every table opens in its own row only", as
     await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: uid ?? "" });
   }
   await world.server.application.services.authn.rotate();
-  // The first one, and its replacement.
   for (let count = 0; count < 2; count++) {
     await asOwner(world.databaseUrl, "update document_signing_keys set retire_time = now()");
     assert.equal((await fetch(`${world.url}/.well-known/csaf/provider-metadata.json`)).status, 200);

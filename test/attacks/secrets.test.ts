@@ -51,7 +51,6 @@ const taking = nonEmpty(
   "field that takes a secret",
 );
 
-/** Returns every text in a value. */
 const leaves = (value: Json | undefined): string[] =>
   typeof value === "string" ? [value] : isObject(value) ? Object.values(value).flatMap(leaves) : Array.isArray(value) ? value.flatMap(leaves) : [];
 
@@ -153,7 +152,6 @@ for (const { method, path } of taking)
       assert.equal(code, 0, `${message} ${JSON.stringify(details)}`);
       watched(`${method.rpc}, repeated`, await stage.call(protocol, method, { ...valid, ...masked }, { token, headers }));
       watched(`${method.rpc}, rehearsed`, await stage.call(protocol, method, { ...valid, ...masked }, { token, validateOnly: true }));
-      // An error next to the secret, and one in it.
       const [body = ""] = path;
       watched(`${method.rpc}, wrong`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, [body, "name"], "WRONG / NAME"), { token }));
       watched(`${method.rpc}, too long`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, path, secret.repeat(500)), { token }));

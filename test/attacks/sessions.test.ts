@@ -14,7 +14,6 @@ import type { World } from "../world.ts";
 let first: World;
 let second: World;
 let close: () => Promise<void>;
-/** A tenant with its own provider and an owner who is not the operator. */
 interface TestTenant {
   readonly organization: string;
   readonly idp: string;

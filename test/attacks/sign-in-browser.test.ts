@@ -80,7 +80,6 @@ after(async () => {
 
 interface Listener {
   readonly port: number;
-  /** The received queries. */
   readonly told: URLSearchParams[];
   readonly server: Server;
 }
@@ -259,7 +258,6 @@ test("attack 244: the page cannot be framed, and another site's form has no effe
   const [, frame] = page.frames();
   assert.ok(frame);
   assert.equal(await frame.locator("button").count(), 0, "the page can be framed");
-  // The same browser has the page open as well.
   const asked = await open(address);
   const forged = await open(`${origin}/forged`);
   await forged.click("button");

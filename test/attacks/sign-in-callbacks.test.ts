@@ -67,7 +67,6 @@ test("attack 242: a code counts only at its own provider's callback, and a wrong
   const other = await openProvider(() => world.clock.now);
   const second = await registerProvider(world, other);
   const { browser, question } = await begin(idp);
-  // The same browser also has a sign-in at the other provider open.
   const theirs = await begin(second, browser);
   const right = callbackUrl(provider, question, provider.vouch(question, { sub: "ada" }));
   right.searchParams.delete("iss");

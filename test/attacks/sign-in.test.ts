@@ -26,7 +26,6 @@ import { openWorld, type World } from "../world.ts";
 let world: World;
 let provider: FakeProvider;
 let idp: string;
-/** Everything that the server logged. */
 const logged: unknown[] = [];
 
 before(async () => {
@@ -86,7 +85,6 @@ test("a response is accepted only from the browser that started, with its own co
   for (const name of browser.cookies.keys()) stranger.cookies.set(name, "x".repeat(43));
   assert.equal((await stranger.get(back)).status, 400);
   assert.equal(await people(), count);
-  // The original browser can still complete its sign-in.
   assert.notEqual(toldOf((await answerLoopbackPage(world, browser, await browser.get(back))).location).token, "");
 });
 
@@ -137,7 +135,7 @@ test("a code from another sign-in is refused by its challenge", async () => {
   assert.equal(toldOf((await mine.browser.get(callbackUrl(provider, mine.question, code))).location).status, "401");
 });
 
-test("a provider whose issuer changed during the sign-in does not get the response", async () => {
+test("a provider with an issuer changed during the sign-in does not get the response", async () => {
   const second = await openProvider(() => world.clock.now);
   const third = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);

@@ -50,7 +50,6 @@ const folder = async (name: string): Promise<string> =>
   text(await open.ok("iam.GroupsService/CreateGroup", { parent: open.organization, group: { name } }), "uid");
 const subscribe = async (world: World, parent: string, address: string, more: JsonObject = {}): Promise<string> =>
   text(await world.ok(create, { parent, subscription: { sink: address, ...more } }), "uid");
-/** Receives only its own test events. */
 const quiet = { eventTypes: ["dev.gantry.events.subscription.test.v1"] };
 
 const deliveriesOf = async (subscription: string): Promise<JsonObject[]> => {

@@ -19,7 +19,6 @@ import { openWorld, type World } from "../world.ts";
 let database: TestDatabase;
 let folder: string;
 let world: World;
-/** Another server of the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: string;
@@ -45,14 +44,12 @@ after(async () => {
 
 const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
 
-/** Advances the clock of both servers. */
 const pass = (milliseconds: number): void => {
   world.clock.now += milliseconds;
   other.clock.now = world.clock.now;
 };
 
 let strangers = 0;
-/** Returns an unused address. */
 const newAddress = (): string => `198.51.${100 + Math.floor(++strangers / 250)}.${strangers % 250}`;
 
 /** Uses up an address's limit per minute without sending that many requests. */
@@ -73,7 +70,6 @@ const codesOf = ({ status, body }: Reply): Codes => {
 
 const get = (path: string, address: string): Promise<Response> => fetch(`${world.url}${path}`, { headers: from(address), redirect: "manual" });
 
-/** Asserts a temporary OAuth error with a retry time. */
 const assertThrottled = ({ status, body, headers }: Reply, limit: string): void => {
   assert.deepEqual([status, body.error], [429, "temporarily_unavailable"]);
   assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
@@ -157,7 +153,7 @@ for (const protocol of ["rest", "grpc"] as const)
     assert.equal((await callFrom(stranger, protocol, exchanges, "made up")).code, 16);
   });
 
-test("the token endpoint applies the same limit to every grant, and tells a polling terminal to slow down", async () => {
+test("the token endpoint applies the same limit to every grant, and makes a polling terminal slow down", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   const ask = (address: string, form: Readonly<Record<string, string>>): Promise<Reply> => postForm(`${world.url}/oauth/token`, form, from(address));
   const exchange = {
@@ -288,7 +284,6 @@ test("every public operation counts for its client's address, except the one wit
   assert.deepEqual(free, ["chainguard.platform.ping.v2.PingService/Ping"]);
 });
 
-/** Types a code into the page in a browser that has received it. */
 const typeCode = async (address: string, typed: string, browser = openBrowser()): Promise<Page> => {
   if (browser.cookies.size === 0) await browser.get(`${world.url}/oauth/device`);
   return submitForm(world, browser, "/oauth/device", { user_code: typed }, from(address));

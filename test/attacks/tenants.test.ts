@@ -15,7 +15,6 @@ import { openWorld, type World } from "../world.ts";
 const protocols: readonly Protocol[] = ["rest", "grpc"];
 const digest = `sha256:${"d".repeat(64)}`;
 
-/** Resources of every kind in one organization. */
 interface Tenant {
   readonly organization: string;
   readonly team: string;
@@ -336,7 +335,6 @@ test("attack 5: a delegated admin cannot grant beyond their own permissions on a
       assert.equal(code, 7, `${what}, over ${protocol}`);
     }
   assert.deepEqual(await databaseContents(world), before);
-  // Held permissions can be delegated.
   const granted = await world.call(
     "iam.RoleBindingsService/CreateRoleBinding",
     { parent: ours.team, roleBinding: { identityUid: weak, roleUid: weakRole } },
@@ -423,7 +421,7 @@ test("attack 10: a tag hidden by name is hidden by digest, uid, repo and image t
     assert.equal((await http(world.url, "GET", path, { token })).status, 403, path);
 });
 
-test("attack 10: an image in another organization's repo is not readable through one's own", async () => {
+test("attack 10: an image in another organization's repo is not readable through the caller's own repo", async () => {
   const { store } = world.server.application.services;
   await store.write((rows) =>
     rows.query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [

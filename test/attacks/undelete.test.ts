@@ -239,7 +239,6 @@ test("attack 181: an undelete takes back neither a reassigned name nor the uid o
   await world.ok("registry.ReposService/DeleteRepo", { uid: text(next, "uid") });
   assert.equal((await undelete(deletion)).code, 0);
   assert.equal(await isThere("registry.ReposService/GetRepo", repo), true);
-  // A second undelete fails.
   assert.equal((await undelete(deletion)).code, codes.NOT_FOUND);
   // A group loses its association and gets another one under the same uid.
   const team = await folder();
@@ -331,9 +330,7 @@ test("attack 212: a user deprovisioned by SCIM regains nothing from earlier dele
   const refused = await undelete(alone);
   assert.equal(refused.code, codes.FAILED_PRECONDITION);
   assert.match(refused.message, /was deactivated or removed by an identity provider/);
-  // A provider of one organization has no effect in another.
   assert.equal((await undelete(elsewhere)).code, 0);
-  // A reactivated user is as before.
   assert.equal((await provider.ask("PATCH", `/Users/${deactivated.id}`, { Operations: [{ op: "replace", value: { active: true } }] })).status, 200);
   assert.equal((await undelete(alone)).code, 0);
 });
@@ -343,7 +340,6 @@ const store = () => world.server.application.services.store;
 const countKept = async (deletion: string): Promise<number> =>
   Number((await store().read.query("select count(*) from deleted_rows where deletion_uid = $1", [deletion]))[0]?.[0]);
 
-/** Returns a deleted group with this many bindings. */
 const removedTeam = async (count = 5): Promise<{ readonly team: string; readonly deletion: string }> => {
   const team = await folder();
   for (let number = 0; number < count; number++) await bind(team, await someone(), builtInRoleUid("viewer"));

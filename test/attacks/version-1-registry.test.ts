@@ -60,7 +60,6 @@ for (const protocol of protocols) {
 
   test(`attack 123: counts and sums of version 1 cover only what the caller can see, over ${protocol}`, async () => {
     const { uid: source = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `source-${protocol}` } });
-    // Only the operator sees what both organizations copy.
     for (const [parent, name] of [
       [place, `copy-${protocol}`],
       [other.organization, `copy-of-others-${protocol}`],

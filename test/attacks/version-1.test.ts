@@ -23,7 +23,6 @@ const nobody = await stage.stranger(world.organization);
 const iam = "chainguard.platform.iam";
 const views1 = nonEmpty(views, "operation of version 1");
 
-/** Returns every text in a response. */
 const textsIn = (value: Json): string[] =>
   typeof value === "string"
     ? [value]
@@ -161,7 +160,6 @@ test("attack 114: long unread lists use a bounded share of memory, and none of a
   one.pack({}, "a");
   two.pack({}, "a");
   assert.throws(() => two.pack({}, "a"), { code: "RESOURCE_EXHAUSTED" });
-  // A refused list uses no memory.
   theirs.pack({}, "b");
   theirs.pack({}, "b");
   assert.throws(() => last.pack({}, "c"), { code: "RESOURCE_EXHAUSTED" }, "in all");

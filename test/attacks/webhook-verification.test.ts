@@ -21,7 +21,6 @@ const { uid, secret } = (await world.ok("events.SubscriptionsService/CreateSubsc
   subscription: { sink: sink.url },
 })) as { readonly uid: string; readonly secret: string };
 
-/** Returns the delivery that the webhook endpoint receives for a new repo. */
 const deliver = async (name: string): Promise<ReceivedEvent> => {
   await world.server.delivery.finish();
   sink.got.length = 0;
@@ -62,7 +61,6 @@ test("attack 320: a delivery replayed after five minutes, or dated in the future
   const off = clientLimits.webhookToleranceMs + 1000;
   for (const ms of [off, -off]) await refuses(genuine, "TIME_OUT_OF_RANGE", { clock: () => clock() + ms });
   await verify(genuine, { clock: () => clock() + off, toleranceMs: 2 * off });
-  // A new time needs a new signature.
   const later = String(Math.floor(clock() / 1000) + 60);
   await refuses(withHeaders({ "webhook-timestamp": later }), "SIGNATURE_MISMATCH");
   for (const timestamp of ["", "0", "-1", "1e99", "NaN", "Infinity", `${later}.5`, ` ${later}`, `+${later}`, `${later}000`])
@@ -91,7 +89,7 @@ test("attack 321: a delivery without a signature, or signed by another or empty 
   await verify(genuine, { secret: [String(rotated.secret), secret] });
 });
 
-test("attack 322: a delivery whose body was changed, re-encoded or moved between the signed parts is refused", async () => {
+test("attack 322: a delivery with a body that was changed, re-encoded or moved between the signed parts is refused", async () => {
   const { body, headers } = genuine;
   for (const changed of ["", `${body} `, body.replace('"app"', '"ap"'), JSON.stringify(JSON.parse(body), undefined, 1), `${body}${body}`])
     await refuses({ headers, body: changed }, "SIGNATURE_MISMATCH");

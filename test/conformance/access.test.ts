@@ -112,7 +112,6 @@ const refusalCodeOf = (method: MethodFact): number => {
   return method.rpc === "ListReferrers" ? done : codes.NOT_FOUND;
 };
 
-/** Returns the same request for another uid. */
 const about = (request: JsonObject, uid: string, otherUid: string): JsonObject => JSON.parse(JSON.stringify(request).replaceAll(uid, otherUid)) as JsonObject;
 
 // A token of this server with a changed signature, and one of another server's key.

@@ -76,7 +76,6 @@ const tooLong = (field: FieldFact): string | undefined => {
 
 const entriesMax = (field: FieldFact): number => (field.maxLength > 0 && field.kind !== "string" ? field.maxLength : field.shape === "one" ? 0 : 1000);
 
-/** Returns invalid texts for a string field. */
 const wrongTexts = (field: FieldFact): Wrong[] => {
   const out: Wrong[] = [
     { value: "a\0b", why: "NUL" },
@@ -93,7 +92,6 @@ const wrongTexts = (field: FieldFact): Wrong[] => {
   return out;
 };
 
-/** Returns all invalid values for a spot. */
 const wrongValues = async ({ field, owner }: Spot): Promise<Wrong[]> => {
   const wrong: Wrong[] = [];
   const kinds = wrongKinds[field.kind] ?? assert.fail(`nothing is known to be no ${field.kind}`);
@@ -219,7 +217,6 @@ for (const method of bodied) {
     ];
     const prepared: [string, string, JsonObject][] = [];
     for (const { path, name } of levels) {
-      // A value inside that level, so that the level itself exists.
       const inside = spots.find((spot) => path.length > 0 && spot.path.length === path.length + 1 && path.every((step, index) => spot.path[index] === step));
       const value = inside ? await valueOf(inside.field, inside.owner, stage.sampling(place)) : {};
       const root = path.length > 0 ? await placed(body, message, inside?.path ?? path, value) : body;

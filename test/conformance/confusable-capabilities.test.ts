@@ -109,7 +109,6 @@ const assertAllowed = (answer: Answer, method: MethodFact): void => {
   if (!isAbsent) assert.equal(answer.code, 0, `${method.name}: ${answer.message} ${JSON.stringify(answer.details)}`);
 };
 
-/** Fails unless exactly the operation's capabilities suffice. */
 const checkExact = async (method: MethodFact): Promise<void> => {
   const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
   const token = await holder({ at: stage.needsAt(method, place), names: [...method.capabilities, ...besides] });
@@ -117,7 +116,6 @@ const checkExact = async (method: MethodFact): Promise<void> => {
     assertAllowed(await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token }), method);
 };
 
-/** Fails if a neighbour suffices in place of a required capability. */
 const checkNeighbours = async (method: MethodFact, neighbours = someNeighbours): Promise<void> => {
   const request = await stage.request(method, { place, capabilities: ["groups.list"] });
   for (const needed of method.capabilities) {
@@ -165,7 +163,6 @@ test("these checks detect an operation that checks another capability than its f
   }
 });
 
-/** Creates a repo with its own blob. */
 const repoWithBlob = async (at: string): Promise<{ readonly uid: string; readonly digest: string }> => {
   const uid = text(await stage.make("chainguard.platform.registry.v2.Repo", { place: at }), "uid");
   return { uid, digest: await openRegistry(world.url, `Bearer ${await stage.owner()}`).pushBlob(uid, randomBytes(40)) };

@@ -18,7 +18,6 @@ after(() => stage.close());
 const deleteOf = (message: string): MethodFact | undefined =>
   methods.find(({ rpc, input, service }) => rpc === `Delete${message.split(".").at(-1)}` && input.byName.has("uid") && createOf(message)?.service === service);
 
-/** Deletes the resource; returns the response. */
 const remove = (message: string, uid: string) =>
   stage.call("rest", deleteOf(message) ?? assert.fail(`nothing deletes a ${message}`), { uid }, { token: owner });
 

@@ -102,7 +102,6 @@ const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
   return out;
 };
 
-/** Removes proto3 defaults, which gRPC's response omits. */
 const sparse = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(sparse);
   if (!isObject(value)) return value;
@@ -141,7 +140,6 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.deepEqual(told.actor, { subject: by.uid, ...(by.act && { act: by.act }) });
   assert.equal(told.bodyType, message.name);
   assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
-  // A strict decoder of the public message reads it.
   fromJson(messageDescriptor(message), told.body, { registry });
   assert.equal(told.time, new Date(world.clock.now).toISOString());
   assert.ok(requestId);

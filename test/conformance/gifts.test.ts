@@ -66,7 +66,6 @@ await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapp
   parent: idp,
   externalGroupRoleMapping: { externalGroupId: "owners", roleUid: builtInRoleUid("owner"), scope: world.organization },
 });
-// SCIM requires two owners.
 for (let count = 0; count < 2; count++) await bind(await someone(), builtInRoleUid("owner"));
 
 const soonMs = world.clock.now + 10 * minute;

@@ -38,7 +38,6 @@ interface Subject {
   readonly method: MethodFact;
   /** Selects the known rows. */
   readonly scope: JsonObject;
-  /** Returns a token of the caller. */
   readonly mint: () => Promise<string>;
   readonly rows: readonly JsonObject[];
 }

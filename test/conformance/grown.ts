@@ -128,7 +128,6 @@ const grownCoverage = async (world: World, place: string): Promise<JsonObject> =
   return firstRow(await world.ok("gantry.vulnerabilities.v1.AdvisoryCoverageService/ListAdvisoryCoverage", request), "advisoryCoverage");
 };
 
-/** Pushes an SBOM and leaves it unread. */
 const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   const repo = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
   const digest = `sha256:${String(made).padStart(64, "0")}`;

@@ -163,7 +163,6 @@ const assertViolation = (answer: Answer, field: string): string => {
   return violations[0]?.description ?? "";
 };
 
-/** Returns all rows and the total in one page. */
 const all = async (list: MethodFact, request: JsonObject, token = owner, protocol: Protocol = "rest"): Promise<string[]> => {
   const found = await walk(list, { pageSize: limits.pageSizeMax, ...request }, { token, protocol });
   assert.deepEqual(new Set(found.totals), new Set([String(found.uids.length)]));
@@ -548,7 +547,6 @@ for (const subject of subjects) {
   test(`${list.rpc} returns the operator the rows of all organizations in one order, with an exact total`, async () => {
     const wanted = (await stage.query(`select uid from ${table} order by uid`)).map(([uid]) => uid ?? "");
     assert.ok([other.organization, world.organization].every((root) => wanted.some((uid) => uid.startsWith(root))));
-    // No owner sees two organizations.
     const operator = await stage.operator();
     for (const { field, descending, orderBy, protocol } of shareOf(orders(message), 3)) {
       const found = await walk(list, { orderBy, pageSize: 97 }, { token: operator, protocol });

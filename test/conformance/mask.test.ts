@@ -73,7 +73,6 @@ const includes = (held: Json | undefined, wanted: Json | undefined): boolean => 
   return (held ?? false) === (wanted ?? false);
 };
 
-/** Returns a value of the field that differs from the current one. */
 const another = async (field: FieldFact, message: MessageFact, held: Json | undefined): Promise<Json> => {
   for (let tries = 0; tries < 8; tries++) {
     const value = withoutImmutable(field, await valueOf(field, message, stage.sampling(place), true));
@@ -371,7 +370,6 @@ for (const subject of updates.map(subjectOfUpdate)) {
     const uid = await fresh(subject);
     const before = await read(subject, uid);
     const eventsBefore = await eventCount();
-    // Key order does not matter.
     const turned = (value: Json): Json =>
       Array.isArray(value)
         ? value.map(turned)

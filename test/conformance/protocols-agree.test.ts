@@ -19,7 +19,6 @@ after(() => stage.close());
 const place = await folder(stage);
 const owner = await stage.owner();
 const stranger = await stage.stranger(world.organization);
-/** Operations that both protocols serve. */
 const answered = nonEmpty(
   methods.filter((method) => stage.answers(method) && protocolsOf(method).length > 1 && !isBesideOpen(method)),
   "operation with an answer",

@@ -1,5 +1,7 @@
 // Decisions in an organization depend only on its own rows and the operator's settings. Deleting another organization's row changes no
-// decision here (attack 66). Deleting one's own row never admits a caller who was refused before (attack 63).
+// decision here (attack 66). A refused caller who deletes their own rows stays
+// refused (attack 63).
+//
 // Two organizations have a row in every table with rows of organizations. The test deletes each row in the database, repeats every decision,
 // and restores the row.
 
@@ -148,7 +150,6 @@ const fill = async (organization: string): Promise<void> => {
   await query("insert into advisory_suppressions (uid, suppression) select min(uid), '{}' from authored_advisories where uid like $1", [`${organization}/%`]);
   await query("insert into tag_policies (organization, pattern, end_date) values ($1, 'never:.*', '2020-01-01')", [organization]);
   await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
-  // A pushed manifest, and an upload in progress.
   const [blob, pushed] = [`sha256:${freshKey()}`, `sha256:${"c".repeat(64)}`];
   await query("insert into blobs (sha256, size_bytes, key, create_time) values ($1, 1, $1, now())", [blob]);
   await query("insert into repo_blobs (repo_uid, sha256, create_time, lease_time) values ($1, $2, now(), now())", [repo, blob]);
@@ -160,7 +161,6 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${pending} values ($1 || '/' || $2, $1, 'path/' || $2, now(), now())`, [organization, freshKey()]);
   const upload = "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time)";
   await query(`${upload} values ($2, $1, $2, 0, '{}', '', now(), now(), now())`, [repo, freshKey()]);
-  // An import for one group.
   const image = "insert into image_packages (owner, repo, tag, architecture, packages, feed, digest, create_time, update_time)";
   await query(`${image} values ($1, 'image', 'latest', 'amd64', '{"openssl": "3"}', 'images', 'digest', now(), now())`, [organization]);
   const lifecycle = "insert into lifecycles (owner, feed, product, names, releases, grace_months, digest, create_time, update_time)";
@@ -170,7 +170,6 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
   await world.server.delivery.enqueue();
   await sealAudit(world);
-  // A pushed report that is still unread.
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
   const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
@@ -178,7 +177,6 @@ const fill = async (organization: string): Promise<void> => {
     `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,
     [repo, digest],
   );
-  // Version 1 data of a repo and of an organization's repos.
   await query("insert into repo_deployments (repo_uid, charts) values ($1, '[]')", [repo]);
   await query("insert into registry_settings (root_uid, unique_tags, eol_grace_period) values ($1, true, true)", [organization]);
   await query("insert into quotas (organization, name, value) values ($1, 'repos', 900)", [organization]);
@@ -358,14 +356,12 @@ const rowsOf = async ({ name, key }: Table, one: string, without: string): Promi
     ([row]) => row ?? "",
   );
 
-/** Saves all rows. */
 const keepRows = async (tables: readonly Table[]): Promise<void> => {
   await query("drop schema if exists kept cascade");
   await query("create schema kept");
   for (const { name } of tables) await query(`create table kept.${name} as table public.${name}`);
 };
 
-/** Restores every row deleted since. */
 const restoreRows = async (tables: readonly Table[]): Promise<void> => {
   await query(`do $$
     declare
@@ -382,7 +378,6 @@ const restoreRows = async (tables: readonly Table[]): Promise<void> => {
     end $$`);
 };
 
-/** Returns a random sample. */
 const sampleOf = <T>(list: readonly T[], count: number, random: () => number): T[] => {
   const left = [...list];
   return Array.from({ length: Math.min(count, list.length) }, () => left.splice(Math.floor(random() * left.length), 1)).flat();
@@ -444,7 +439,7 @@ test("attack 66: deleting any row of another organization changes no decision in
   assert.deepEqual(differing, []);
 });
 
-test("attack 63: deleting one's own rows never admits a refused caller and never reveals more", async () => {
+test("attack 63: a refused caller who deletes their own rows stays refused and sees nothing more", async () => {
   const first = await decide(1);
   const wider: string[] = [];
   await withoutEach(victim, other, rowsTried, (what, now) => {

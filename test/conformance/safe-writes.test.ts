@@ -55,11 +55,9 @@ const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ 
 const lasting = (method: MethodFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
 
-/** Returns the fields that a mask can name. */
 const updatable = (method: MethodFact): readonly FieldFact[] =>
   (bodyField(method)?.message?.fields ?? []).filter((field) => !field.outputOnly && !field.inputOnly);
 
-/** Returns the same values with the keys of every object in reverse order. */
 const turned = (value: JsonObject): JsonObject => {
   const each = (entry: Json): Json => (Array.isArray(entry) ? entry.map(each) : isObject(entry) ? turned(entry) : entry);
   return Object.fromEntries(
@@ -113,7 +111,6 @@ for (const method of writes) {
       const masked = method.input.byName.has("update_mask") ? updatable(method) : [];
       for (const spelling of masked.length > 0 ? [undefined, masked.map(({ name }) => name).join(), "*"] : [undefined]) {
         const request = spelling === undefined ? sayable(whole) : { ...whole, updateMask: spelling };
-        // The same mask in the other spelling and order.
         const camel = masked.map(({ json }) => json).reverse();
         const respelled = { ...turned(request), ...(spelling?.includes("*") === false ? { updateMask: camel.join(", ") } : {}) };
         const headers = { "idempotency-key": freshKey() };

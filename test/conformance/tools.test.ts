@@ -58,7 +58,6 @@ const toolOf = (method: MethodFact): ListedTool => {
   return tool;
 };
 
-/** Operations that create, show or accept a secret. */
 const secretOperations: ReadonlySet<string> = new Set([
   "CreateGroupInvite",
   "CreateIdentityProvider",

@@ -131,7 +131,6 @@ for (const resource of nonEmpty(
     const before = (await rowsOf(resource, uid))[`${resource.shape.table.name} by uid`];
     await remove(fact.name, uid);
     const deletion = (await deletionOf(uid)) ?? assert.fail("nothing is kept");
-    // As if another caller had created it: equal in every column except the uid.
     const other = `${uid.slice(0, -16)}${"f".repeat(16)}`;
     const columns = (
       await stage.query("select attname from pg_attribute where attrelid = $1::regclass and attnum > 0 and attgenerated = ''", [resource.shape.table.name])

@@ -70,7 +70,6 @@ const verdict = ({ code, message }: Answer): string => `${code} ${message.replac
 
 const assertUntyped = (answer: Answer): void => assert.deepEqual(answer.details, [], "version 1 has no typed details");
 
-/** Returns all entries of a list over version 2. */
 const everyPage = async (of: MethodFact, request: JsonObject, token: string | undefined): Promise<JsonObject[]> => {
   const rows: JsonObject[] = [];
   for (let pageToken = ""; ; ) {
@@ -282,7 +281,6 @@ for (const method of lists) {
         : []),
     ];
     for (const request of requests) {
-      // The operator's list has the rows of both organizations.
       for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
         const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
         for (const protocol of oneOrAll(protocols)) {
