@@ -80,6 +80,8 @@ export interface CounterpartFact {
   readonly negated: boolean;
   /** Required there; here it may be left out. */
   readonly optional: boolean;
+  /** Where the request of a create has it, if elsewhere; "" otherwise. */
+  readonly createPath: string;
 }
 
 export interface FilterFact {

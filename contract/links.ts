@@ -37,8 +37,11 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
   return fields;
 };
 
-/** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
-export const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
+/**
+ * Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. `creates`: of the
+ * request of a create, which has some fields elsewhere.
+ */
+export const linksOf = (message: MessageFact, other: MessageFact, partial = false, creates = false): Link[] => {
   // The same message in both, such as a filter by place.
   if (message === other)
     return message.fields.map((field) => ({
@@ -51,7 +54,8 @@ export const linksOf = (message: MessageFact, other: MessageFact, partial = fals
       sameAs: field.json,
     }));
   return message.fields.flatMap((field): Link[] => {
-    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
+    const { path: shown = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
+    const said = (creates && field.counterpart?.createPath) || shown;
     if (absent) return [];
     const path = said === "." ? [] : fieldsAlong(other, said || field.name);
     if (!path) {
@@ -61,7 +65,7 @@ export const linksOf = (message: MessageFact, other: MessageFact, partial = fals
     const end = path.at(-1);
     const target = end === undefined ? other : end.message;
     if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
-    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
+    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart, creates) : undefined;
     const isSame = path.length === 1 && !inner && !negated && end?.kind === field.kind && end.kind !== "enum" && end.shape === field.shape;
     return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional, sameAs: isSame ? end.json : undefined }];
   });
@@ -72,7 +76,7 @@ const known = new Map<string, Links>();
 
 /** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
 const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
-  if (!requestIn?.message) return linksOf(input, of.input);
+  if (!requestIn?.message) return linksOf(input, of.input, false, of.rpc.startsWith("Create"));
   const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path], sameAs: undefined }));
   const [beside, ...deeper] = (of.scope ?? []).map((name) => of.input.byName.get(name));
   const own = below.find(({ path }) => path[1]?.name === "uid");

@@ -3397,8 +3397,8 @@ export class VulnerabilitiesAuthoredAdvisoriesApi {
   }
 
   /**
-   * Create an advisory, without events: it has no effect. The number is allocated by the server, and the author is
-   * the caller.
+   * Create an advisory. It has no effect until one of its events is approved. The server allocates the number, and
+   * the author is the caller.
    *
    * Needs `advisories.create`.
    *

@@ -150,7 +150,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["sessions","group-sessions","list","gantry.sessions.v1.SessionsService/ListGroupSessions","List the sessions from sign-ins through an identity provider of a group, newest first"],
   ["sessions","group-sessions","revoke","gantry.sessions.v1.SessionsService/RevokeGroupSession","Revoke a session from a sign-in through an identity provider of a group, for administrators"],
   ["vulnerabilities","advisory-coverage","list","gantry.vulnerabilities.v1.AdvisoryCoverageService/ListAdvisoryCoverage","List the ecosystems and releases of the images in the groups visible to the caller, with the sources that cover them"],
-  ["vulnerabilities","authored-advisories","create","gantry.vulnerabilities.v1.AuthoredAdvisoriesService/CreateAuthoredAdvisory","Create an advisory, without events"],
+  ["vulnerabilities","authored-advisories","create","gantry.vulnerabilities.v1.AuthoredAdvisoriesService/CreateAuthoredAdvisory","Create an advisory"],
   ["vulnerabilities","authored-advisories","get","gantry.vulnerabilities.v1.AuthoredAdvisoriesService/GetAuthoredAdvisory","Get one advisory by its uid, with all of its events"],
   ["vulnerabilities","authored-advisories","list","gantry.vulnerabilities.v1.AuthoredAdvisoriesService/ListAuthoredAdvisories","List the advisories that were written in the groups in which the caller may list them, approved or not"],
   ["vulnerabilities","authored-advisories","update","gantry.vulnerabilities.v1.AuthoredAdvisoriesService/UpdateAuthoredAdvisory","Update an advisory"],

@@ -183,7 +183,8 @@ const draftForm = "draft";
 export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
   const full: AdvisoryRecord = { ...record, key: uid, events: [] };
   const facet = facetOf(full, all);
-  const form = approved.length > 0 ? "wolfi" : draftForm;
+  // A move of the component alone states nothing that an output could have.
+  const form = approved.some((event) => !("componentLocationChanged" in event)) ? "wolfi" : draftForm;
   const digest = recordDigestOf([form, full, approved]);
   const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
   const written = await upsertAdvisories(rows, target, [

@@ -50,6 +50,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "advisory.v2.VulnerabilityMetadata.withdrawnTime": "set: it is withdrawn",
   "vulnerabilities.v2.Advisory.withdrawnBy": "set: another advisory replaces it",
   "vulnerabilities.v2.Advisory.withdrawnTime": "set: it is withdrawn",
+  "vulnerabilities.v2.AdvisoryEvent.componentLocationChanged": "set: an organization wrote such an event, which is public in version 1 only",
   "events.v2.Subscription.createTime": common,
   "events.v2.Subscription.updateTime": common,
   "events.v2.Subscription.enabled": "set: it receives events",

@@ -54,6 +54,104 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`Create of version 1 adds the events of its body in one transaction, with the checks of CreateAdvisoryEvent (${protocol})`, async () => {
+    const own = await stage.newTenant(`initial-${protocol}`);
+    const create = (events: readonly JsonObject[], token = own.author, validateOnly = false) => {
+      const advisory = { artifactType: "apk", artifactName: "curl", aliases: ["CVE-2026-7"], events: [...events] };
+      return stage.world.call(`${v1}/Create`, { parentId: own.group, advisory }, { token, protocol, validateOnly });
+    };
+    const sent: readonly JsonObject[] = [
+      { detection: { manual: {} }, author: "somebody else", reviewer: "somebody else", issue: "SEC-1" },
+      { truePositiveDetermination: { note: "It applies." } },
+      { componentLocationChanged: { previousLocation: "/a", newLocation: "/b" } },
+      { fixed: { fixedVersion: "8.1-r0" } },
+    ];
+    const { code, reply } = await create(sent);
+    assert.equal(code, 0, JSON.stringify(reply));
+    const events = objectList(reply, "events");
+    const ofServer = { author: own.authorUid, status: "PENDING" };
+    assert.deepEqual(
+      events.map(({ id: _id, timestamp: _timestamp, ...event }) => event),
+      sent.map(({ author: _author, reviewer: _reviewer, ...event }) => ({ ...event, ...ofServer })),
+    );
+    assert.deepEqual(
+      objectList(await stage.world.ok(`${v1}/ListAdvisoryEvents`, { parentId: text(reply, "id") }, { token: own.author, protocol }), "items"),
+      events,
+    );
+    const created = (await stage.world.events()).filter(({ type }) => type === "dev.gantry.vulnerabilities.authored_advisory_event.created.v1");
+    const told = created.filter(({ subject }) => subject.startsWith(text(reply, "id")));
+    assert.deepEqual(told.map(({ subject }) => subject).sort(), events.map((event) => text(event, "id")).sort());
+    assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
+    // Refused as a whole: nothing is left of the advisory.
+    const refusals: readonly (readonly [JsonObject, number, string])[] = [
+      [{ fixed: {} }, codes.INVALID_ARGUMENT, "fixedVersion"],
+      [{ note: "" }, codes.INVALID_ARGUMENT, "is required"],
+      [{ ...falsePositive, falsePositiveDetermination: {} }, codes.INVALID_ARGUMENT, "type"],
+      [{ componentLocationChanged: {} }, codes.INVALID_ARGUMENT, "newLocation"],
+      [{ detection: {}, status: "REJECTED" }, codes.INVALID_ARGUMENT, "must be pending"],
+      [{ fixed: { fixedVersion: "8.1-r0" }, status: "APPROVED" }, codes.PERMISSION_DENIED, "author"],
+    ];
+    for (const [event, expected, words] of refusals) {
+      const { note: _note, ...one } = event;
+      const refused = await create([{ detection: {} }, one]);
+      assert.equal(refused.code, expected, JSON.stringify([event, refused.reply]));
+      assert.ok(JSON.stringify(refused).includes(words), JSON.stringify(refused));
+    }
+    const rehearsed = await create(sent, own.author, true);
+    assert.equal(rehearsed.code, 0, JSON.stringify(rehearsed.reply));
+    assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
+    // A full update sends the events back: they stay as they are.
+    const updated = await stage.world.ok(`${v1}/Update`, { ...reply, componentName: "libcurl", events: [] }, { token: own.author, protocol });
+    assert.deepEqual(objectList(updated, "events"), events);
+  });
+}
+
+test("events that are created with an advisory are approved if the organization opted out, and take effect", async () => {
+  const own = await stage.newTenant("initial-approved");
+  await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
+  await stage.importAdvisory(own.group, "openssl", "CGA-iiii-iiii-iiii", "CVE-2026-1");
+  const optOut = { group: { uid: own.group, authorApproval: true }, updateMask: "author_approval" };
+  await stage.world.ok("iam.GroupsService/UpdateGroup", optOut, { token: own.author });
+  await stage.createAdvisory(own, { initialEvents: [{ ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" }] });
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-iiii-iiii-iiii web suppressed"]);
+});
+
+test("a move of the component changes no verdict, and is in the lists and outputs", async () => {
+  const own = await stage.newTenant("moved");
+  await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
+  await stage.importAdvisory(own.group, "openssl", "CGA-mmmm-mmmm-mmmm", "CVE-2026-1");
+  const advisory = await stage.createAdvisory(own);
+  const [uid, id] = [text(advisory, "uid"), text(advisory, "advisoryId")];
+  const move = { componentLocationChanged: { previousLocation: "/usr/lib/a.so", newLocation: "/usr/lib/b.so" } };
+  const files = () => Promise.all([`osv/x_${id}`, "openvex/openssl", "csaf/openssl"].map((path) => stage.file(own.author, `/advisory/v2/${path}.json`)));
+  const approve = async (event: JsonObject) => stage.review(own, text(await stage.createEvent(own, uid, event), "uid"));
+  await approve(move);
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-mmmm-mmmm-mmmm web affected"], "a move alone states nothing");
+  for (const { body } of await files()) assert.ok(!body.includes(id) && !body.includes("b.so"), body);
+  await approve(falsePositive);
+  await approve(move);
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-mmmm-mmmm-mmmm web suppressed"], "a move does not overrule a decision");
+  const [osv, vex, csaf] = await files();
+  for (const file of [osv, vex, csaf]) assert.ok(file?.body.includes("Component moved from /usr/lib/a.so to /usr/lib/b.so."), file?.body);
+  const statements = objectList(JSON.parse(vex?.body ?? "") as JsonObject, "statements").filter((each) => JSON.stringify(each).includes(id));
+  assert.deepEqual(
+    statements.map(({ status }) => status),
+    ["not_affected"],
+  );
+  const filter = { uidp: { childrenOf: own.group }, latestEventType: "EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED" };
+  const v2 = objectList(await stage.world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", filter, { token: own.author }), "advisories");
+  const older = objectList(await stage.world.ok(`${v1}/List`, filter, { token: own.author }), "items");
+  for (const list of [v2, older])
+    assert.deepEqual(
+      list.map((each) => objectList(each, "events").flatMap((event) => event.componentLocationChanged ?? [])),
+      [[move.componentLocationChanged, move.componentLocationChanged]],
+    );
+});
+
 test("every kind of event is authored, and reads back as it was written", async () => {
   const kinds: readonly JsonObject[] = [
     { detection: { manual: {} } },
@@ -65,6 +163,7 @@ test("every kind of event is authored, and reads back as it was written", async 
     { pendingUpstreamFix: { note: "They know." } },
     { fixNotPlanned: {} },
     { analysisNotPlanned: {} },
+    { componentLocationChanged: { previousLocation: "/usr/lib/a.so", newLocation: "/usr/lib/b.so", note: "Renamed." } },
   ];
   const uid = text(await stage.createAdvisory(tenant, { artifactName: "kinds" }), "uid");
   for (const kind of kinds) {

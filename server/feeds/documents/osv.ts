@@ -4,7 +4,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";
-import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
+import { componentMoves, currentStatus, distributionOf, type Published, purlOf } from "./advisory.ts";
 
 /** Distributions of apk packages that OSV has as ecosystems without a release. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
@@ -79,11 +79,13 @@ export const osvRecord = (advisories: readonly [Published, ...Published[]]): Jso
       author: first.author,
       statuses: about.map((advisory) => {
         const { status, reason, note } = currentStatus(advisory);
+        const moves = componentMoves(advisory);
         return {
           package: purlOf(advisory),
           status,
           ...(reason === "" ? {} : { reason: reason.replace(/^TYPE_/, "").toLowerCase() }),
           ...(note === "" ? {} : { note }),
+          ...(moves.length === 0 ? {} : { component_moves: moves }),
         };
       }),
     },

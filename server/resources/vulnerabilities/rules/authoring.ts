@@ -73,8 +73,8 @@ export const withAuthoredEvents = async (rows: Read, advisories: readonly JsonOb
   });
 };
 
-/** What neither confirms nor denies that the vulnerability applies. */
-const undecided = new Set(["detection", "fixed"]);
+/** Event types that neither confirm nor deny that the vulnerability applies. */
+const undecided = new Set(["detection", "fixed", "componentLocationChanged"]);
 
 /** What the last decision suppresses, if it is a false positive. A version that is fixed is no decision about the others. */
 const suppressionOf = (approved: readonly AuthoredEvent[]): JsonObject | undefined => {
