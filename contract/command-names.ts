@@ -7,7 +7,7 @@ import { isViewed, type MethodFact } from "./facts.ts";
 
 export interface CommandName {
   readonly domain: string;
-  /** "" where the domain has one resource, of its own name: gantry events list. */
+  /** "" where the domain has one resource, of its own name: gantry events list. Two words for one inside of another: "advisories events". */
   readonly resource: string;
   /** "" where it is the domain itself: gantry ping. */
   readonly verb: string;
@@ -85,11 +85,23 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
   return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
 };
 
+/**
+ * Services of ours whose resources are the platform's under another name: an authored advisory is an advisory. Where the platform has
+ * a verb already, ours has a longer one.
+ */
+const sharedResources: ReadonlyMap<string, { readonly resource: string; readonly verbs: Readonly<Record<string, string>> }> = new Map([
+  ["gantry.vulnerabilities.v1.AuthoredAdvisoriesService", { resource: "advisories", verbs: { get: "get-authored", list: "list-authored" } }],
+  ["gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService", { resource: "advisories events", verbs: {} }],
+]);
+
 const nameOf = (method: MethodFact): CommandName => {
   const domain = commandDomainOf(method);
+  const shared = sharedResources.get(method.service);
   const words = fullResourceWords(method, domain);
   const resource = withoutDomain(words, domain).join("-");
-  return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
+  const verb = verbOf(method, words);
+  if (shared) return { domain, resource: shared.resource, verb: shared.verbs[verb] ?? verb, method };
+  return { domain, resource: resource === domain ? "" : resource, verb, method };
 };
 
 /** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */

@@ -789,7 +789,7 @@ export interface AuthoredAdvisory {
   componentLocation: string;
   /** Type of the component, such as `go-module`. */
   componentType: string;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
   aliases: string[];
   /** What happened, the oldest first, approved or not. CreateAuthoredAdvisoryEvent adds to it. */
   events: AdvisoryEvent[];
@@ -974,8 +974,8 @@ export interface AuthoredAdvisoryInput {
   componentLocation?: string | undefined;
   /** Type of the component, such as `go-module`. */
   componentType?: string | undefined;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
-  aliases?: readonly string[] | undefined;
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
+  aliases: readonly string[];
   /**
    * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
    * Packages of other types have none, and it means nothing for them.
@@ -1019,7 +1019,7 @@ export interface AuthoredAdvisoryUpdate {
   componentLocation?: string | undefined;
   /** Type of the component, such as `go-module`. */
   componentType?: string | undefined;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
   aliases?: readonly string[] | undefined;
   /**
    * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.

@@ -200,6 +200,20 @@ test("a withdrawn record says so, and what replaces it, where it is asked for by
   }
 });
 
+test("an advisory whose component moved says so in an event of ours, and all else of it is public", async () => {
+  const moved = { reviewState: "REVIEW_STATE_PENDING", componentLocationChanged: { newLocation: "/usr/lib/b.so" } };
+  const body = { artifactName: "moved", artifactType: "apk", aliases: ["CVE-2026-1"], initialEvents: [moved] };
+  const name = "gantry.vulnerabilities.v1.AuthoredAdvisoriesService/CreateAuthoredAdvisory";
+  const { uid } = await world.ok(name, { parent: place, authoredAdvisory: body }, { token: owner });
+  const method = platformMethods.find(({ rpc }) => rpc === "GetAdvisory") ?? assert.fail();
+  const output = publicMessage(method.output.name);
+  const { reply } = await callOver("rest", world.url, method.name, { uid: String(uid) }, { token: owner });
+  const found = new Set<string>();
+  fromJson(output, publicPart(output, reply, found), { ignoreUnknownFields: false, registry });
+  assert.deepEqual([...found], ["vulnerabilities.v2.AdvisoryEvent.componentLocationChanged"]);
+  for (const each of found) seen.add(each);
+});
+
 test("every exception is one: an answer carries it", () => {
   assert.deepEqual([...seen].sort(), Object.keys(exceptions).sort());
 });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { runGantry } from "../command-line.ts";
 import { type Authoring, falsePositive, openAuthoring, type Tenant, v1 } from "../authoring.ts";
 
 let stage: Authoring;
@@ -107,6 +108,29 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
+test("commands create, review, change and delete an authored advisory, beside the commands that list advisories", async () => {
+  const own = await stage.newTenant("commanded");
+  const gantry = async (words: string, token = own.author): Promise<string> => {
+    const environment = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: "/nowhere" };
+    const { status, out, err } = await runGantry(`vulnerabilities advisories ${words}`.split(" "), { environment });
+    assert.equal(status, 0, `${words}: ${err}`);
+    return out.trim().replaceAll("\r", "");
+  };
+  const uid = await gantry("create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-7 -o uid");
+  assert.equal(await gantry(`update ${uid} --component-name libcurl -o csv --columns componentName`), "componentName\nlibcurl");
+  const event = await gantry(`events create --parent ${uid} --review-state pending --fixed-fixed-version 8.1-r0 -o uid`);
+  await gantry(`events update ${event} --review-state approved`, own.approver);
+  assert.equal(await gantry(`events list --children-of ${uid} -o csv --columns uid,reviewState`), `uid,reviewState\n${event},REVIEW_STATE_APPROVED`);
+  for (const words of [`get ${uid}`, "list", `get-authored ${uid}`, "list-authored"])
+    assert.equal(await gantry(`${words} -o csv --columns advisoryId`), "advisoryId\nCOMMANDED-ADV-000001", words);
+  const withEvents = await gantry(
+    `create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-8 -o uid --initial-events [{"reviewState":"REVIEW_STATE_PENDING","detection":{}}]`,
+  );
+  assert.equal((await gantry(`events list --children-of ${withEvents} -o uid`)).split("\n").length, 1);
+  await gantry(`delete ${uid} --yes`);
+  assert.equal(await gantry("list-authored -o uid"), withEvents);
+});
+
 test("events that are created with an advisory are approved if the organization opted out, and take effect", async () => {
   const own = await stage.newTenant("initial-approved");
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
@@ -142,7 +166,7 @@ test("a move of the component changes no verdict, and is in the lists and output
     statements.map(({ status }) => status),
     ["not_affected"],
   );
-  const filter = { uidp: { childrenOf: own.group }, latestEventType: "EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED" };
+  const filter = { uidp: { childrenOf: own.group }, eventTypes: ["EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED"] };
   const v2 = objectList(await stage.world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", filter, { token: own.author }), "advisories");
   const older = objectList(await stage.world.ok(`${v1}/List`, filter, { token: own.author }), "items");
   for (const list of [v2, older])

@@ -2,7 +2,7 @@
 // those that are imported.
 
 import { blocked, type Violation } from "#base/fault.ts";
-import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { newChild, rootOf } from "#base/uid.ts";
 import { boundOf, change, type ChangeContext, create, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { findAuthoredEvents, noteAuthor } from "#store";
@@ -25,12 +25,6 @@ const reviewedFields = [
 const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
   reviewedFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-/** An advisory names its vulnerability: under its own number alone, no other source is about the same. */
-const violationsOf = (draft: JsonObject): Violation[] =>
-  texts(draft, "aliases").length > 0
-    ? []
-    : [{ field: "aliases", description: "aliases must name the vulnerability: at least one number, such as CVE-2024-0001" }];
-
 /** Violations of the events that are created along, under the path of each. */
 const initialViolations = (draft: JsonObject): Violation[] =>
   objectList(draft, "initialEvents").flatMap((event, index) =>
@@ -40,7 +34,7 @@ const initialViolations = (draft: JsonObject): Violation[] =>
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before, rows, parent } = context;
   if (context.isUndelete) return [];
-  const violations = [...violationsOf(draft), ...(before ? [] : initialViolations(draft))];
+  const violations = before ? [] : initialViolations(draft);
   if (violations.length > 0) return violations;
   if (!before) {
     draft.author = authorOf(context);

@@ -107,7 +107,7 @@ export declare type AuthoredAdvisory = Message<"gantry.vulnerabilities.v1.Author
   componentType: string;
 
   /**
-   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one.
+   * IDs of the vulnerability in other databases, such as CVE and GHSA IDs.
    *
    * @generated from field: repeated string aliases = 13;
    */
@@ -234,7 +234,7 @@ export declare type AuthoredAdvisoryJson = {
   componentType?: string;
 
   /**
-   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one.
+   * IDs of the vulnerability in other databases, such as CVE and GHSA IDs.
    *
    * @generated from field: repeated string aliases = 13;
    */
@@ -1286,7 +1286,7 @@ export declare const AuthoredAdvisoriesService: GenService<{
     output: typeof AuthoredAdvisorySchema;
   },
   /**
-   * Get one advisory by its uid, with all of its events.
+   * Get an authored advisory by its uid, with all of its events.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.GetAuthoredAdvisory
    */
@@ -1296,7 +1296,7 @@ export declare const AuthoredAdvisoriesService: GenService<{
     output: typeof AuthoredAdvisorySchema;
   },
   /**
-   * List the advisories that were written in the groups in which the caller may list them, approved or not.
+   * List authored advisories in the groups where the caller can list them, approved or not.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.ListAuthoredAdvisories
    */
@@ -1365,7 +1365,7 @@ export declare const AuthoredAdvisoryEventsService: GenService<{
     output: typeof ListAuthoredAdvisoryEventsResponseSchema;
   },
   /**
-   * Update an event, or reviews it: only the fields that the mask names. Changed content is pending again, and its
+   * Update an event or review it: only the fields that the mask names. Changed content is pending again, and its
    * author is the caller. A review changes `review_state` alone. FAILED_PRECONDITION for an event that is approved or
    * rejected.
    *
