@@ -6,7 +6,7 @@ import { timestamp } from "#base/time.ts";
 import { ancestry, covers } from "#base/uid.ts";
 import { type CoveringFeed, findCoveringFeeds, type Read } from "#store";
 import { coversRelease, isDistribution, isDistributionType } from "./formats/distribution.ts";
-import { artifactTypeOf } from "./formats/osv.ts";
+import { artifactTypeOf, languageEcosystems } from "./formats/osv.ts";
 import type { InstalledPackage } from "./judge-package.ts";
 
 // ---- ecosystems of packages -------------------------------------------------------------------------------------
@@ -32,15 +32,7 @@ const unnamedApk = "apk";
 /** What the ecosystems of an image beyond limits.imageEcosystemsMax are called: no source judges them. */
 const otherEcosystem = "other";
 
-/** OSV's ecosystems of languages and tools, by the type of package URLs. */
-const languages: ReadonlyMap<string, string> = new Map(
-  [
-    ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
-    ...["Packagist", "Pub", "PyPI", "RubyGems", "SwiftURL"],
-  ].map((name) => [artifactTypeOf(name), name]),
-);
-
-const languageNames: ReadonlySet<string> = new Set(languages.values());
+const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
 
 /** How many numbers of a release tell releases apart, where records name no more: of Alpine 3.18.4 two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
@@ -64,7 +56,7 @@ const wordOf = (text: string): string =>
 
 /** Returns the ecosystem of a package. That of an unknown distribution is its type and name: "deb/kali". */
 export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): Ecosystem => {
-  if (!isDistributionType(type)) return { ecosystem: languages.get(type) ?? wordOf(type), release: "" };
+  if (!isDistributionType(type)) return { ecosystem: languageEcosystems.get(type) ?? wordOf(type), release: "" };
   if (os !== undefined && os.family !== "") return { ecosystem: os.family, release: shortRelease(os.family, os.release) };
   if (type === "apk" && distribution === "") return { ecosystem: unnamedApk, release: "" };
   return { ecosystem: distribution === "" ? type : `${type}/${wordOf(distribution)}`, release: wordOf(os?.release ?? "") };

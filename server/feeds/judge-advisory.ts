@@ -5,8 +5,8 @@ import { limits } from "#base/limits.ts";
 import { findSourceDocuments, type MatchableAdvisory, type Read } from "#store";
 import { osvForms, osvValueOf } from "./documents/osv-value.ts";
 import { UnsaidError } from "./documents/rustsec-osv.ts";
-import { approvedEventsOf, type InstalledPackage, judgeByEvents, judgeByRanges, type PackageVerdict } from "./judge-package.ts";
-import { judgeByProducts, judgeByStatements } from "./judge-statements.ts";
+import { approvedEventsOf, type InstalledPackage, isOfDistribution, judgeByEvents, judgeByRanges, orderOfType, type PackageVerdict } from "./judge-package.ts";
+import { architectureOf, judgeByProducts, judgeByStatements } from "./judge-statements.ts";
 import { valueOfStored } from "./stored-document.ts";
 
 export type Judge = (installed: InstalledPackage, version: string) => PackageVerdict | undefined;
@@ -42,6 +42,17 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
 /** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
 const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
 
+/** As an organization wrote it: about packages of any type, in the order of their versions. */
+const judgeOfAuthored = ({ artifactType, artifactArchitecture, namespace, events }: MatchableAdvisory): Judge => {
+  const approved = approvedEventsOf(events);
+  const ecosystem = orderOfType(artifactType);
+  const isFor = (machine: string): boolean => architectureOf(artifactArchitecture) === machine;
+  return (installed, version) => {
+    const verdict = isOfDistribution(namespace, installed) ? judgeByEvents(approved, version, ecosystem ?? null) : undefined;
+    return verdict && artifactArchitecture !== "" ? { ...verdict, isFor } : verdict;
+  };
+};
+
 const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   const approved = approvedEventsOf(events);
   return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
@@ -50,8 +61,9 @@ const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
 /** The advisories that can be judged by version, each with its judge. */
 export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
+    if (advisory.isAuthored && formsWithFixes.has(advisory.form)) yield [advisory, judgeOfAuthored(advisory)];
     // Versions of packages of a distribution alone have one order for all.
-    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
+    else if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
   // Some documents tell thousands of advisories: each is read once, one at a time.

@@ -47,11 +47,10 @@ import {
   type Write,
 } from "#store";
 import { writeOwnReports } from "./reports/own-reports.ts";
-import { isDistributionType } from "./formats/distribution.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
-import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
+import { type InstalledPackage, installedPackageOf, isOfDistribution, type PackageVerdict } from "./judge-package.ts";
 
 /** What tells of them. */
 const affectedMessage = "gantry.images.v1.ImagesAffected";
@@ -174,10 +173,7 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
 const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
   if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
     return false;
-  if (!isDistributionType(artifactType)) return true;
-  // As records in the form of Wolfi are judged (judge-advisory.ts).
-  const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
-  return own.includes(installed.distribution);
+  return isOfDistribution(distribution, installed);
 };
 
 const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");

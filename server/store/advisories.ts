@@ -634,6 +634,11 @@ export interface MatchableAdvisory {
   readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
+  readonly artifactArchitecture: string;
+  /** The distribution of its package, if it names one. */
+  readonly namespace: string;
+  /** An organization wrote it. */
+  readonly isAuthored: boolean;
   readonly form: string;
   /** Of the document that tells it; "" where there is none. */
   readonly documentId: string;
@@ -647,6 +652,9 @@ const matchableAdvisory = columns<MatchableAdvisory>({
   aliases: textList,
   artifactName: text,
   artifactType: text,
+  artifactArchitecture: text,
+  namespace: text,
+  isAuthored: expression(`feed = '${authoredFeed}'`, flag),
   form: text,
   documentId: text,
   events: text,

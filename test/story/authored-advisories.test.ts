@@ -123,8 +123,9 @@ test("commands create, review, change and delete an authored advisory, beside th
   assert.equal(await gantry(`events list --children-of ${uid} -o csv --columns uid,reviewState`), `uid,reviewState\n${event},REVIEW_STATE_APPROVED`);
   for (const words of [`get ${uid}`, "list", `get-authored ${uid}`, "list-authored"])
     assert.equal(await gantry(`${words} -o csv --columns advisoryId`), "advisoryId\nCOMMANDED-ADV-000001", words);
+  const detected = JSON.stringify([{ reviewState: "REVIEW_STATE_PENDING", detection: {} }]);
   const withEvents = await gantry(
-    `create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-8 -o uid --initial-events [{"reviewState":"REVIEW_STATE_PENDING","detection":{}}]`,
+    `create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-8 -o uid --initial-events ${detected}`,
   );
   assert.equal((await gantry(`events list --children-of ${withEvents} -o uid`)).split("\n").length, 1);
   await gantry(`delete ${uid} --yes`);
@@ -329,6 +330,140 @@ test("lists, pages, masks and ETags of authored advisories are those of every re
   assert.deepEqual([updated.code, text(updated.reply, "artifactName"), text(updated.reply, "componentName")], [0, "two", "lib"]);
   const refused = await world.call(`${service}/UpdateAuthoredAdvisory`, update, { token: own.author, headers: stale });
   assert.equal(refused.code, codes.ABORTED);
+});
+
+/** Of each ecosystem an advisory, and packages in images: "affected", "fixed", or "other" for one that it is not about. */
+const byEcosystem: readonly {
+  readonly artifactType: string;
+  readonly artifactName: string;
+  readonly distribution?: string;
+  readonly fixed: string;
+  readonly affected: readonly string[];
+  readonly others: readonly string[];
+}[] = [
+  {
+    artifactType: "apk",
+    artifactName: "harbour",
+    fixed: "1.10-r0",
+    affected: ["harbour=1.9-r3"],
+    others: ["harbour=1.10-r0", "pkg:apk/alpine/harbour@1.9-r3"],
+  },
+  {
+    artifactType: "apk",
+    artifactName: "harbour",
+    distribution: "alpine",
+    fixed: "1.10-r0",
+    affected: ["pkg:apk/alpine/harbour@1.9-r3"],
+    others: ["harbour=1.9-r3", "pkg:apk/alpine/harbour@1.10-r1"],
+  },
+  {
+    artifactType: "deb",
+    artifactName: "harbour",
+    distribution: "debian",
+    fixed: "1:2.0-1",
+    affected: ["pkg:deb/debian/harbour@9.0-1?distro=debian-12", "pkg:deb/debian/harbour@1:2.0~rc1-1"],
+    others: ["pkg:deb/debian/harbour@1:2.0-1", "pkg:deb/ubuntu/harbour@1.0-1", "pkg:rpm/debian/harbour@1.0-1"],
+  },
+  {
+    artifactType: "rpm",
+    artifactName: "harbour",
+    distribution: "redhat",
+    fixed: "2.0-10.el9",
+    affected: ["pkg:rpm/redhat/harbour@2.0-9.el9"],
+    others: ["pkg:rpm/redhat/harbour@2.0-10.el9", "pkg:rpm/rocky/harbour@2.0-9.el9"],
+  },
+  {
+    artifactType: "npm",
+    artifactName: "@acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:npm/%40acme/harbour@1.9.0"],
+    others: ["pkg:npm/%40acme/harbour@1.10.0"],
+  },
+  { artifactType: "pypi", artifactName: "Acme_Harbour", fixed: "1.0", affected: ["pkg:pypi/acme-harbour@1.0rc1"], others: ["pkg:pypi/acme-harbour@1.0.post1"] },
+  {
+    artifactType: "golang",
+    artifactName: "example.com/harbour",
+    fixed: "v1.10.0",
+    affected: ["pkg:golang/example.com/harbour@v1.9.0"],
+    others: ["pkg:golang/example.com/harbour@v1.10.0"],
+  },
+  {
+    artifactType: "maven",
+    artifactName: "com.example:harbour",
+    fixed: "1.0",
+    affected: ["pkg:maven/com.example/harbour@1.0-alpha"],
+    others: ["pkg:maven/com.example/harbour@1.0.0"],
+  },
+  { artifactType: "gem", artifactName: "harbour", fixed: "1.10", affected: ["pkg:gem/harbour@1.9"], others: ["pkg:gem/harbour@1.10.0"] },
+  { artifactType: "cargo", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:cargo/harbour@1.10.0-rc.1"], others: ["pkg:cargo/harbour@1.10.0"] },
+  { artifactType: "nuget", artifactName: "Acme.Harbour", fixed: "1.10", affected: ["pkg:nuget/acme.harbour@1.9.0"], others: ["pkg:nuget/Acme.Harbour@1.10.0"] },
+  {
+    artifactType: "composer",
+    artifactName: "acme/harbour",
+    fixed: "1.10",
+    affected: ["pkg:composer/acme/harbour@1.10-beta1"],
+    others: ["pkg:composer/acme/harbour@1.10"],
+  },
+  { artifactType: "hex", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:hex/harbour@1.9.0"], others: ["pkg:hex/harbour@1.10.0"] },
+  { artifactType: "pub", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:pub/harbour@1.9.0"], others: ["pkg:pub/harbour@1.10.0"] },
+  { artifactType: "hackage", artifactName: "harbour", fixed: "1.10", affected: ["pkg:hackage/harbour@1.9.9"], others: ["pkg:hackage/harbour@1.10"] },
+  { artifactType: "cran", artifactName: "harbour", fixed: "1.10", affected: ["pkg:cran/harbour@1.9"], others: ["pkg:cran/harbour@1.10"] },
+  { artifactType: "opam", artifactName: "harbour", fixed: "1.10", affected: ["pkg:opam/harbour@1.9"], others: ["pkg:opam/harbour@1.10"] },
+  { artifactType: "bitnami", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:bitnami/harbour@1.9.0-3"], others: ["pkg:bitnami/harbour@1.10.0"] },
+  { artifactType: "julia", artifactName: "Harbour", fixed: "1.10.0", affected: ["pkg:julia/Harbour@1.9.0"], others: ["pkg:julia/Harbour@1.10.0"] },
+  {
+    artifactType: "swift",
+    artifactName: "github.com/acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:swift/github.com/acme/harbour@1.9.0"],
+    others: ["pkg:swift/github.com/acme/harbour@1.10.0"],
+  },
+  {
+    artifactType: "githubactions",
+    artifactName: "Acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:githubactions/acme/harbour@1.9.0"],
+    others: ["pkg:githubactions/acme/harbour@1.10.0"],
+  },
+  // Without an order of versions, a fix says nothing of others.
+  { artifactType: "conan", artifactName: "harbour", fixed: "2", affected: [], others: ["pkg:conan/harbour@1", "pkg:conan/harbour@2"] },
+];
+
+for (const [index, { artifactType, artifactName, distribution = "", fixed, affected, others }] of byEcosystem.entries()) {
+  test(`an authored advisory on ${artifactType} ${distribution} is judged by the order of its versions, and counts for its packages alone`, async () => {
+    const own = await stage.newTenant(`ecosystem-${index}`);
+    await Promise.all(affected.map((label, at) => stage.importImage(own.group, `affected-${at}`, [label])));
+    await Promise.all(others.map((label, at) => stage.importImage(own.group, `other-${at}`, [label])));
+    const { uid } = await stage.createAdvisory(own, { artifactType, artifactName, ...(distribution === "" ? {} : { distribution }) });
+    const event = await stage.createEvent(own, String(uid), { fixed: { fixedVersion: fixed } });
+    await stage.match();
+    assert.deepEqual(await stage.affected(own), [], "what is pending has no verdict");
+    await stage.review(own, text(event, "uid"));
+    await stage.match();
+    const rows = await stage.affected(own);
+    assert.deepEqual(
+      rows.map((row) => [text(row, "repo"), text(row, "fixedVersion")]).sort(),
+      affected.map((_, at) => [`affected-${at}`, fixed]),
+    );
+    await stage.review(own, text(await stage.createEvent(own, String(uid)), "uid"));
+    await stage.match();
+    const states = await stage.states(own);
+    assert.ok(
+      states.every((state) => state.endsWith(" resolved")),
+      states.join(),
+    );
+  });
+}
+
+test("an authored advisory on one architecture counts for images of that one alone", async () => {
+  const own = await stage.newTenant("architecture");
+  await stage.importImage(own.group, "web", ["pkg:npm/harbour@1.0.0"]);
+  for (const artifactArchitecture of ["x86_64", "aarch64"]) {
+    const { uid } = await stage.createAdvisory(own, { artifactType: "npm", artifactName: "harbour", artifactArchitecture });
+    await stage.review(own, text(await stage.createEvent(own, String(uid), { truePositiveDetermination: {} }), "uid"));
+  }
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["ARCHITECTURE-ADV-000001 web affected"]);
 });
 
 test("a review that asks for changes is answered by changing the event, which is pending again", async () => {

@@ -78,6 +78,14 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
 /** The type of package URLs of an ecosystem without its suffix; what is not known is a type of its own. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
+/** OSV's ecosystems of languages and tools, by the type of package URLs. */
+export const languageEcosystems: ReadonlyMap<string, string> = new Map(
+  [
+    ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
+    ...["Packagist", "Pub", "PyPI", "RubyGems", "SwiftURL"],
+  ].map((name) => [artifactTypeOf(name), name]),
+);
+
 /** What the ranges of one package tell; a range of commits tells nothing of versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected

@@ -113,7 +113,8 @@ export const projectAdvisory = async (context: Pick<ChangeContext, "rows" | "now
     kind: "advisory" as const,
     advisoryId,
     author,
-    artifactName,
+    // As images and imported records name the package.
+    artifactName: packageNameKeyOfType(artifactType, artifactName),
     artifactType,
     artifactArchitecture,
     componentName,
