@@ -1,4 +1,4 @@
-// What each operation is called on the command line: gantry DOMAIN RESOURCE VERB, from its path and its name alone. The verb
+// Names of operations on the command line: gantry DOMAIN RESOURCE VERB, from path and name alone. The verb
 // is the method without its resource: GroupsService/CreateGroup at /iam/v2/groups/… is "iam groups create".
 
 import { methods, version1 } from "./catalog.ts";
@@ -7,7 +7,7 @@ import { isViewed, type MethodFact } from "./facts.ts";
 
 export interface CommandName {
   readonly domain: string;
-  /** "" where the domain has one resource, of its own name: gantry events list. Two words for one inside of another: "advisories events". */
+  /** "" for the only resource of a domain: gantry events list. Two words for a nested resource: "advisories events". */
   readonly resource: string;
   /** "" where it is the domain itself: gantry ping. */
   readonly verb: string;
@@ -85,10 +85,7 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
   return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
 };
 
-/**
- * Services of ours whose resources are the platform's under another name: an authored advisory is an advisory. Where the platform has
- * a verb already, ours has a longer one.
- */
+/** Gantry's services that share a resource with the platform: an authored advisory is an advisory. A verb that the platform uses gets a suffix. */
 const sharedResources: ReadonlyMap<string, { readonly resource: string; readonly verbs: Readonly<Record<string, string>> }> = new Map([
   ["gantry.vulnerabilities.v1.AuthoredAdvisoriesService", { resource: "advisories", verbs: { get: "get-authored", list: "list-authored" } }],
   ["gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService", { resource: "advisories events", verbs: {} }],

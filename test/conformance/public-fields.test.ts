@@ -200,7 +200,7 @@ test("a withdrawn record says so, and what replaces it, where it is asked for by
   }
 });
 
-test("an advisory whose component moved says so in an event of ours, and all else of it is public", async () => {
+test("an advisory with a moved component has one additive field, in its event", async () => {
   const moved = { reviewState: "REVIEW_STATE_PENDING", componentLocationChanged: { newLocation: "/usr/lib/b.so" } };
   const body = { artifactName: "moved", artifactType: "apk", aliases: ["CVE-2026-1"], initialEvents: [moved] };
   const name = "gantry.vulnerabilities.v1.AuthoredAdvisoriesService/CreateAuthoredAdvisory";

@@ -27,7 +27,7 @@ const missing = (): string | false => {
 
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** What pip-audit reports of these requirements, by package: the ID and the fixed versions of each vulnerability. */
+/** Runs pip-audit over the requirements. Returns the ID and the fixed versions of each vulnerability, by package. */
 const audit = async (folder: string, requirements: string, server: string): Promise<{ readonly code: unknown; readonly found: Json }> => {
   const file = join(folder, "requirements.txt");
   await writeFile(file, requirements);
@@ -96,7 +96,7 @@ test("pip-audit finds an authored advisory once it is approved, and no longer af
       ["quiet-bell", []],
     ];
     assert.deepEqual(await ask(own.author), { code: 1, found });
-    assert.deepEqual(await ask(rival.author), { code: 0, found: nothing }, "another organization's scanner finds nothing");
+    assert.deepEqual(await ask(rival.author), { code: 0, found: nothing }, "a scanner of another organization finds nothing");
     await approve();
     assert.deepEqual(await ask(own.author), { code: 0, found: nothing }, "an approved false positive is still reported");
     await approve({ truePositiveDetermination: {} });
