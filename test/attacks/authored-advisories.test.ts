@@ -140,6 +140,18 @@ test("nobody approves an event after changing what it is about: the aliases, or 
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
+test("an event that was sent back is pending and without a reviewer once its content changes, whoever changes it", async () => {
+  const own = await newTenant();
+  const advisory = text(await stage.createAdvisory(own), "uid");
+  for (const token of [own.author, own.approver]) {
+    const uid = text(await stage.createEvent(own, advisory), "uid");
+    await stage.review(own, uid, "REVIEW_STATE_REQUEST_CHANGES");
+    const { code, reply } = await update(token, { uid, issue: "SEC-3" }, "issue");
+    assert.deepEqual([code, text(reply, "reviewState"), text(reply, "reviewer")], [0, "REVIEW_STATE_PENDING", ""]);
+    assert.equal((await update(token, { uid, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
+  }
+});
+
 test("an event that is not approved changes no output, byte by byte", async () => {
   const own = await newTenant();
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
