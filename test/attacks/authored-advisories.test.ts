@@ -140,6 +140,23 @@ test("nobody approves an event after changing what it is about: the aliases, or 
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
+test("events that come with an advisory are refused as CreateAuthoredAdvisoryEvent refuses them, and nothing is left of the advisory", async () => {
+  const own = await newTenant();
+  const about = { artifactName: "openssl", artifactType: "apk", aliases: ["CVE-2026-1"] };
+  const approved = { ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" };
+  const ways: readonly (readonly [string, JsonObject])[] = [
+    [`${service}/CreateAuthoredAdvisory`, { parent: own.group, authoredAdvisory: { ...about, initialEvents: [approved] } }],
+    [`${v1}/Create`, { parentId: own.group, advisory: { ...about, events: [{ detection: {} }, { fixed: { fixedVersion: "1" }, status: "APPROVED" }] } }],
+  ];
+  for (const [name, request] of ways) {
+    for (const token of [own.author, own.approver]) assert.equal((await stage.world.call(name, request, { token })).code, codes.PERMISSION_DENIED, name);
+    const rival = await newTenant();
+    assert.equal((await stage.world.call(name, request, { token: rival.author })).code, codes.PERMISSION_DENIED, name);
+  }
+  const left = await stage.world.ok(`${service}/ListAuthoredAdvisories`, { uidp: { childrenOf: own.group } }, { token: own.author });
+  assert.deepEqual(objectList(left, "authoredAdvisories"), []);
+});
+
 test("an event that was sent back is pending and without a reviewer once its content changes, whoever changes it", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");

@@ -26,6 +26,12 @@ export const resources: readonly Mutant[] = [
     find: 'plain !== "" && !foreignPrefixes.has(plain)',
     replace: 'plain !== ""',
   },
+  {
+    attack: 332,
+    file: "server/resources/vulnerabilities/authored-advisory-event.ts",
+    find: "  if (!(await findAuthorApproval(rows, rootOf(uid))))\n",
+    replace: "  if (false)\n",
+  },
   { attack: 329, file: "server/feeds/charts/read-chart.ts", find: 'if (type !== "file" && type !== "directory") refuse(', replace: "if (false) refuse(" },
   { attack: 329, file: "server/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
   { attack: 330, file: "server/resources/registry/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
