@@ -1,5 +1,5 @@
-// Command names of operations, gantry DOMAIN RESOURCE VERB, from path and method name. GroupsService/CreateGroup at
-// /iam/v2/groups/… is "iam groups create".
+// Names of operations on the command line: gantry DOMAIN RESOURCE VERB, from path and name alone. The verb
+// is the method without its resource: GroupsService/CreateGroup at /iam/v2/groups/… is "iam groups create".
 
 import { methods, version1 } from "./catalog.ts";
 import { commandDomainOf } from "./command-domain.ts";
@@ -7,7 +7,7 @@ import { isViewed, type MethodFact } from "./facts.ts";
 
 export interface CommandName {
   readonly domain: string;
-  /** "" if the domain has one resource of its own name: gantry events list. */
+  /** "" for the only resource of a domain: gantry events list. Two words for a nested resource: "advisories events". */
   readonly resource: string;
   /** "" for the domain itself: gantry ping. */
   readonly verb: string;
@@ -84,11 +84,20 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
   return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
 };
 
+/** Gantry's services that share a resource with the platform: an authored advisory is an advisory. A verb that the platform uses gets a suffix. */
+const sharedResources: ReadonlyMap<string, { readonly resource: string; readonly verbs: Readonly<Record<string, string>> }> = new Map([
+  ["gantry.vulnerabilities.v1.AuthoredAdvisoriesService", { resource: "advisories", verbs: { get: "get-authored", list: "list-authored" } }],
+  ["gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService", { resource: "advisories events", verbs: {} }],
+]);
+
 const nameOf = (method: MethodFact): CommandName => {
   const domain = commandDomainOf(method);
+  const shared = sharedResources.get(method.service);
   const words = fullResourceWords(method, domain);
   const resource = withoutDomain(words, domain).join("-");
-  return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
+  const verb = verbOf(method, words);
+  if (shared) return { domain, resource: shared.resource, verb: shared.verbs[verb] ?? verb, method };
+  return { domain, resource: resource === domain ? "" : resource, verb, method };
 };
 
 /** Excludes the OCI protocol, SCIM and views of other operations. */

@@ -117,13 +117,14 @@ const writtenPairOf = (written: string): [string, string] | undefined => {
 
 const noFieldOption = create(options.FieldSchema);
 
-const counterpartFact = ({ path, absent, partial, atRoot, negated, optional }: options.Counterpart): CounterpartFact => ({
+const counterpartFact = ({ path, absent, partial, atRoot, negated, optional, createPath }: options.Counterpart): CounterpartFact => ({
   path,
   absent,
   partial,
   atRoot,
   negated,
   optional,
+  createPath,
 });
 
 const fieldFact = (field: DescField): FieldFact => {

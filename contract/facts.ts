@@ -77,6 +77,8 @@ export interface CounterpartFact {
   readonly negated: boolean;
   /** Required there, optional here. */
   readonly optional: boolean;
+  /** Where the request of a create has it, if elsewhere; "" otherwise. */
+  readonly createPath: string;
 }
 
 export interface FilterFact {

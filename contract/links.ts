@@ -35,9 +35,12 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
   return fields;
 };
 
-/** Throws if a field of version 1 has no counterpart and is not marked. `partial` omits such fields. */
-export const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
-  // The same message in both, such as a uid filter.
+/**
+ * Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. `creates`: of the
+ * request of a create, which has some fields elsewhere.
+ */
+export const linksOf = (message: MessageFact, other: MessageFact, partial = false, creates = false): Link[] => {
+  // The same message in both, such as a filter by place.
   if (message === other)
     return message.fields.map((field) => ({
       field,
@@ -49,7 +52,8 @@ export const linksOf = (message: MessageFact, other: MessageFact, partial = fals
       sameAs: field.json,
     }));
   return message.fields.flatMap((field): Link[] => {
-    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
+    const { path: shown = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
+    const said = (creates && field.counterpart?.createPath) || shown;
     if (absent) return [];
     const path = said === "." ? [] : fieldsAlong(other, said || field.name);
     if (!path) {
@@ -59,7 +63,7 @@ export const linksOf = (message: MessageFact, other: MessageFact, partial = fals
     const end = path.at(-1);
     const target = end === undefined ? other : end.message;
     if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
-    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
+    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart, creates) : undefined;
     const isSame = path.length === 1 && !inner && !negated && end?.kind === field.kind && end.kind !== "enum" && end.shape === field.shape;
     return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional, sameAs: isSame ? end.json : undefined }];
   });
@@ -70,7 +74,7 @@ const known = new Map<string, Links>();
 
 /** Links a request whose fields go into one field of the other, and its parent next to that field. */
 const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
-  if (!requestIn?.message) return linksOf(input, of.input);
+  if (!requestIn?.message) return linksOf(input, of.input, false, of.rpc.startsWith("Create"));
   const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path], sameAs: undefined }));
   const [beside, ...deeper] = (of.scope ?? []).map((name) => of.input.byName.get(name));
   const own = below.find(({ path }) => path[1]?.name === "uid");

@@ -17,8 +17,8 @@ const folder = join(process.argv[2] ?? ".", "client/gen");
 mkdirSync(folder, { recursive: true });
 const writeGenerated = (name: string, content: string): void => writeFileSync(join(folder, name), head + content);
 
-const pascal = (words: string): string => words.replace(/(?:^|-)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-const camel = (words: string): string => words.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+const pascal = (words: string): string => words.replaceAll(" ", "-").replace(/(?:^|-)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+const camel = (words: string): string => words.replaceAll(" ", "-").replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 // ---- documentation --------------------------------------------------------------------------------------------
 

@@ -36,7 +36,11 @@ export const domainSummaries: Readonly<Record<string, string>> = {
 const unique = (names: readonly string[]): string[] => [...new Set(names)];
 
 const resourcesOf = (domain: string): string[] =>
-  unique(rows.filter((row) => row.domain === domain && row.resource !== "").map(({ resource }) => resource)).sort();
+  unique(rows.filter((row) => row.domain === domain && row.resource !== "").map(({ resource }) => resource.split(" ", 1)[0] ?? "")).sort();
+
+/** Resources inside of a resource: "events" of "advisories". */
+const nestedResourcesOf = (domain: string, resource: string): string[] =>
+  unique(rows.flatMap((row) => (row.domain === domain && row.resource.startsWith(`${resource} `) ? [row.resource.slice(resource.length + 1)] : []))).sort();
 
 const verbRows = (domain: string, resource: string): Row[] =>
   rows.filter((row) => row.domain === domain && row.resource === resource).sort((one, other) => (one.verb < other.verb ? -1 : 1));
@@ -52,6 +56,12 @@ const singularOf = (resource: string): string =>
     .replace(/([^su])s$/, "$1");
 
 const aliasesOf = (resource: string): string[] => [singularOf(resource), ...(resourceAliases[resource] ?? [])].filter((alias) => alias !== resource);
+
+/** The verbs and nested resources of a resource. */
+const wordsBelow = (domain: string, resource: string): string =>
+  unique([...verbRows(domain, resource).map(({ verb }) => verb), ...nestedResourcesOf(domain, resource)])
+    .sort()
+    .join(", ");
 
 const indentedRows = (pairs: readonly (readonly [name: string, text: string])[]): string => {
   const width = Math.max(0, ...pairs.map(([name]) => name.length));
@@ -130,7 +140,7 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
   const ownLines = own.map(
     (command) => [command.name(), command.commands.length > 0 ? command.commands.map((each) => each.name()).join(", ") : commandSummary(command)] as const,
   );
-  const lines = resourcesOf(domain).map((resource) => [resource, unique([...verbRows(domain, resource).map(({ verb }) => verb)]).join(", ")] as const);
+  const lines = resourcesOf(domain).map((resource) => [resource, wordsBelow(domain, resource)] as const);
   const verbs = verbRows(domain, "").map(({ verb, summary }) => [verb, summary] as const);
   const all = [...lines, ...verbs, ...ownLines].sort(([one], [other]) => (one < other ? -1 : 1));
   const resource = resourcesOf(domain).find((each) => verbRows(domain, each).some(({ verb }) => verb === "list")) ?? resourcesOf(domain)[0];
@@ -152,22 +162,43 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
   ].join("\n");
 };
 
-/** Creates a domain with its resources. `args` follow its name; `own` are commands outside the contract. */
+/** A resource with its verbs, if it is the `typed` one. */
+const newResourceBranch = async (
+  terminal: Terminal,
+  domain: string,
+  resource: string,
+  typed: string | undefined,
+  typedVerb: string | undefined,
+): Promise<Command> => {
+  const [words, name] = [`${domain} ${resource}`, resource.replace(/^.* /, "")];
+  const branch = newBranch(name, words);
+  branch.aliases(aliasesOf(name));
+  if (isWordOf(name, typed)) {
+    await addVerbs(branch, terminal, domain, resource, typedVerb);
+    branch.configureHelp({ formatHelp: () => resourceHelp(words, branch) });
+  }
+  return branch;
+};
+
+/**
+ * A domain with its resources. `args` are what is typed behind it; `own` are commands that are not of the contract, which stand
+ * beside its resources.
+ */
 export const newDomainCommand = async (terminal: Terminal, domain: string, args: readonly string[], own: readonly Command[] = []): Promise<Command> => {
   const whole = verbRows(domain, "").find(({ verb }) => verb === "");
   if (whole !== undefined) return (await loadOperation(terminal, domain, domain, whole.operation)).summary(domainSummaries[domain] ?? whole.summary);
   const command = newBranch(domain, domain);
   command.configureHelp({ formatHelp: () => domainHelp(domain, own) });
-  const [first, second] = args.filter((word) => !word.startsWith("-"));
+  const [first, second, third] = args.filter((word) => !word.startsWith("-"));
   for (const each of own) command.addCommand(each);
   await addVerbs(command, terminal, domain, "", first);
   for (const resource of resourcesOf(domain)) {
-    const words = `${domain} ${resource}`;
-    const branch = newBranch(resource, words);
-    branch.aliases(aliasesOf(resource));
+    const branch = await newResourceBranch(terminal, domain, resource, first, second);
     if (isWordOf(resource, first)) {
-      await addVerbs(branch, terminal, domain, resource, second);
-      branch.configureHelp({ formatHelp: () => resourceHelp(words, branch) });
+      for (const nested of nestedResourcesOf(domain, resource)) {
+        const inner = await newResourceBranch(terminal, domain, `${resource} ${nested}`, second, third);
+        branch.addCommand(inner.summary(wordsBelow(domain, `${resource} ${nested}`)));
+      }
     }
     command.addCommand(branch);
   }

@@ -189,18 +189,27 @@ const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined 
   return undefined;
 };
 
+/** Flags of examples that required fields do not give: one of several types, and a review. */
+const exampleFlags: Readonly<Record<string, string>> = {
+  "gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService/CreateAuthoredAdvisoryEvent": "--fixed-fixed-version 3.3.2-r0",
+  "gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService/UpdateAuthoredAdvisoryEvent": "--review-state approved",
+};
+
 /** Returns example commands; the first is complete. */
 export const examplesOf = (words: string, shape: CommandShape): string[] => {
   const { kind, positionals, flags, body, method } = shape;
   const places = positionals.map((flag) => exampleValue(flag, shape) ?? positionalName(flag, shape));
   const base = ["gantry", words, ...places].join(" ");
   const given = flags.flatMap((flag) => {
-    const value = isFlagOnly(flag) ? undefined : exampleValue(flag, shape);
-    const wanted = isRequired(flag, shape) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
+    const needed = isRequired(flag, shape);
+    // A uid without a name to show stands as its placeholder.
+    const value = isFlagOnly(flag) ? undefined : (exampleValue(flag, shape) ?? (needed && flag.field.uid ? placeholder(flag, shape) : undefined));
+    const wanted = needed || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
-  const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];
-  // Long examples continue on further lines, as in a shell.
+  const own = exampleFlags[method.name];
+  const parts = [base, ...(kind === "update" ? (own === undefined ? given.slice(0, 1) : []) : given), ...(own === undefined ? [] : [own])];
+  // A long one goes on in further lines, as a shell takes it.
   const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
   if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
   if (kind === "delete") return [base, `${base} --yes --allow-missing`];

@@ -338,6 +338,8 @@ export interface AdvisoryEvent {
   truePositiveDetermination?: AdvisoryEventTruePositiveDetermination;
   /** It was patched without a new upstream version. */
   patched?: AdvisoryEventPatched;
+  /** The component moved to another path of the artifact. It changes no verdict. Additive: public in version 1 only. */
+  componentLocationChanged?: AdvisoryEventComponentLocationChanged;
 }
 
 /** The vulnerability will not be analysed, as when its package is out of support. */
@@ -348,6 +350,26 @@ export interface AdvisoryEventAnalysisNotPlanned {
 
 /** The vulnerability will not be analysed, as when its package is out of support. */
 export interface AdvisoryEventAnalysisNotPlannedInput {
+  /** Remark of the author. */
+  note?: string | undefined;
+}
+
+/** The component moved to another path of the artifact. Additive: not a public message. */
+export interface AdvisoryEventComponentLocationChanged {
+  /** Path before the change. */
+  previousLocation: string;
+  /** Path after the change. */
+  newLocation: string;
+  /** Remark of the author. */
+  note: string;
+}
+
+/** The component moved to another path of the artifact. Additive: not a public message. */
+export interface AdvisoryEventComponentLocationChangedInput {
+  /** Path before the change. */
+  previousLocation?: string | undefined;
+  /** Path after the change. */
+  newLocation?: string | undefined;
   /** Remark of the author. */
   note?: string | undefined;
 }
@@ -767,7 +789,7 @@ export interface AuthoredAdvisory {
   componentLocation: string;
   /** Type of the component, such as `go-module`. */
   componentType: string;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
   aliases: string[];
   /** What happened, the oldest first, approved or not. CreateAuthoredAdvisoryEvent adds to it. */
   events: AdvisoryEvent[];
@@ -815,6 +837,8 @@ export interface AuthoredAdvisoryEvent {
   truePositiveDetermination?: AdvisoryEventTruePositiveDetermination;
   /** It was patched without a new upstream version. */
   patched?: AdvisoryEventPatched;
+  /** The component moved to another path of the artifact. It changes no verdict. */
+  componentLocationChanged?: AdvisoryEventComponentLocationChanged;
   /** When it was last changed. */
   updateTime: string;
   /** When it was reviewed; absent while it is pending. */
@@ -848,6 +872,8 @@ export interface AuthoredAdvisoryEventInput {
   truePositiveDetermination?: AdvisoryEventTruePositiveDeterminationInput | undefined;
   /** It was patched without a new upstream version. */
   patched?: AdvisoryEventPatchedInput | undefined;
+  /** The component moved to another path of the artifact. It changes no verdict. */
+  componentLocationChanged?: AdvisoryEventComponentLocationChangedInput | undefined;
 }
 
 /** A field that an update may change; "*" for all of them. */
@@ -892,7 +918,11 @@ export type AuthoredAdvisoryEventPath =
   | "truePositiveDetermination.note"
   | "patched"
   | "patched.patchedVersions"
-  | "patched.note";
+  | "patched.note"
+  | "componentLocationChanged"
+  | "componentLocationChanged.previousLocation"
+  | "componentLocationChanged.newLocation"
+  | "componentLocationChanged.note";
 
 /** One thing that was found out or decided, for review. Only an approved event has any effect. */
 export interface AuthoredAdvisoryEventUpdate {
@@ -923,6 +953,8 @@ export interface AuthoredAdvisoryEventUpdate {
   truePositiveDetermination?: AdvisoryEventTruePositiveDeterminationInput | undefined;
   /** It was patched without a new upstream version. */
   patched?: AdvisoryEventPatchedInput | undefined;
+  /** The component moved to another path of the artifact. It changes no verdict. */
+  componentLocationChanged?: AdvisoryEventComponentLocationChangedInput | undefined;
 }
 
 /**
@@ -942,13 +974,18 @@ export interface AuthoredAdvisoryInput {
   componentLocation?: string | undefined;
   /** Type of the component, such as `go-module`. */
   componentType?: string | undefined;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
-  aliases?: readonly string[] | undefined;
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
+  aliases: readonly string[];
   /**
    * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
    * Packages of other types have none, and it means nothing for them.
    */
   distribution?: string | undefined;
+  /**
+   * Events to create with the advisory, oldest first. Each is checked and reported as one of
+   * CreateAuthoredAdvisoryEvent.
+   */
+  initialEvents?: readonly AuthoredAdvisoryEventInput[] | undefined;
 }
 
 /** A field that an update may change; "*" for all of them. */
@@ -982,13 +1019,18 @@ export interface AuthoredAdvisoryUpdate {
   componentLocation?: string | undefined;
   /** Type of the component, such as `go-module`. */
   componentType?: string | undefined;
-  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  /** IDs of the vulnerability in other databases, such as CVE and GHSA IDs. */
   aliases?: readonly string[] | undefined;
   /**
    * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
    * Packages of other types have none, and it means nothing for them.
    */
   distribution?: string | undefined;
+  /**
+   * Events to create with the advisory, oldest first. Each is checked and reported as one of
+   * CreateAuthoredAdvisoryEvent.
+   */
+  initialEvents?: readonly AuthoredAdvisoryEventInput[] | undefined;
 }
 
 /**
@@ -2512,6 +2554,8 @@ export interface Event {
  * - `EVENT_TYPE_FILTER_FIX_NOT_PLANNED`: It will not be fixed.
  * - `EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX`: A fix by the upstream project is awaited.
  * - `EVENT_TYPE_FILTER_PATCHED`: It was patched without a new upstream version.
+ * - `EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED`: The component moved to another path of the artifact.
+ * Additive: public in version 1 only.
  */
 export type EventTypeFilter =
   | "EVENT_TYPE_FILTER_UNSPECIFIED"
@@ -2522,7 +2566,8 @@ export type EventTypeFilter =
   | "EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED"
   | "EVENT_TYPE_FILTER_FIX_NOT_PLANNED"
   | "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX"
-  | "EVENT_TYPE_FILTER_PATCHED";
+  | "EVENT_TYPE_FILTER_PATCHED"
+  | "EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED";
 
 /** Scope of the new access token. */
 export interface ExchangeRefreshTokenRequest {

@@ -3362,6 +3362,78 @@ export class VulnerabilitiesAdvisoriesApi {
   list(request: ListAdvisoriesRequest = {}, options?: ListOptions): List<Advisory, ListAdvisoriesResponse> {
     return this.#client.list(operations.vulnerabilitiesAdvisoriesList, request, options);
   }
+
+  /**
+   * Create an advisory. It has no effect until one of its events is approved. The server allocates the number, and
+   * the author is the caller.
+   *
+   * Needs `advisories.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.advisories.create({ parent: "GROUP_UID", authoredAdvisory: { artifactName: "openssl", artifactType: "apk", aliases: ["CVE-2024-0001"] } });
+   * ```
+   */
+  create(request: CreateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesCreate, request, options);
+  }
+
+  /**
+   * Get an authored advisory by its uid, with all of its events.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.advisories.getAuthored({ uid: "AUTHOREDADVISORY_UID" });
+   * ```
+   */
+  getAuthored(request: GetAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesGetAuthored, request, options);
+  }
+
+  /**
+   * List authored advisories in the groups where the caller can list them, approved or not.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const authoredAdvisory of gantry.vulnerabilities.advisories.listAuthored()) console.log(authoredAdvisory.uid);
+   * ```
+   */
+  listAuthored(request: ListAuthoredAdvisoriesRequest = {}, options?: ListOptions): List<AuthoredAdvisory, ListAuthoredAdvisoriesResponse> {
+    return this.#client.list(operations.vulnerabilitiesAdvisoriesListAuthored, request, options);
+  }
+
+  /**
+   * Update an advisory: only the fields that the mask names. FAILED_PRECONDITION once an event of it is approved.
+   *
+   * Needs `advisories.update`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.advisories.update({ authoredAdvisory: { uid: "AUTHOREDADVISORY_UID", artifactName: "openssl" }, updateMask: ["artifactName"] });
+   * ```
+   */
+  update(request: UpdateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesUpdate, request, options);
+  }
+
+  /**
+   * Delete an advisory with its events. It is withdrawn from every output, and what it suppressed counts again. Its
+   * number is never used again.
+   *
+   * Needs `advisories.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.vulnerabilities.advisories.delete({ uid: "AUTHOREDADVISORY_UID" });
+   * ```
+   */
+  delete(request: DeleteAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesDelete, request, options);
+  }
 }
 
 /** Coverage of the ecosystems that images have packages of. */
@@ -3388,89 +3460,8 @@ export class VulnerabilitiesAdvisoryCoverageApi {
   }
 }
 
-/** Advisories of the caller's own organization, and the events of each. */
-export class VulnerabilitiesAuthoredAdvisoriesApi {
-  readonly #client: TypedClient;
-
-  constructor(client: TypedClient) {
-    this.#client = client;
-  }
-
-  /**
-   * Create an advisory, without events: it has no effect. The number is allocated by the server, and the author is
-   * the caller.
-   *
-   * Needs `advisories.create`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisories.create({ parent: "GROUP_UID", authoredAdvisory: { artifactName: "openssl", artifactType: "apk" } });
-   * ```
-   */
-  create(request: CreateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesCreate, request, options);
-  }
-
-  /**
-   * Get one advisory by its uid, with all of its events.
-   *
-   * Needs `advisories.list`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisories.get({ uid: "AUTHOREDADVISORY_UID" });
-   * ```
-   */
-  get(request: GetAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesGet, request, options);
-  }
-
-  /**
-   * List the advisories that were written in the groups in which the caller may list them, approved or not.
-   *
-   * Needs `advisories.list`.
-   *
-   * @example
-   * ```ts
-   * for await (const authoredAdvisory of gantry.vulnerabilities.authoredAdvisories.list()) console.log(authoredAdvisory.uid);
-   * ```
-   */
-  list(request: ListAuthoredAdvisoriesRequest = {}, options?: ListOptions): List<AuthoredAdvisory, ListAuthoredAdvisoriesResponse> {
-    return this.#client.list(operations.vulnerabilitiesAuthoredAdvisoriesList, request, options);
-  }
-
-  /**
-   * Update an advisory: only the fields that the mask names. FAILED_PRECONDITION once an event of it is approved.
-   *
-   * Needs `advisories.update`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisories.update({ authoredAdvisory: { uid: "AUTHOREDADVISORY_UID", artifactName: "openssl" }, updateMask: ["artifactName"] });
-   * ```
-   */
-  update(request: UpdateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesUpdate, request, options);
-  }
-
-  /**
-   * Delete an advisory with its events. It is withdrawn from every output, and what it suppressed counts again. Its
-   * number is never used again.
-   *
-   * Needs `advisories.delete`.
-   *
-   * @example
-   * ```ts
-   * await gantry.vulnerabilities.authoredAdvisories.delete({ uid: "AUTHOREDADVISORY_UID" });
-   * ```
-   */
-  delete(request: DeleteAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<void> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesDelete, request, options);
-  }
-}
-
 /** Events of these advisories. */
-export class VulnerabilitiesAuthoredAdvisoryEventsApi {
+export class VulnerabilitiesAdvisoriesEventsApi {
   readonly #client: TypedClient;
 
   constructor(client: TypedClient) {
@@ -3484,11 +3475,11 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.create({ parent: "GROUP_UID", authoredAdvisoryEvent: { reviewState: "REVIEW_STATE_PENDING" } });
+   * const response = await gantry.vulnerabilities.advisoriesEvents.create({ parent: "GROUP_UID", authoredAdvisoryEvent: { reviewState: "REVIEW_STATE_PENDING" } });
    * ```
    */
   create(request: CreateAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsCreate, request, options);
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesEventsCreate, request, options);
   }
 
   /**
@@ -3498,11 +3489,11 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.get({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * const response = await gantry.vulnerabilities.advisoriesEvents.get({ uid: "AUTHOREDADVISORYEVENT_UID" });
    * ```
    */
   get(request: GetAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsGet, request, options);
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesEventsGet, request, options);
   }
 
   /**
@@ -3512,15 +3503,15 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
    *
    * @example
    * ```ts
-   * for await (const authoredAdvisoryEvent of gantry.vulnerabilities.authoredAdvisoryEvents.list()) console.log(authoredAdvisoryEvent.uid);
+   * for await (const authoredAdvisoryEvent of gantry.vulnerabilities.advisoriesEvents.list()) console.log(authoredAdvisoryEvent.uid);
    * ```
    */
   list(request: ListAuthoredAdvisoryEventsRequest = {}, options?: ListOptions): List<AuthoredAdvisoryEvent, ListAuthoredAdvisoryEventsResponse> {
-    return this.#client.list(operations.vulnerabilitiesAuthoredAdvisoryEventsList, request, options);
+    return this.#client.list(operations.vulnerabilitiesAdvisoriesEventsList, request, options);
   }
 
   /**
-   * Update an event, or reviews it: only the fields that the mask names. Changed content is pending again, and its
+   * Update an event or review it: only the fields that the mask names. Changed content is pending again, and its
    * author is the caller. A review changes `review_state` alone. FAILED_PRECONDITION for an event that is approved
    * or rejected.
    *
@@ -3528,11 +3519,11 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.update({ authoredAdvisoryEvent: { uid: "AUTHOREDADVISORYEVENT_UID", issue: "SEC-1" }, updateMask: ["issue"] });
+   * const response = await gantry.vulnerabilities.advisoriesEvents.update({ authoredAdvisoryEvent: { uid: "AUTHOREDADVISORYEVENT_UID", issue: "SEC-1" }, updateMask: ["issue"] });
    * ```
    */
   update(request: UpdateAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsUpdate, request, options);
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesEventsUpdate, request, options);
   }
 
   /**
@@ -3542,11 +3533,11 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
    *
    * @example
    * ```ts
-   * await gantry.vulnerabilities.authoredAdvisoryEvents.delete({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * await gantry.vulnerabilities.advisoriesEvents.delete({ uid: "AUTHOREDADVISORYEVENT_UID" });
    * ```
    */
   delete(request: DeleteAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<void> {
-    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsDelete, request, options);
+    return this.#client.one(operations.vulnerabilitiesAdvisoriesEventsDelete, request, options);
   }
 }
 
@@ -3559,16 +3550,13 @@ export class VulnerabilitiesApi {
   readonly advisories: VulnerabilitiesAdvisoriesApi;
   /** Coverage of the ecosystems that images have packages of. */
   readonly advisoryCoverage: VulnerabilitiesAdvisoryCoverageApi;
-  /** Advisories of the caller's own organization, and the events of each. */
-  readonly authoredAdvisories: VulnerabilitiesAuthoredAdvisoriesApi;
   /** Events of these advisories. */
-  readonly authoredAdvisoryEvents: VulnerabilitiesAuthoredAdvisoryEventsApi;
+  readonly advisoriesEvents: VulnerabilitiesAdvisoriesEventsApi;
 
   constructor(client: TypedClient) {
     this.advisories = new VulnerabilitiesAdvisoriesApi(client);
     this.advisoryCoverage = new VulnerabilitiesAdvisoryCoverageApi(client);
-    this.authoredAdvisories = new VulnerabilitiesAuthoredAdvisoriesApi(client);
-    this.authoredAdvisoryEvents = new VulnerabilitiesAuthoredAdvisoryEventsApi(client);
+    this.advisoriesEvents = new VulnerabilitiesAdvisoriesEventsApi(client);
   }
 }
 

@@ -138,7 +138,36 @@ test("changing an event's aliases or content prevents its author from approving 
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
-test("an unapproved event changes no byte of any output", async () => {
+test("events that come with an advisory are refused as CreateAuthoredAdvisoryEvent refuses them, and nothing is left of the advisory", async () => {
+  const own = await newTenant();
+  const about = { artifactName: "openssl", artifactType: "apk", aliases: ["CVE-2026-1"] };
+  const approved = { ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" };
+  const ways: readonly (readonly [string, JsonObject])[] = [
+    [`${service}/CreateAuthoredAdvisory`, { parent: own.group, authoredAdvisory: { ...about, initialEvents: [approved] } }],
+    [`${v1}/Create`, { parentId: own.group, advisory: { ...about, events: [{ detection: {} }, { fixed: { fixedVersion: "1" }, status: "APPROVED" }] } }],
+  ];
+  for (const [name, request] of ways) {
+    for (const token of [own.author, own.approver]) assert.equal((await stage.world.call(name, request, { token })).code, codes.PERMISSION_DENIED, name);
+    const rival = await newTenant();
+    assert.equal((await stage.world.call(name, request, { token: rival.author })).code, codes.PERMISSION_DENIED, name);
+  }
+  const left = await stage.world.ok(`${service}/ListAuthoredAdvisories`, { uidp: { childrenOf: own.group } }, { token: own.author });
+  assert.deepEqual(objectList(left, "authoredAdvisories"), []);
+});
+
+test("an event that was sent back is pending and without a reviewer once its content changes, whoever changes it", async () => {
+  const own = await newTenant();
+  const advisory = text(await stage.createAdvisory(own), "uid");
+  for (const token of [own.author, own.approver]) {
+    const uid = text(await stage.createEvent(own, advisory), "uid");
+    await stage.review(own, uid, "REVIEW_STATE_REQUEST_CHANGES");
+    const { code, reply } = await update(token, { uid, issue: "SEC-3" }, "issue");
+    assert.deepEqual([code, text(reply, "reviewState"), text(reply, "reviewer")], [0, "REVIEW_STATE_PENDING", ""]);
+    assert.equal((await update(token, { uid, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
+  }
+});
+
+test("an event that is not approved changes no output, byte by byte", async () => {
   const own = await newTenant();
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-uuuu-uuuu-uuuu", "CVE-2026-1");

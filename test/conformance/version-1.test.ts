@@ -107,7 +107,6 @@ test("every field of version 1 has a counterpart or is declared without one", ()
     "chainguard.platform.libraries.ArtifactVersionFilter.include_upstream",
     "chainguard.platform.registry.SyncConfig.sync_apks",
     "chainguard.platform.vulnerabilities.v1.AdvisoriesList.id",
-    "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.component_location_changed",
     "chainguard.platform.vulnerabilities.v1.AdvisoryEventList.parent_id",
   ]);
 });

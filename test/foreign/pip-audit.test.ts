@@ -1,5 +1,5 @@
-// pip-audit reads the published feed, configured by its own option. Runs if Python exists: the program is installed once in its own directory,
-// and the test is skipped without a package registry.
+// pip-audit reads what is published, pointed at it by its own option. Runs where there is Python: the program is installed once,
+// in a folder of its own, and without a registry to install it from the test is left out.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { openAuthoring } from "../authoring.ts";
 import { runImport } from "../story/import.ts";
 import { openWorld } from "../world.ts";
 
@@ -16,7 +17,7 @@ const here = import.meta.dirname;
 const environment = join(here, "../../node_modules/.cache/scanners/python");
 const program = join(environment, "bin/pip-audit");
 
-/** Why pip-audit is missing; false if it is available. */
+/** Why there is no pip-audit; false where there is. */
 const missing = (): string | false => {
   if (existsSync(program)) return false;
   if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
@@ -26,7 +27,25 @@ const missing = (): string | false => {
 
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-test("pip-audit finds affected packages with their fixes, and nothing in unaffected ones", { skip: missing() }, async () => {
+/** Runs pip-audit over the requirements. Returns the ID and the fixed versions of each vulnerability, by package. */
+const audit = async (folder: string, requirements: string, server: string): Promise<{ readonly code: unknown; readonly found: Json }> => {
+  const file = join(folder, "requirements.txt");
+  await writeFile(file, requirements);
+  const args = ["-r", file, "--disable-pip", "--no-deps", "-f", "json", "-s", "osv", "--osv-url", `${server}/osv/v1/query`];
+  const { code, output, errors } = await new Promise<{ code: unknown; output: string; errors: string }>((resolve) => {
+    execFile(program, [...args, "--cache-dir", join(folder, "cache"), "--progress-spinner", "off"], (error, output, errors) =>
+      resolve({ code: error?.code ?? 0, output, errors }),
+    );
+  });
+  assert.ok(output !== "", errors);
+  const { dependencies } = JSON.parse(output) as JsonObject;
+  return {
+    code,
+    found: objects(dependencies).map((each) => [text(each, "name"), objects(each.vulns).map(({ id, fix_versions }) => [id ?? "", fix_versions ?? []])]),
+  };
+};
+
+test("pip-audit finds what is affected, with what fixes it, and nothing where nothing is", { skip: missing() }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-pip-audit-"));
   const world = await openWorld();
   try {
@@ -42,24 +61,48 @@ test("pip-audit finds affected packages with their fixes, and nothing in unaffec
     const records = join(folder, "records.jsonl");
     await writeFile(records, `${of("PYSEC-2025-1001", "1.2")}\n${of("PYSEC-2025-1002", "2.0")}\n`);
     await runImport(world, "advisories", [records], { public: true });
-    const requirements = join(folder, "requirements.txt");
-    await writeFile(requirements, "some_lantern==1.5\nquiet-bell==1.0\n");
-    const args = ["-r", requirements, "--disable-pip", "--no-deps", "-f", "json", "-s", "osv", "--osv-url", `${world.url}/osv/v1/query`];
-    const { code, output, errors } = await new Promise<{ code: unknown; output: string; errors: string }>((resolve) => {
-      execFile(program, [...args, "--cache-dir", join(folder, "cache"), "--progress-spinner", "off"], (error, output, errors) =>
-        resolve({ code: error?.code ?? 0, output, errors }),
-      );
-    });
-    // 1 means findings.
-    assert.equal(code, 1, errors);
-    const { dependencies } = JSON.parse(output) as JsonObject;
-    const found = objects(dependencies).map((each) => [text(each, "name"), objects(each.vulns).map(({ id, fix_versions }) => [id, fix_versions])]);
+    const { code, found } = await audit(folder, "some_lantern==1.5\nquiet-bell==1.0\n", world.url);
+    // 1: it has found something.
+    assert.equal(code, 1);
     assert.deepEqual(found, [
       ["some-lantern", [["PYSEC-2025-1002", ["2.0"]]]],
       ["quiet-bell", []],
     ]);
   } finally {
     await world.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("pip-audit finds an authored advisory once it is approved, and no longer after an approved false positive", { skip: missing() }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-pip-audit-"));
+  const stage = await openAuthoring();
+  try {
+    const [own, rival] = [await stage.newTenant("scanned"), await stage.newTenant("scanned-rival")];
+    const ask = (token: string) =>
+      audit(folder, "Some_Lantern==1.5\nquiet-bell==1.0\n", stage.world.url.replace("://", `://_token:${encodeURIComponent(token)}@`));
+    const nothing = [
+      ["some-lantern", []],
+      ["quiet-bell", []],
+    ];
+    const advisory = text(await stage.createAdvisory(own, { artifactType: "pypi", artifactName: "Some_Lantern", aliases: ["CVE-2026-1"] }), "uid");
+    const approve = async (event?: JsonObject): Promise<JsonObject> => stage.review(own, text(await stage.createEvent(own, advisory, event), "uid"));
+    const fixed = await stage.createEvent(own, advisory, { fixed: { fixedVersion: "2.0" } });
+    assert.deepEqual(await ask(own.author), { code: 0, found: nothing }, "what is pending reaches no scanner");
+    await stage.review(own, text(fixed, "uid"));
+    const id = "x_SCANNED-ADV-000001";
+    const found = [
+      ["some-lantern", [[id, ["2.0"]]]],
+      ["quiet-bell", []],
+    ];
+    assert.deepEqual(await ask(own.author), { code: 1, found });
+    assert.deepEqual(await ask(rival.author), { code: 0, found: nothing }, "a scanner of another organization finds nothing");
+    await approve();
+    assert.deepEqual(await ask(own.author), { code: 0, found: nothing }, "an approved false positive is still reported");
+    await approve({ truePositiveDetermination: {} });
+    assert.equal((await ask(own.author)).code, 1, "a later true positive is reported");
+  } finally {
+    await stage.close();
     await rm(folder, { recursive: true, force: true });
   }
 });

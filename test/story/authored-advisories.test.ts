@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { runGantry } from "../command-line.ts";
 import { type Authoring, falsePositive, openAuthoring, type Tenant, v1 } from "../authoring.ts";
 
 let stage: Authoring;
@@ -54,7 +55,129 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("every kind of event can be authored and reads back unchanged", async () => {
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`Create of version 1 adds the events of its body in one transaction, with the checks of CreateAdvisoryEvent (${protocol})`, async () => {
+    const own = await stage.newTenant(`initial-${protocol}`);
+    const create = (events: readonly JsonObject[], token = own.author, validateOnly = false) => {
+      const advisory = { artifactType: "apk", artifactName: "curl", aliases: ["CVE-2026-7"], events: [...events] };
+      return stage.world.call(`${v1}/Create`, { parentId: own.group, advisory }, { token, protocol, validateOnly });
+    };
+    const sent: readonly JsonObject[] = [
+      { detection: { manual: {} }, author: "somebody else", reviewer: "somebody else", issue: "SEC-1" },
+      { truePositiveDetermination: { note: "It applies." } },
+      { componentLocationChanged: { previousLocation: "/a", newLocation: "/b" } },
+      { fixed: { fixedVersion: "8.1-r0" } },
+    ];
+    const { code, reply } = await create(sent);
+    assert.equal(code, 0, JSON.stringify(reply));
+    const events = objectList(reply, "events");
+    const ofServer = { author: own.authorUid, status: "PENDING" };
+    assert.deepEqual(
+      events.map(({ id: _id, timestamp: _timestamp, ...event }) => event),
+      sent.map(({ author: _author, reviewer: _reviewer, ...event }) => ({ ...event, ...ofServer })),
+    );
+    assert.deepEqual(
+      objectList(await stage.world.ok(`${v1}/ListAdvisoryEvents`, { parentId: text(reply, "id") }, { token: own.author, protocol }), "items"),
+      events,
+    );
+    const created = (await stage.world.events()).filter(({ type }) => type === "dev.gantry.vulnerabilities.authored_advisory_event.created.v1");
+    const told = created.filter(({ subject }) => subject.startsWith(text(reply, "id")));
+    assert.deepEqual(told.map(({ subject }) => subject).sort(), events.map((event) => text(event, "id")).sort());
+    assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
+    // Refused as a whole: nothing is left of the advisory.
+    const refusals: readonly (readonly [JsonObject, number, string])[] = [
+      [{ fixed: {} }, codes.INVALID_ARGUMENT, "fixedVersion"],
+      [{ note: "" }, codes.INVALID_ARGUMENT, "is required"],
+      [{ ...falsePositive, falsePositiveDetermination: {} }, codes.INVALID_ARGUMENT, "type"],
+      [{ componentLocationChanged: {} }, codes.INVALID_ARGUMENT, "newLocation"],
+      [{ detection: {}, status: "REJECTED" }, codes.INVALID_ARGUMENT, "must be pending"],
+      [{ fixed: { fixedVersion: "8.1-r0" }, status: "APPROVED" }, codes.PERMISSION_DENIED, "author"],
+    ];
+    for (const [event, expected, words] of refusals) {
+      const { note: _note, ...one } = event;
+      const refused = await create([{ detection: {} }, one]);
+      assert.equal(refused.code, expected, JSON.stringify([event, refused.reply]));
+      assert.ok(JSON.stringify(refused).includes(words), JSON.stringify(refused));
+    }
+    const rehearsed = await create(sent, own.author, true);
+    assert.equal(rehearsed.code, 0, JSON.stringify(rehearsed.reply));
+    assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
+    // A full update sends the events back: they stay as they are.
+    const updated = await stage.world.ok(`${v1}/Update`, { ...reply, componentName: "libcurl", events: [] }, { token: own.author, protocol });
+    assert.deepEqual(objectList(updated, "events"), events);
+  });
+}
+
+test("commands create, review, change and delete an authored advisory, beside the commands that list advisories", async () => {
+  const own = await stage.newTenant("commanded");
+  const gantry = async (words: string, token = own.author): Promise<string> => {
+    const environment = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: "/nowhere" };
+    const { status, out, err } = await runGantry(`vulnerabilities advisories ${words}`.split(" "), { environment });
+    assert.equal(status, 0, `${words}: ${err}`);
+    return out.trim().replaceAll("\r", "");
+  };
+  const uid = await gantry("create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-7 -o uid");
+  assert.equal(await gantry(`update ${uid} --component-name libcurl -o csv --columns componentName`), "componentName\nlibcurl");
+  const event = await gantry(`events create --parent ${uid} --review-state pending --fixed-fixed-version 8.1-r0 -o uid`);
+  await gantry(`events update ${event} --review-state approved`, own.approver);
+  assert.equal(await gantry(`events list --children-of ${uid} -o csv --columns uid,reviewState`), `uid,reviewState\n${event},REVIEW_STATE_APPROVED`);
+  for (const words of [`get ${uid}`, "list", `get-authored ${uid}`, "list-authored"])
+    assert.equal(await gantry(`${words} -o csv --columns advisoryId`), "advisoryId\nCOMMANDED-ADV-000001", words);
+  const detected = JSON.stringify([{ reviewState: "REVIEW_STATE_PENDING", detection: {} }]);
+  const withEvents = await gantry(
+    `create --parent commanded --artifact-name curl --artifact-type apk --aliases CVE-2026-8 -o uid --initial-events ${detected}`,
+  );
+  assert.equal((await gantry(`events list --children-of ${withEvents} -o uid`)).split("\n").length, 1);
+  await gantry(`delete ${uid} --yes`);
+  assert.equal(await gantry("list-authored -o uid"), withEvents);
+});
+
+test("events that are created with an advisory are approved if the organization opted out, and take effect", async () => {
+  const own = await stage.newTenant("initial-approved");
+  await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
+  await stage.importAdvisory(own.group, "openssl", "CGA-iiii-iiii-iiii", "CVE-2026-1");
+  const optOut = { group: { uid: own.group, authorApproval: true }, updateMask: "author_approval" };
+  await stage.world.ok("iam.GroupsService/UpdateGroup", optOut, { token: own.author });
+  await stage.createAdvisory(own, { initialEvents: [{ ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" }] });
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-iiii-iiii-iiii web suppressed"]);
+});
+
+test("a move of the component changes no verdict, and is in the lists and outputs", async () => {
+  const own = await stage.newTenant("moved");
+  await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
+  await stage.importAdvisory(own.group, "openssl", "CGA-mmmm-mmmm-mmmm", "CVE-2026-1");
+  const advisory = await stage.createAdvisory(own);
+  const [uid, id] = [text(advisory, "uid"), text(advisory, "advisoryId")];
+  const move = { componentLocationChanged: { previousLocation: "/usr/lib/a.so", newLocation: "/usr/lib/b.so" } };
+  const files = () => Promise.all([`osv/x_${id}`, "openvex/openssl", "csaf/openssl"].map((path) => stage.file(own.author, `/advisory/v2/${path}.json`)));
+  const approve = async (event: JsonObject) => stage.review(own, text(await stage.createEvent(own, uid, event), "uid"));
+  await approve(move);
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-mmmm-mmmm-mmmm web affected"], "a move alone states nothing");
+  for (const { body } of await files()) assert.ok(!body.includes(id) && !body.includes("b.so"), body);
+  await approve(falsePositive);
+  await approve(move);
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["CGA-mmmm-mmmm-mmmm web suppressed"], "a move does not overrule a decision");
+  const [osv, vex, csaf] = await files();
+  for (const file of [osv, vex, csaf]) assert.ok(file?.body.includes("Component moved from /usr/lib/a.so to /usr/lib/b.so."), file?.body);
+  const statements = objectList(JSON.parse(vex?.body ?? "") as JsonObject, "statements").filter((each) => JSON.stringify(each).includes(id));
+  assert.deepEqual(
+    statements.map(({ status }) => status),
+    ["not_affected"],
+  );
+  const filter = { uidp: { childrenOf: own.group }, eventTypes: ["EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED"] };
+  const v2 = objectList(await stage.world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", filter, { token: own.author }), "advisories");
+  const older = objectList(await stage.world.ok(`${v1}/List`, filter, { token: own.author }), "items");
+  for (const list of [v2, older])
+    assert.deepEqual(
+      list.map((each) => objectList(each, "events").flatMap((event) => event.componentLocationChanged ?? [])),
+      [[move.componentLocationChanged, move.componentLocationChanged]],
+    );
+});
+
+test("every kind of event is authored, and reads back as it was written", async () => {
   const kinds: readonly JsonObject[] = [
     { detection: { manual: {} } },
     { detection: { scanv1: { scanner: "grype", component: "stdlib" } } },
@@ -65,6 +188,7 @@ test("every kind of event can be authored and reads back unchanged", async () =>
     { pendingUpstreamFix: { note: "They know." } },
     { fixNotPlanned: {} },
     { analysisNotPlanned: {} },
+    { componentLocationChanged: { previousLocation: "/usr/lib/a.so", newLocation: "/usr/lib/b.so", note: "Renamed." } },
   ];
   const uid = text(await stage.createAdvisory(tenant, { artifactName: "kinds" }), "uid");
   for (const kind of kinds) {
@@ -207,7 +331,141 @@ test("authored advisories support filters, pages, field masks and ETags like eve
   assert.equal(refused.code, codes.ABORTED);
 });
 
-test("an event with requested changes can be updated and is pending again", async () => {
+/** Of each ecosystem an advisory, and packages in images: "affected", "fixed", or "other" for one that it is not about. */
+const byEcosystem: readonly {
+  readonly artifactType: string;
+  readonly artifactName: string;
+  readonly distribution?: string;
+  readonly fixed: string;
+  readonly affected: readonly string[];
+  readonly others: readonly string[];
+}[] = [
+  {
+    artifactType: "apk",
+    artifactName: "harbour",
+    fixed: "1.10-r0",
+    affected: ["harbour=1.9-r3"],
+    others: ["harbour=1.10-r0", "pkg:apk/alpine/harbour@1.9-r3"],
+  },
+  {
+    artifactType: "apk",
+    artifactName: "harbour",
+    distribution: "alpine",
+    fixed: "1.10-r0",
+    affected: ["pkg:apk/alpine/harbour@1.9-r3"],
+    others: ["harbour=1.9-r3", "pkg:apk/alpine/harbour@1.10-r1"],
+  },
+  {
+    artifactType: "deb",
+    artifactName: "harbour",
+    distribution: "debian",
+    fixed: "1:2.0-1",
+    affected: ["pkg:deb/debian/harbour@9.0-1?distro=debian-12", "pkg:deb/debian/harbour@1:2.0~rc1-1"],
+    others: ["pkg:deb/debian/harbour@1:2.0-1", "pkg:deb/ubuntu/harbour@1.0-1", "pkg:rpm/debian/harbour@1.0-1"],
+  },
+  {
+    artifactType: "rpm",
+    artifactName: "harbour",
+    distribution: "redhat",
+    fixed: "2.0-10.el9",
+    affected: ["pkg:rpm/redhat/harbour@2.0-9.el9"],
+    others: ["pkg:rpm/redhat/harbour@2.0-10.el9", "pkg:rpm/rocky/harbour@2.0-9.el9"],
+  },
+  {
+    artifactType: "npm",
+    artifactName: "@acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:npm/%40acme/harbour@1.9.0"],
+    others: ["pkg:npm/%40acme/harbour@1.10.0"],
+  },
+  { artifactType: "pypi", artifactName: "Acme_Harbour", fixed: "1.0", affected: ["pkg:pypi/acme-harbour@1.0rc1"], others: ["pkg:pypi/acme-harbour@1.0.post1"] },
+  {
+    artifactType: "golang",
+    artifactName: "example.com/harbour",
+    fixed: "v1.10.0",
+    affected: ["pkg:golang/example.com/harbour@v1.9.0"],
+    others: ["pkg:golang/example.com/harbour@v1.10.0"],
+  },
+  {
+    artifactType: "maven",
+    artifactName: "com.example:harbour",
+    fixed: "1.0",
+    affected: ["pkg:maven/com.example/harbour@1.0-alpha"],
+    others: ["pkg:maven/com.example/harbour@1.0.0"],
+  },
+  { artifactType: "gem", artifactName: "harbour", fixed: "1.10", affected: ["pkg:gem/harbour@1.9"], others: ["pkg:gem/harbour@1.10.0"] },
+  { artifactType: "cargo", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:cargo/harbour@1.10.0-rc.1"], others: ["pkg:cargo/harbour@1.10.0"] },
+  { artifactType: "nuget", artifactName: "Acme.Harbour", fixed: "1.10", affected: ["pkg:nuget/acme.harbour@1.9.0"], others: ["pkg:nuget/Acme.Harbour@1.10.0"] },
+  {
+    artifactType: "composer",
+    artifactName: "acme/harbour",
+    fixed: "1.10",
+    affected: ["pkg:composer/acme/harbour@1.10-beta1"],
+    others: ["pkg:composer/acme/harbour@1.10"],
+  },
+  { artifactType: "hex", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:hex/harbour@1.9.0"], others: ["pkg:hex/harbour@1.10.0"] },
+  { artifactType: "pub", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:pub/harbour@1.9.0"], others: ["pkg:pub/harbour@1.10.0"] },
+  { artifactType: "hackage", artifactName: "harbour", fixed: "1.10", affected: ["pkg:hackage/harbour@1.9.9"], others: ["pkg:hackage/harbour@1.10"] },
+  { artifactType: "cran", artifactName: "harbour", fixed: "1.10", affected: ["pkg:cran/harbour@1.9"], others: ["pkg:cran/harbour@1.10"] },
+  { artifactType: "opam", artifactName: "harbour", fixed: "1.10", affected: ["pkg:opam/harbour@1.9"], others: ["pkg:opam/harbour@1.10"] },
+  { artifactType: "bitnami", artifactName: "harbour", fixed: "1.10.0", affected: ["pkg:bitnami/harbour@1.9.0-3"], others: ["pkg:bitnami/harbour@1.10.0"] },
+  { artifactType: "julia", artifactName: "Harbour", fixed: "1.10.0", affected: ["pkg:julia/Harbour@1.9.0"], others: ["pkg:julia/Harbour@1.10.0"] },
+  {
+    artifactType: "swift",
+    artifactName: "github.com/acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:swift/github.com/acme/harbour@1.9.0"],
+    others: ["pkg:swift/github.com/acme/harbour@1.10.0"],
+  },
+  {
+    artifactType: "githubactions",
+    artifactName: "Acme/harbour",
+    fixed: "1.10.0",
+    affected: ["pkg:githubactions/acme/harbour@1.9.0"],
+    others: ["pkg:githubactions/acme/harbour@1.10.0"],
+  },
+  // Without an order of versions, a fix says nothing of others.
+  { artifactType: "conan", artifactName: "harbour", fixed: "2", affected: [], others: ["pkg:conan/harbour@1", "pkg:conan/harbour@2"] },
+];
+
+for (const [index, { artifactType, artifactName, distribution = "", fixed, affected, others }] of byEcosystem.entries()) {
+  test(`an authored advisory on ${artifactType} ${distribution} is judged by the order of its versions, and counts for its packages alone`, async () => {
+    const own = await stage.newTenant(`ecosystem-${index}`);
+    await Promise.all(affected.map((label, at) => stage.importImage(own.group, `affected-${at}`, [label])));
+    await Promise.all(others.map((label, at) => stage.importImage(own.group, `other-${at}`, [label])));
+    const { uid } = await stage.createAdvisory(own, { artifactType, artifactName, ...(distribution === "" ? {} : { distribution }) });
+    const event = await stage.createEvent(own, String(uid), { fixed: { fixedVersion: fixed } });
+    await stage.match();
+    assert.deepEqual(await stage.affected(own), [], "what is pending has no verdict");
+    await stage.review(own, text(event, "uid"));
+    await stage.match();
+    const rows = await stage.affected(own);
+    assert.deepEqual(
+      rows.map((row) => [text(row, "repo"), text(row, "fixedVersion")]).sort(),
+      affected.map((_, at) => [`affected-${at}`, fixed]),
+    );
+    await stage.review(own, text(await stage.createEvent(own, String(uid)), "uid"));
+    await stage.match();
+    const states = await stage.states(own);
+    assert.ok(
+      states.every((state) => state.endsWith(" resolved")),
+      states.join(),
+    );
+  });
+}
+
+test("an authored advisory on one architecture counts for images of that one alone", async () => {
+  const own = await stage.newTenant("architecture");
+  await stage.importImage(own.group, "web", ["pkg:npm/harbour@1.0.0"]);
+  for (const artifactArchitecture of ["x86_64", "aarch64"]) {
+    const { uid } = await stage.createAdvisory(own, { artifactType: "npm", artifactName: "harbour", artifactArchitecture });
+    await stage.review(own, text(await stage.createEvent(own, String(uid), { truePositiveDetermination: {} }), "uid"));
+  }
+  await stage.match();
+  assert.deepEqual(await stage.states(own), ["ARCHITECTURE-ADV-000001 web affected"]);
+});
+
+test("a review that asks for changes is answered by changing the event, which is pending again", async () => {
   const { uid } = await stage.createAdvisory(tenant, { artifactName: "reviewed" });
   const event = text(await stage.createEvent(tenant, String(uid)), "uid");
   await stage.review(tenant, event, "REVIEW_STATE_REQUEST_CHANGES");

@@ -18,6 +18,8 @@ const cases: readonly (readonly [line: string, offers: readonly string[], withho
   ["gantry context use ", ["acme", "other"], ["list"]],
   ["gantry whoami --context ac", ["acme"], ["other"]],
   ["gantry iam capabilities list -o js", ["json", "jsonl"], ["table"]],
+  ["gantry vulnerabilities advisories ", ["create", "delete", "events", "get", "list", "update"], ["approve"]],
+  ["gantry vulnerabilities advisories events create --review-s", ["--review-state"], []],
   ["gantry completion ", ["bash", "zsh", "fish"], []],
 ];
 

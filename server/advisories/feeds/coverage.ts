@@ -7,7 +7,7 @@ import { ancestry, covers } from "#base/uid.ts";
 import { type CoveringFeed, findCoveringFeeds } from "#advisories/store";
 import type { Read } from "#db";
 import { coversRelease, isDistribution, isDistributionType } from "./formats/distribution.ts";
-import { artifactTypeOf } from "./formats/osv.ts";
+import { artifactTypeOf, languageEcosystems } from "./formats/osv.ts";
 import type { InstalledPackage } from "./judge-package.ts";
 
 /** An ecosystem, with the release for a distribution: "Debian" and "12". */
@@ -30,15 +30,7 @@ const unnamedApk = "apk";
 /** Replaces ecosystems beyond limits.imageEcosystemsMax. No source covers it. */
 const otherEcosystem = "other";
 
-/** OSV's ecosystems by type of package URL. */
-const languages: ReadonlyMap<string, string> = new Map(
-  [
-    ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
-    ...["Packagist", "Pub", "PyPI", "RubyGems", "SwiftURL"],
-  ].map((name) => [artifactTypeOf(name), name]),
-);
-
-const languageNames: ReadonlySet<string> = new Set(languages.values());
+const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
 
 /** How many parts of a version identify a release: for Alpine 3.18.4, two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
@@ -62,7 +54,7 @@ const wordOf = (text: string): string =>
 
 /** Returns the ecosystem of a package; for an unknown distribution "deb/kali". */
 export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): Ecosystem => {
-  if (!isDistributionType(type)) return { ecosystem: languages.get(type) ?? wordOf(type), release: "" };
+  if (!isDistributionType(type)) return { ecosystem: languageEcosystems.get(type) ?? wordOf(type), release: "" };
   if (os !== undefined && os.family !== "") return { ecosystem: os.family, release: shortRelease(os.family, os.release) };
   if (type === "apk" && distribution === "") return { ecosystem: unnamedApk, release: "" };
   return { ecosystem: distribution === "" ? type : `${type}/${wordOf(distribution)}`, release: wordOf(os?.release ?? "") };

@@ -6,8 +6,8 @@ import { findSourceDocuments, type MatchableAdvisory } from "#advisories/store";
 import type { Read } from "#db";
 import { osvForms, osvValueOf } from "./documents/osv-value.ts";
 import { UnsaidError } from "./documents/rustsec-osv.ts";
-import { approvedEventsOf, type InstalledPackage, judgeByEvents, judgeByRanges, type PackageVerdict } from "./judge-package.ts";
-import { judgeByProducts, judgeByStatements } from "./judge-statements.ts";
+import { approvedEventsOf, type InstalledPackage, isOfDistribution, judgeByEvents, judgeByRanges, orderOfType, type PackageVerdict } from "./judge-package.ts";
+import { architectureOf, judgeByProducts, judgeByStatements } from "./judge-statements.ts";
 import { valueOfStored } from "./stored-document.ts";
 
 export type Judge = (installed: InstalledPackage, version: string) => PackageVerdict | undefined;
@@ -41,6 +41,17 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
 /** Other distributions have packages of the same name. */
 const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
 
+/** As an organization wrote it: about packages of any type, in the order of their versions. */
+const judgeOfAuthored = ({ artifactType, artifactArchitecture, namespace, events }: MatchableAdvisory): Judge => {
+  const approved = approvedEventsOf(events);
+  const ecosystem = orderOfType(artifactType);
+  const isFor = (machine: string): boolean => architectureOf(artifactArchitecture) === machine;
+  return (installed, version) => {
+    const verdict = isOfDistribution(namespace, installed) ? judgeByEvents(approved, version, ecosystem ?? null) : undefined;
+    return verdict && artifactArchitecture !== "" ? { ...verdict, isFor } : verdict;
+  };
+};
+
 const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   const approved = approvedEventsOf(events);
   return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
@@ -49,8 +60,9 @@ const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
 /** Yields advisories that can be evaluated by version, with evaluators. */
 export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
-    // Only distribution packages have one version order for all.
-    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
+    if (advisory.isAuthored && formsWithFixes.has(advisory.form)) yield [advisory, judgeOfAuthored(advisory)];
+    // Versions of packages of a distribution alone have one order for all.
+    else if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
   // Some documents assert thousands of advisories, so each is parsed once.

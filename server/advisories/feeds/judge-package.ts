@@ -6,7 +6,7 @@ import { judgeVersion } from "#base/versions/affected.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import { packageNameKey } from "#base/versions/package-name.ts";
 import { coversRelease, type Distribution, distributionOf, isDistributionType } from "./formats/distribution.ts";
-import { artifactTypeOf } from "./formats/osv.ts";
+import { artifactTypeOf, languageEcosystems } from "./formats/osv.ts";
 import { originOf, packageName, readPurlParts } from "./formats/purl.ts";
 
 export interface InstalledPackage {
@@ -99,19 +99,44 @@ export const approvedEventsOf = (events: string): JsonObject[] => {
   return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
 };
 
+/** An ecosystem with the order of versions of a distribution's packages. */
+const orderOfDistributions: ReadonlyMap<string, string> = new Map([
+  ["apk", "Wolfi"],
+  ["deb", "Debian"],
+  ["rpm", "Red Hat"],
+]);
+
+/** The ecosystem in whose order versions of this type of packages are; undefined if versions of the type have no known order. */
+export const orderOfType = (type: string): string | undefined => {
+  const ecosystem = orderOfDistributions.get(type) ?? languageEcosystems.get(type);
+  return ecosystem !== undefined && compareVersions(ecosystem, "1", "1") === undefined && compareVersions(ecosystem, "1.0.0", "1.0.0") === undefined
+    ? undefined
+    : ecosystem;
+};
+
+/** Whether an authored advisory about this distribution ("" for none) is about the package. apko's packages name no distribution. */
+export const isOfDistribution = (distribution: string, { type, distribution: installed }: InstalledPackage): boolean => {
+  if (!isDistributionType(type)) return true;
+  const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
+  return own.includes(installed);
+};
+
 /**
- * Evaluates approved events, oldest first. A version is fixed from the fixed version on. A determination applies to all earlier
- * versions, and the last one counts.
+ * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
+ * for all versions before, and the last one counts.
+ * @param ecosystem in whose order the versions are; null: no version that an event names can be compared
  */
-export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
+export const judgeByEvents = (approved: readonly JsonObject[], version: string, ecosystem: string | null = "Wolfi"): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
-  // An invalid version is not below any other.
-  if (fixes.some((fix) => (compareVersions("Wolfi", version, fix) ?? -1) >= 0)) return undefined;
   const patched = approved.flatMap((event) => texts(part(event, "patched"), "patchedVersions"));
-  if (patched.some((each) => compareVersions("Wolfi", version, each) === 0)) return undefined;
+  if (ecosystem === null && fixes.length + patched.length > 0) return undefined;
+  const order = ecosystem ?? "";
+  // A version that is none is below nothing.
+  if (fixes.some((fix) => (compareVersions(order, version, fix) ?? -1) >= 0)) return undefined;
+  if (patched.some((each) => compareVersions(order, version, each) === 0)) return undefined;
   const last = approved.flatMap((event) => decisions.filter((decision) => event[decision] !== undefined)).at(-1);
   if (last === "falsePositiveDetermination") return undefined;
-  const fixedVersion = nextFix("Wolfi", version, [...fixes, ...patched]);
+  const fixedVersion = nextFix(order, version, [...fixes, ...patched]);
   if (fixes.length > 0 || last !== undefined) return { state: "affected", fixedVersion };
   return approved.some((event) => event.detection !== undefined) ? { state: "under investigation", fixedVersion } : undefined;
 };

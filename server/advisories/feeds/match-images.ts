@@ -46,11 +46,10 @@ import {
 } from "#advisories/store";
 import type { Write } from "#db";
 import { writeOwnReports } from "./reports/own-reports.ts";
-import { isDistributionType } from "./formats/distribution.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
-import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
+import { type InstalledPackage, installedPackageOf, isOfDistribution, type PackageVerdict } from "./judge-package.ts";
 
 const affectedMessage = "gantry.images.v1.ImagesAffected";
 const suppressedMessage = "gantry.images.v1.ImagesSuppressed";
@@ -169,10 +168,7 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
 const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
   if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
     return false;
-  if (!isDistributionType(artifactType)) return true;
-  // As for records in Wolfi's format (judge-advisory.ts).
-  const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
-  return own.includes(installed.distribution);
+  return isOfDistribution(distribution, installed);
 };
 
 const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");

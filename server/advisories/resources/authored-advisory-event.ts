@@ -2,53 +2,16 @@
 // requests changes, or rejects it. Only approved events have an effect.
 
 import { blocked, denied, invalid, missing, type Violation } from "#base/fault.ts";
-import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { boundOf, type ChangeContext, lockResource, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
 import { type AuthoredAdvisory, type AuthoredEvent, findAuthoredEvents, findAuthorApproval, lockAuthoredAdvisory, noteAuthor } from "#advisories/store";
 import { actOf, approvedState, authorOf, isAuthor, noteReviewed, projectAdvisory } from "./rules/authoring.ts";
+import { eventViolations, isContentChanged, pendingState, reviewStateOf } from "./rules/event-content.ts";
 
-const pendingState = "REVIEW_STATE_PENDING";
 const finalStates = new Set([approvedState, "REVIEW_STATE_REJECTED"]);
-
-const contentFields = [
-  "findings",
-  "issue",
-  "detection",
-  "fixed",
-  "falsePositiveDetermination",
-  "analysisNotPlanned",
-  "fixNotPlanned",
-  "pendingUpstreamFix",
-  "truePositiveDetermination",
-  "patched",
-] as const;
-const typeFields = contentFields.slice(2);
-
-const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
-  contentFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
-
-const reviewStateOf = (event: JsonObject | undefined): string => {
-  const state = text(event ?? {}, "reviewState");
-  return state === "REVIEW_STATE_UNSPECIFIED" ? "" : state;
-};
-
-const violationsOf = (draft: JsonObject): Violation[] => {
-  const out: Violation[] = [];
-  // An empty one is a statement too.
-  if (!typeFields.some((field) => isObject(draft[field]))) out.push({ field: "detection", description: `${typeFields.join(" or ")} is required` });
-  const reason = text(part(draft, "falsePositiveDetermination"), "type");
-  if (isObject(draft.falsePositiveDetermination) && (reason === "" || reason === "TYPE_UNSPECIFIED"))
-    out.push({ field: "falsePositiveDetermination.type", description: "type must say why the vulnerability does not apply" });
-  if (isObject(draft.fixed) && text(part(draft, "fixed"), "fixedVersion") === "")
-    out.push({ field: "fixed.fixedVersion", description: "fixedVersion must name the first version without the vulnerability" });
-  const patched = texts(part(draft, "patched"), "patchedVersions");
-  if (isObject(draft.patched) && (patched.length === 0 || patched.includes("")))
-    out.push({ field: "patched.patchedVersions", description: "patchedVersions must name the versions that carry the patch" });
-  return out;
-};
 
 const requireAdvisory = async ({ rows }: RuleContext, uid: string): Promise<AuthoredAdvisory> => {
   const advisory = await lockAuthoredAdvisory(rows, uid);
@@ -85,7 +48,6 @@ const createRules = async (draft: JsonObject, context: RuleContext): Promise<voi
   const state = reviewStateOf(draft) || pendingState;
   draft.reviewState = state;
   if (state === pendingState) return;
-  if (state !== approvedState) throw invalid([{ field: "reviewState", description: "reviewState of a new event must be pending" }]);
   context.require(["advisories.approve"], uid);
   if (!(await findAuthorApproval(rows, rootOf(uid))))
     throw denied("Permission denied: the author cannot approve an advisory: another identity with advisories.approve must");
@@ -94,7 +56,7 @@ const createRules = async (draft: JsonObject, context: RuleContext): Promise<voi
 
 const updateRules = async (draft: JsonObject, before: JsonObject, context: RuleContext): Promise<void> => {
   const uid = text(before, "uid");
-  const changed = isChanged(draft, before);
+  const changed = isContentChanged(draft, before);
   const held = reviewStateOf(before);
   const wanted = reviewStateOf(draft) || held;
   draft.reviewState = wanted;
@@ -121,7 +83,7 @@ const updateRules = async (draft: JsonObject, before: JsonObject, context: RuleC
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
   if (context.isUndelete) return [];
-  const violations = violationsOf(draft);
+  const violations = eventViolations(draft, before === undefined);
   if (violations.length > 0) return violations;
   await (before ? updateRules(draft, before, context) : createRules(draft, context));
   return [];
@@ -135,7 +97,7 @@ const keepHistory = async (
   const uid = text(after, "uid");
   const advisory = await lockAuthoredAdvisory(context.rows, parentOf(uid));
   if (!advisory) return;
-  if (!before || isChanged(after, before)) await noteAuthor(context.rows, "authored_advisory_events", uid, actOf(context));
+  if (!before || isContentChanged(after, before)) await noteAuthor(context.rows, "authored_advisory_events", uid, actOf(context));
   if (reviewStateOf(after) === approvedState && reviewStateOf(before) !== approvedState) await noteReviewed(context, advisory, uid);
   await projectAdvisory(context, advisory.uid);
 };

@@ -1,12 +1,13 @@
 // An advisory by an organization about its own artifact (docs/decisions/0089). Its approved state becomes a record like imported ones.
 
 import { blocked, type Violation } from "#base/fault.ts";
-import { type JsonObject, text, texts } from "#base/json.ts";
-import { rootOf } from "#base/uid.ts";
-import { type ChangeContext, resource, type RuleContext } from "#kernel";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { newChild, rootOf } from "#base/uid.ts";
+import { boundOf, change, type ChangeContext, create, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { findAuthoredEvents, noteAuthor } from "#advisories/store";
 import { allocateNumber } from "./rules/advisory-number.ts";
 import { actOf, approvedState, authorOf, projectAdvisory, withAuthoredEvents, withdrawAuthored } from "./rules/authoring.ts";
+import { eventViolations } from "./rules/event-content.ts";
 
 const reviewedFields = [
   "artifactName",
@@ -22,16 +23,16 @@ const reviewedFields = [
 const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
   reviewedFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-/** Requires an alias: no other source knows the advisory's own ID. */
-const violationsOf = (draft: JsonObject): Violation[] =>
-  texts(draft, "aliases").length > 0
-    ? []
-    : [{ field: "aliases", description: "aliases must name the vulnerability: at least one number, such as CVE-2024-0001" }];
+/** Violations of the events that are created along, under the path of each. */
+const initialViolations = (draft: JsonObject): Violation[] =>
+  objectList(draft, "initialEvents").flatMap((event, index) =>
+    eventViolations(event, true).map(({ field, description }) => ({ field: `initialEvents[${index}].${field}`, description })),
+  );
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before, rows, parent } = context;
   if (context.isUndelete) return [];
-  const violations = violationsOf(draft);
+  const violations = before ? [] : initialViolations(draft);
   if (violations.length > 0) return violations;
   if (!before) {
     draft.author = authorOf(context);
@@ -58,6 +59,19 @@ const keepHistory = async (
   await projectAdvisory(context, uid);
 };
 
+/** Creates the advisory, and each of its events as CreateAuthoredAdvisoryEvent would. */
+const createAdvisory = async (context: WriteContext): Promise<Outcome> => {
+  const outcome = await create(boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisory"))(context);
+  const events = objectList(part(context.request, "authoredAdvisory"), "initialEvents");
+  if (events.length === 0) return outcome;
+  const uid = text(outcome.reply, "uid");
+  const event = boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisoryEvent");
+  // Events of one time are listed by their uids: in the order in which the request has them.
+  const uids = events.map(() => newChild(uid)).sort();
+  for (const [index, body] of events.entries()) await change(context, event, { kind: "create", parent: uid, uid: uids[index] ?? "", body }, "row");
+  return { ...outcome, reply: (await withAuthoredEvents(context.rows, [outcome.reply]))[0] ?? outcome.reply };
+};
+
 export const authoredAdvisory = resource({
   service: "gantry.vulnerabilities.v1.AuthoredAdvisoriesService",
   message: "gantry.vulnerabilities.v1.AuthoredAdvisory",
@@ -66,4 +80,5 @@ export const authoredAdvisory = resource({
   rules,
   keepHistory,
   computedFields: { names: ["events"], compute: withAuthoredEvents },
+  methods: { CreateAuthoredAdvisory: { writes: createAdvisory } },
 });

@@ -178,7 +178,8 @@ const draftForm = "draft";
 export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
   const full: AdvisoryRecord = { ...record, key: uid, events: [] };
   const facet = facetOf(full, all);
-  const form = approved.length > 0 ? "wolfi" : draftForm;
+  // A move of the component alone states nothing that an output could have.
+  const form = approved.some((event) => !("componentLocationChanged" in event)) ? "wolfi" : draftForm;
   const digest = recordDigestOf([form, full, approved]);
   const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
   const written = await upsertAdvisories(rows, target, [
@@ -612,6 +613,11 @@ export interface MatchableAdvisory {
   readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
+  readonly artifactArchitecture: string;
+  /** The distribution of its package, if it names one. */
+  readonly namespace: string;
+  /** An organization wrote it. */
+  readonly isAuthored: boolean;
   readonly form: string;
   /** Empty if none. */
   readonly documentId: string;
@@ -625,6 +631,9 @@ const matchableAdvisory = columns<MatchableAdvisory>({
   aliases: textList,
   artifactName: text,
   artifactType: text,
+  artifactArchitecture: text,
+  namespace: text,
+  isAuthored: expression(`feed = '${authoredFeed}'`, flag),
   form: text,
   documentId: text,
   events: text,

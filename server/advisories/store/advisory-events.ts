@@ -14,6 +14,7 @@ const eventTypes = {
   fixNotPlanned: "EVENT_TYPE_FILTER_FIX_NOT_PLANNED",
   pendingUpstreamFix: "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX",
   patched: "EVENT_TYPE_FILTER_PATCHED",
+  componentLocationChanged: "EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED",
 } as const;
 
 const approvedState = "REVIEW_STATE_APPROVED";

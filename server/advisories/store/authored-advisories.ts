@@ -58,7 +58,8 @@ export interface AuthoredEvent {
 
 const dataText = `jsonb_strip_nulls(jsonb_build_object('detection', detection, 'fixed', fixed,
   'falsePositiveDetermination', false_positive_determination, 'analysisNotPlanned', analysis_not_planned, 'fixNotPlanned', fix_not_planned,
-  'pendingUpstreamFix', pending_upstream_fix, 'truePositiveDetermination', true_positive_determination, 'patched', patched))`;
+  'pendingUpstreamFix', pending_upstream_fix, 'truePositiveDetermination', true_positive_determination, 'patched', patched,
+  'componentLocationChanged', component_location_changed))`;
 
 const authoredEvent = columns<Omit<AuthoredEvent, "data"> & { readonly data: JsonObject | undefined }>({
   uid: text,

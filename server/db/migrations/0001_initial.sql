@@ -2432,7 +2432,9 @@ create table authored_advisory_events (
   review_time timestamptz(3),
   author_act text not null default '',
   -- If approved: fingerprints of the advisories that the reviewer saw, by uid.
-  basis jsonb
+  basis jsonb,
+  -- Where the component moved: {"previousLocation", "newLocation", "note"}.
+  component_location_changed jsonb
 );
 create index authored_advisory_events_by_create_time on authored_advisory_events (left(uid, 40), create_time, uid);
 create index authored_advisory_events_by_update_time on authored_advisory_events (left(uid, 40), update_time, uid);

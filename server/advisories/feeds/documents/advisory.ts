@@ -74,12 +74,25 @@ export const eventStatus = (event: JsonObject): EventStatus => {
 
 const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
+/** Whether the event states something of versions; a move of the component does not. */
+export const isStatement = (event: JsonObject): boolean => event.componentLocationChanged === undefined;
+
+/** Returns what holds now: what the last statement says. */
 export const currentStatus = ({ approved }: Published): EventStatus => {
-  const event = approved.at(-1);
+  const event = approved.findLast(isStatement);
   return event ? eventStatus(event) : unknown;
 };
 
-/** Returns the CVE first, the advisory's ID last. */
+/** The moves of the component, the oldest first, as sentences. */
+export const componentMoves = ({ approved }: Published): string[] =>
+  approved.flatMap((event) => {
+    if (isStatement(event)) return [];
+    const { previousLocation, newLocation, note } = part(event, "componentLocationChanged");
+    const from = typeof previousLocation === "string" ? ` from ${previousLocation}` : "";
+    return [`Component moved${from} to ${String(newLocation)}.${typeof note === "string" ? ` ${note}` : ""}`];
+  });
+
+/** The CVE's number first, then the others, the advisory's own at the end. */
 export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;

@@ -3,7 +3,18 @@
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import { distinctNumberOf } from "../csaf/names.ts";
-import { distributionOf, currentStatus, eventStatus, earliestTime, vulnerabilityNumbers, type Published, purlOf, type EventStatus } from "./advisory.ts";
+import {
+  componentMoves,
+  currentStatus,
+  distributionOf,
+  eventStatus,
+  isStatement,
+  earliestTime,
+  vulnerabilityNumbers,
+  type Published,
+  purlOf,
+  type EventStatus,
+} from "./advisory.ts";
 import { releaseTimes } from "../csaf/addresses.ts";
 import { justifications } from "./openvex.ts";
 
@@ -87,7 +98,7 @@ const csafVulnerability = (cve: string | undefined, numbers: readonly string[], 
   const [name] = vulnerabilityNumbers(first.advisory);
   const ids = numbers.map((text) => ({ system_name: systemOf(text), text }));
   const artifacts = [...new Set(statements.map(({ advisory }) => advisory.artifactName))].join(", ");
-  const details = statements.map(({ status }) => status.note).filter((note) => note !== "");
+  const details = statements.flatMap(({ status, advisory }) => [status.note, ...componentMoves(advisory)]).filter((note) => note !== "");
   const byStatus = Map.groupBy(statements, ({ status }) => statuses[status.status]);
   const parts = statements.map(csafImpact);
   const collected = (name: string): JsonObject => {
@@ -178,7 +189,7 @@ const revisionsOf = (advisories: readonly Published[], initial: string, current:
       const shown = timestamp(known);
       const at = shown < initial ? initial : shown > current ? current : shown;
       const [number] = vulnerabilityNumbers(advisory);
-      const change = `${number} ${statusWords[status]}`;
+      const change = `${number} ${isStatement(event) ? statusWords[status] : "component moved"}`;
       const listed = changes.get(at);
       if (!listed) changes.set(at, [change]);
       else if (!listed.includes(change)) listed.push(change);

@@ -3,7 +3,7 @@
 // the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
+import { componentMoves, currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
 import { contradiction, type OwnPackage } from "./own-packages.ts";
 
 /** By FalsePositiveDetermination.Type. A contested record has none. */
@@ -24,6 +24,7 @@ const vexReason = ({ reason, note }: EventStatus): JsonObject => {
 
 const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
   const [name, ...aliases] = vulnerabilityNumbers(advisory);
+  const notes = [...(stated.status === "not_affected" ? [] : [stated.note]), ...componentMoves(advisory)].filter((note) => note !== "").join(" ");
   const products = stated.fixedVersions.length > 0 ? stated.fixedVersions.map((version) => purlOf(advisory, version)) : [purlOf(advisory)];
   return {
     vulnerability: { name, ...(aliases.length > 0 ? { aliases } : {}) },
@@ -32,7 +33,7 @@ const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
     status: stated.status,
     ...(stated.status === "not_affected" ? vexReason(stated) : {}),
     ...(stated.status === "affected" ? { action_statement: stated.action } : {}),
-    ...(stated.note !== "" && stated.status !== "not_affected" ? { status_notes: stated.note } : {}),
+    ...(notes === "" ? {} : { status_notes: notes }),
   };
 };
 

@@ -3,17 +3,25 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#advisories/store";
-import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
+import { languageEcosystems } from "../formats/osv.ts";
+import { componentMoves, currentStatus, distributionOf, type Published, purlOf } from "./advisory.ts";
 
 /** apk distributions with an OSV ecosystem. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
 
-export const isOwnEcosystem = (ecosystem: string): boolean => Object.values(ecosystems).includes(ecosystem);
+const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
+
+/** Whether the ecosystem has languages' packages: of our own, only advisories that an organization wrote are about these, and none is public. */
+export const isLanguageEcosystem = (ecosystem: string): boolean => languageNames.has(ecosystem);
+
+/** Whether advisories of our own may be about the ecosystem, for a reader of private records too if `isPrivate`. */
+export const isOwnEcosystem = (ecosystem: string, isPrivate = false): boolean =>
+  Object.values(ecosystems).includes(ecosystem) || (isPrivate && isLanguageEcosystem(ecosystem));
 
 type Distributed = Pick<AdvisoryRow, "artifactType" | "namespace" | "author">;
 
 export const osvEcosystem = (advisory: Distributed): string | undefined =>
-  advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : undefined;
+  advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : languageEcosystems.get(advisory.artifactType);
 
 export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: boolean }): string | undefined => {
   if (osvEcosystem(advisory) === undefined) return "OSV has no ecosystem for its packages";
@@ -44,10 +52,13 @@ const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
 const osvAffected = (advisory: Published): JsonObject[] => {
   const { status, fixedVersions } = currentStatus(advisory);
   if (status === "not_affected") return [];
-  const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
+  const ecosystem = osvEcosystem(advisory) ?? "";
+  // OSV's versions of Go have no "v".
+  const fixes = ecosystem === "Go" ? fixedVersions.map((fixed) => fixed.replace(/^v(?=\d)/, "")) : fixedVersions;
+  const events: JsonObject[] = [{ introduced: "0" }, ...fixes.slice(0, 1).map((fixed) => ({ fixed }))];
   return [
     {
-      package: { ecosystem: osvEcosystem(advisory) ?? "", name: advisory.artifactName, purl: purlOf(advisory) },
+      package: { ecosystem, name: advisory.artifactName, purl: purlOf(advisory) },
       ranges: [{ type: "ECOSYSTEM", events }],
     },
   ];
@@ -76,11 +87,13 @@ export const osvRecord = (advisories: readonly [Published, ...Published[]]): Jso
       author: first.author,
       statuses: about.map((advisory) => {
         const { status, reason, note } = currentStatus(advisory);
+        const moves = componentMoves(advisory);
         return {
           package: purlOf(advisory),
           status,
           ...(reason === "" ? {} : { reason: reason.replace(/^TYPE_/, "").toLowerCase() }),
           ...(note === "" ? {} : { note }),
+          ...(moves.length === 0 ? {} : { component_moves: moves }),
         };
       }),
     },

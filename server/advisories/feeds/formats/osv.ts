@@ -76,7 +76,15 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
 /** Returns the package URL type; an unknown ecosystem is its own type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
-/** Commit ranges have no versions. */
+/** OSV's ecosystems of languages and tools, by the type of package URLs. */
+export const languageEcosystems: ReadonlyMap<string, string> = new Map(
+  [
+    ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
+    ...["Packagist", "Pub", "PyPI", "RubyGems", "SwiftURL"],
+  ].map((name) => [artifactTypeOf(name), name]),
+);
+
+/** What the ranges of one package tell; a range of commits tells nothing of versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")

@@ -166,8 +166,11 @@ const findOwn = async (
   reader: Reader,
   questions: readonly Question[],
 ): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
+  const isPrivate = reader.privateRecords !== undefined;
   const names = new Set(
-    questions.flatMap(({ packages, after }) => (after === "" ? packages.flatMap(({ ecosystem, name }) => (isOwnEcosystem(ecosystem) ? [name] : [])) : [])),
+    questions.flatMap(({ packages, after }) =>
+      after === "" ? packages.flatMap(({ ecosystem, name }) => (isOwnEcosystem(ecosystem, isPrivate) ? [name] : [])) : [],
+    ),
   );
   const none = new Map<string, JsonObject>();
   if (names.size === 0) return { own: none, numbersOf: () => [] };

@@ -8,7 +8,7 @@
 import { gzipSync } from "node:zlib";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { findSourceDocuments, readPublishedState } from "#advisories/store";
 import type { Read } from "#db";
@@ -24,7 +24,7 @@ import {
   respondUntagged,
   withdrawalHeaders,
 } from "../documents/index.ts";
-import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
+import { isOwnEcosystem, osvEcosystem, ownNumbersOf } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
 import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
 import { type Archives, type ArchivesOptions, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
@@ -128,8 +128,10 @@ const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
 
 const requireInEcosystem = (ecosystem: string, content: DocumentContent): DocumentContent => {
   const record = JSON.parse(content.text) as Json;
-  if (!isObject(record) || !(ecosystemsOfRecord(record).includes(ecosystem) || isOwnEcosystem(ecosystem)))
-    throw new Fault("NOT_FOUND", `record not found in ${ecosystem}`);
+  const named = isObject(record) ? ecosystemsOfRecord(record) : [];
+  // One of our own names no package that is not affected.
+  const isOwn = isObject(record) && isOwnEcosystem(ecosystem, named.length === 0 && ownNumbersOf(text(record, "id")).length > 0);
+  if (!isObject(record) || !(named.includes(ecosystem) || isOwn)) throw new Fault("NOT_FOUND", `record not found in ${ecosystem}`);
   return content;
 };
 

@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition, type WithdrawnDocument } from "#advisories/store";
 import { text } from "#base/json.ts";
 import { byNumber } from "../documents/entries.ts";
-import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
+import { isLanguageEcosystem, isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf, ownRecordsOf } from "../documents/own-records.ts";
 import { choosePresent, choosePublished } from "../documents/published.ts";
 import type { ZipEntry } from "./zip.ts";
@@ -34,9 +34,9 @@ interface OwnRecord {
 
 /** Yields each record once. */
 async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
-  if (ecosystem !== "" && !isOwnEcosystem(ecosystem)) return;
+  if (ecosystem !== "" && !isOwnEcosystem(ecosystem, reader.privateRecords !== undefined)) return;
   const seen = new Set<string>();
-  for await (const numbers of ownNumbers(reader)) {
+  for await (const numbers of isLanguageEcosystem(ecosystem) ? ownPrivateNumbers(reader) : ownNumbers(reader)) {
     const ids = numbers.filter((id) => !seen.has(id));
     for (const id of ids) seen.add(id);
     const rows = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limits.osvCandidatesMax);

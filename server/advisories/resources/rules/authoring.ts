@@ -72,8 +72,8 @@ export const withAuthoredEvents = async (rows: Read, advisories: readonly JsonOb
   });
 };
 
-/** Events that neither confirm nor deny that the vulnerability applies. */
-const undecided = new Set(["detection", "fixed"]);
+/** Event types that neither confirm nor deny that the vulnerability applies. */
+const undecided = new Set(["detection", "fixed", "componentLocationChanged"]);
 
 /** Returns the suppression if the last decision is a false positive. A fixed version decides nothing about others. */
 const suppressionOf = (approved: readonly AuthoredEvent[]): JsonObject | undefined => {
@@ -112,7 +112,8 @@ export const projectAdvisory = async (context: Pick<ChangeContext, "rows" | "now
     kind: "advisory" as const,
     advisoryId,
     author,
-    artifactName,
+    // As images and imported records name the package.
+    artifactName: packageNameKeyOfType(artifactType, artifactName),
     artifactType,
     artifactArchitecture,
     componentName,

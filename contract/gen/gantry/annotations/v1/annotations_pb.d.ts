@@ -458,6 +458,13 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
    * @generated from field: bool optional = 6;
    */
   optional: boolean;
+
+  /**
+   * Of a field that a create puts elsewhere than a response has it: the path of the create's request.
+   *
+   * @generated from field: string create_path = 7;
+   */
+  createPath: string;
 };
 
 /**
@@ -508,6 +515,13 @@ export declare type CounterpartJson = {
    * @generated from field: bool optional = 6;
    */
   optional?: boolean;
+
+  /**
+   * Of a field that a create puts elsewhere than a response has it: the path of the create's request.
+   *
+   * @generated from field: string create_path = 7;
+   */
+  createPath?: string;
 };
 
 /**

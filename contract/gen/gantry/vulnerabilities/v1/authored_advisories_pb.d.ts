@@ -8,7 +8,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import type { AdvisoryEvent, AdvisoryEvent_AnalysisNotPlanned, AdvisoryEvent_AnalysisNotPlannedJson, AdvisoryEvent_Detection, AdvisoryEvent_DetectionJson, AdvisoryEvent_FalsePositiveDetermination, AdvisoryEvent_FalsePositiveDeterminationJson, AdvisoryEvent_Fixed, AdvisoryEvent_FixedJson, AdvisoryEvent_FixNotPlanned, AdvisoryEvent_FixNotPlannedJson, AdvisoryEvent_Patched, AdvisoryEvent_PatchedJson, AdvisoryEvent_PendingUpstreamFix, AdvisoryEvent_PendingUpstreamFixJson, AdvisoryEvent_TruePositiveDetermination, AdvisoryEvent_TruePositiveDeterminationJson, AdvisoryEventJson, ReviewState, ReviewStateJson } from "../../../chainguard/platform/vulnerabilities/v2/advisories_pb.js";
+import type { AdvisoryEvent, AdvisoryEvent_AnalysisNotPlanned, AdvisoryEvent_AnalysisNotPlannedJson, AdvisoryEvent_ComponentLocationChanged, AdvisoryEvent_ComponentLocationChangedJson, AdvisoryEvent_Detection, AdvisoryEvent_DetectionJson, AdvisoryEvent_FalsePositiveDetermination, AdvisoryEvent_FalsePositiveDeterminationJson, AdvisoryEvent_Fixed, AdvisoryEvent_FixedJson, AdvisoryEvent_FixNotPlanned, AdvisoryEvent_FixNotPlannedJson, AdvisoryEvent_Patched, AdvisoryEvent_PatchedJson, AdvisoryEvent_PendingUpstreamFix, AdvisoryEvent_PendingUpstreamFixJson, AdvisoryEvent_TruePositiveDetermination, AdvisoryEvent_TruePositiveDeterminationJson, AdvisoryEventJson, ReviewState, ReviewStateJson } from "../../../chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -107,7 +107,7 @@ export declare type AuthoredAdvisory = Message<"gantry.vulnerabilities.v1.Author
   componentType: string;
 
   /**
-   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one.
+   * IDs of the vulnerability in other databases, such as CVE and GHSA IDs.
    *
    * @generated from field: repeated string aliases = 13;
    */
@@ -134,6 +134,13 @@ export declare type AuthoredAdvisory = Message<"gantry.vulnerabilities.v1.Author
    * @generated from field: string distribution = 16;
    */
   distribution: string;
+
+  /**
+   * Events to create with the advisory, oldest first. Each is checked and reported as one of CreateAuthoredAdvisoryEvent.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.AuthoredAdvisoryEvent initial_events = 17;
+   */
+  initialEvents: AuthoredAdvisoryEvent[];
 };
 
 /**
@@ -227,7 +234,7 @@ export declare type AuthoredAdvisoryJson = {
   componentType?: string;
 
   /**
-   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one.
+   * IDs of the vulnerability in other databases, such as CVE and GHSA IDs.
    *
    * @generated from field: repeated string aliases = 13;
    */
@@ -254,6 +261,13 @@ export declare type AuthoredAdvisoryJson = {
    * @generated from field: string distribution = 16;
    */
   distribution?: string;
+
+  /**
+   * Events to create with the advisory, oldest first. Each is checked and reported as one of CreateAuthoredAdvisoryEvent.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.AuthoredAdvisoryEvent initial_events = 17;
+   */
+  initialEvents?: AuthoredAdvisoryEventJson[];
 };
 
 /**
@@ -387,6 +401,14 @@ export declare type AuthoredAdvisoryEvent = Message<"gantry.vulnerabilities.v1.A
      */
     value: AdvisoryEvent_Patched;
     case: "patched";
+  } | {
+    /**
+     * The component moved to another path of the artifact. It changes no verdict.
+     *
+     * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged component_location_changed = 20;
+     */
+    value: AdvisoryEvent_ComponentLocationChanged;
+    case: "componentLocationChanged";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -515,6 +537,13 @@ export declare type AuthoredAdvisoryEventJson = {
    * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Patched patched = 17;
    */
   patched?: AdvisoryEvent_PatchedJson;
+
+  /**
+   * The component moved to another path of the artifact. It changes no verdict.
+   *
+   * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged component_location_changed = 20;
+   */
+  componentLocationChanged?: AdvisoryEvent_ComponentLocationChangedJson;
 
   /**
    * When it was last changed.
@@ -1246,7 +1275,8 @@ export declare const DeleteAuthoredAdvisoryEventRequestSchema: GenMessage<Delete
  */
 export declare const AuthoredAdvisoriesService: GenService<{
   /**
-   * Create an advisory, without events: it has no effect. The number is allocated by the server, and the author is the caller.
+   * Create an advisory. It has no effect until one of its events is approved. The server allocates the number, and the author is the
+   * caller.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.CreateAuthoredAdvisory
    */
@@ -1256,7 +1286,7 @@ export declare const AuthoredAdvisoriesService: GenService<{
     output: typeof AuthoredAdvisorySchema;
   },
   /**
-   * Get one advisory by its uid, with all of its events.
+   * Get an authored advisory by its uid, with all of its events.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.GetAuthoredAdvisory
    */
@@ -1266,7 +1296,7 @@ export declare const AuthoredAdvisoriesService: GenService<{
     output: typeof AuthoredAdvisorySchema;
   },
   /**
-   * List the advisories that were written in the groups in which the caller may list them, approved or not.
+   * List authored advisories in the groups where the caller can list them, approved or not.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.ListAuthoredAdvisories
    */
@@ -1335,7 +1365,7 @@ export declare const AuthoredAdvisoryEventsService: GenService<{
     output: typeof ListAuthoredAdvisoryEventsResponseSchema;
   },
   /**
-   * Update an event, or reviews it: only the fields that the mask names. Changed content is pending again, and its
+   * Update an event or review it: only the fields that the mask names. Changed content is pending again, and its
    * author is the caller. A review changes `review_state` alone. FAILED_PRECONDITION for an event that is approved or
    * rejected.
    *

@@ -75,7 +75,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v1.A
   aliases: string[];
 
   /**
-   * All events. Create ignores events in its body: add each with CreateAdvisoryEvent.
+   * All events. Create adds those in its body, with the checks of CreateAdvisoryEvent. Update ignores them.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
@@ -157,7 +157,7 @@ export declare type AdvisoryJson = {
   aliases?: string[];
 
   /**
-   * All events. Create ignores events in its body: add each with CreateAdvisoryEvent.
+   * All events. Create adds those in its body, with the checks of CreateAdvisoryEvent. Update ignores them.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
@@ -252,7 +252,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
     case: "patched";
   } | {
     /**
-     * The component is in another place now. Never answered here.
+     * The component moved to another path of the artifact. It changes no verdict.
      *
      * @generated from field: chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
      */
@@ -341,7 +341,7 @@ export declare type AdvisoryEventJson = {
   patched?: AdvisoryEvent_PatchedJson;
 
   /**
-   * The component is in another place now. Never answered here.
+   * The component moved to another path of the artifact. It changes no verdict.
    *
    * @generated from field: chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
    */
@@ -911,20 +911,20 @@ export declare type AdvisoryEvent_PatchedJson = {
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jsonType: AdvisoryEvent_PatchedJson}>;
 
 /**
- * The component is in another place of the artifact now.
+ * The component moved to another path of the artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged"> & {
   /**
-   * Path where it was.
+   * Path before the change.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation: string;
 
   /**
-   * Path where it is now.
+   * Path after the change.
    *
    * @generated from field: string new_location = 2;
    */
@@ -939,20 +939,20 @@ export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard
 };
 
 /**
- * The component is in another place of the artifact now.
+ * The component moved to another path of the artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChangedJson = {
   /**
-   * Path where it was.
+   * Path before the change.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation?: string;
 
   /**
-   * Path where it is now.
+   * Path after the change.
    *
    * @generated from field: string new_location = 2;
    */
@@ -1606,8 +1606,7 @@ export enum EventTypeFilter {
   PATCHED = 8,
 
   /**
-   * The component is in another place now. No advisory here has such an event: as the only filter it is INVALID_ARGUMENT,
-   * among others in `event_types` it finds nothing.
+   * The component moved to another path of the artifact.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 9;
    */

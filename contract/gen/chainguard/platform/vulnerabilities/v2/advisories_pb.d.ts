@@ -507,6 +507,14 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
      */
     value: AdvisoryEvent_Patched;
     case: "patched";
+  } | {
+    /**
+     * The component moved to another path of the artifact. It changes no verdict. Additive: public in version 1 only.
+     *
+     * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged component_location_changed = 1000;
+     */
+    value: AdvisoryEvent_ComponentLocationChanged;
+    case: "componentLocationChanged";
   } | { case: undefined; value?: undefined };
 };
 
@@ -620,6 +628,13 @@ export declare type AdvisoryEventJson = {
    * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Patched patched = 17;
    */
   patched?: AdvisoryEvent_PatchedJson;
+
+  /**
+   * The component moved to another path of the artifact. It changes no verdict. Additive: public in version 1 only.
+   *
+   * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged component_location_changed = 1000;
+   */
+  componentLocationChanged?: AdvisoryEvent_ComponentLocationChangedJson;
 };
 
 /**
@@ -1342,6 +1357,68 @@ export declare type AdvisoryEvent_PatchedJson = {
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jsonType: AdvisoryEvent_PatchedJson}>;
 
 /**
+ * The component moved to another path of the artifact. Additive: not a public message.
+ *
+ * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged
+ */
+export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged"> & {
+  /**
+   * Path before the change.
+   *
+   * @generated from field: string previous_location = 1;
+   */
+  previousLocation: string;
+
+  /**
+   * Path after the change.
+   *
+   * @generated from field: string new_location = 2;
+   */
+  newLocation: string;
+
+  /**
+   * Remark of the author.
+   *
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * The component moved to another path of the artifact. Additive: not a public message.
+ *
+ * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged
+ */
+export declare type AdvisoryEvent_ComponentLocationChangedJson = {
+  /**
+   * Path before the change.
+   *
+   * @generated from field: string previous_location = 1;
+   */
+  previousLocation?: string;
+
+  /**
+   * Path after the change.
+   *
+   * @generated from field: string new_location = 2;
+   */
+  newLocation?: string;
+
+  /**
+   * Remark of the author.
+   *
+   * @generated from field: string note = 3;
+   */
+  note?: string;
+};
+
+/**
+ * Describes the message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.ComponentLocationChanged.
+ * Use `create(AdvisoryEvent_ComponentLocationChangedSchema)` to create a new message.
+ */
+export declare const AdvisoryEvent_ComponentLocationChangedSchema: GenMessage<AdvisoryEvent_ComponentLocationChanged, {jsonType: AdvisoryEvent_ComponentLocationChangedJson}>;
+
+/**
  * Which advisory to get.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.GetAdvisoryRequest
@@ -1917,6 +1994,13 @@ export enum EventTypeFilter {
    * @generated from enum value: EVENT_TYPE_FILTER_PATCHED = 8;
    */
   PATCHED = 8,
+
+  /**
+   * The component moved to another path of the artifact. Additive: public in version 1 only.
+   *
+   * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 1000;
+   */
+  COMPONENT_LOCATION_CHANGED = 1000,
 }
 
 /**
@@ -1924,7 +2008,7 @@ export enum EventTypeFilter {
  *
  * @generated from enum chainguard.platform.vulnerabilities.v2.EventTypeFilter
  */
-export declare type EventTypeFilterJson = "EVENT_TYPE_FILTER_UNSPECIFIED" | "EVENT_TYPE_FILTER_DETECTION" | "EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION" | "EVENT_TYPE_FILTER_FIXED" | "EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION" | "EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED" | "EVENT_TYPE_FILTER_FIX_NOT_PLANNED" | "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX" | "EVENT_TYPE_FILTER_PATCHED";
+export declare type EventTypeFilterJson = "EVENT_TYPE_FILTER_UNSPECIFIED" | "EVENT_TYPE_FILTER_DETECTION" | "EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION" | "EVENT_TYPE_FILTER_FIXED" | "EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION" | "EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED" | "EVENT_TYPE_FILTER_FIX_NOT_PLANNED" | "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX" | "EVENT_TYPE_FILTER_PATCHED" | "EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED";
 
 /**
  * Describes the enum chainguard.platform.vulnerabilities.v2.EventTypeFilter.
