@@ -171,8 +171,10 @@ export const writeDocuments = async (
   const places = [columnOf(parts, ({ name }) => name), columnOf(parts, ({ part }) => String(part))];
   const stored = await storedDocument.find(
     rows,
-    `select ${storedDocument.list} from source_documents
-     where feed_id = $1 and (file, part) in (select file, part::integer from unnest($2::text[], $3::text[]) as given(file, part))`,
+    // Part by part, by the index: without statistics of a table that has just been filled the planner reads all of the source's documents.
+    `select ${storedDocument.list} from source_documents where id = any(array(
+       select held.id from unnest($2::text[], $3::text[]) as given(file, part)
+       cross join lateral (select id from source_documents where feed_id = $1 and file = given.file and part = given.part::integer offset 0) as held))`,
     [feed, ...places],
   );
   const before = new Map(stored.map((each) => [placeOf(each.file, each.part, each.form, each.originId, each.ordinal), each]));
@@ -327,8 +329,13 @@ const findNewer = async (
   if (unknown.length === 0) return newer;
   const found = await movableDocument.find(
     rows,
-    `select ${movableDocument.list} from source_documents
-     where feed_id = $1 and told and import_time < $2::timestamptz and (origin_id, form) in (select * from unnest($3::text[], $4::text[]))
+    // Number by number, by the index, as with findTellers.
+    `select ${movableDocument.list} from source_documents where id = any(array(
+       select held.id from unnest($3::text[], $4::text[]) as given(origin_id, form)
+       cross join lateral (
+         select id, feed_id from source_documents
+         where origin_id = given.origin_id and form = given.form and told and import_time < $2::timestamptz offset 0) as held
+       where held.feed_id = $1::integer))
      order by modify_time nulls first, id`,
     [feed, new Date(nowMs).toISOString(), columnOf(unknown, ({ draft }) => draft.originId), columnOf(unknown, ({ draft }) => draft.form)],
   );
