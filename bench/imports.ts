@@ -27,7 +27,8 @@ const importedTables = [
 ];
 
 export const emptyImported = (fixture: Fixture): Promise<unknown> =>
-  withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
+  // With the tables that refer to these, such as the days of each source.
+  withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")} cascade`));
 
 export const importInto = async ({ site, of }: Fixture, source: string, options: readonly string[] = []): Promise<{ seconds: number; mb: number }> => {
   const began = performance.now();
