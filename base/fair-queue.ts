@@ -8,7 +8,7 @@
 import { type Fault, throttled } from "./fault.ts";
 
 /** The identity that work is queued and counted for. */
-export interface Party {
+export interface FairnessKey {
   /** Uid of the organization; another text for callers without one. */
   readonly organization: string;
   readonly identity: string;
@@ -33,10 +33,10 @@ export interface FairQueueLimits {
 
 export interface FairQueue {
   /** Takes the slots at once, or returns false. */
-  tryEnter(party: Party, work?: Work): boolean;
+  tryAcquire(fairnessKey: FairnessKey, work?: Work): boolean;
   /** Waits for the slots. Throws RESOURCE_EXHAUSTED with RetryInfo. */
-  wait(party: Party, work?: Work): Promise<void>;
-  leave(party: Party, work?: Work): void;
+  wait(fairnessKey: FairnessKey, work?: Work): Promise<void>;
+  leave(fairnessKey: FairnessKey, work?: Work): void;
   /** Returns the current load. */
   state(): { readonly name: string; readonly places: number; readonly held: number; readonly waiting: number };
 }
@@ -52,7 +52,7 @@ export interface Work {
 const onePlace: Work = { places: 1 };
 
 interface Waiter {
-  readonly party: Party;
+  readonly fairnessKey: FairnessKey;
   readonly work: Work;
   readonly timer: ReturnType<typeof setTimeout>;
   readonly enter: () => void;
@@ -80,7 +80,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   let last = "";
   let changedMs = Number.NEGATIVE_INFINITY;
 
-  const note = ({ organization, own }: Party): void => {
+  const note = ({ organization, own }: FairnessKey): void => {
     if (own || organization === last) return;
     if (last !== "") changedMs = performance.now();
     last = organization;
@@ -111,11 +111,11 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   };
 
   const remove = (share: Share, waiter: Waiter): boolean => {
-    const own = share.identities.get(waiter.party.identity);
+    const own = share.identities.get(waiter.fairnessKey.identity);
     const index = own?.indexOf(waiter) ?? -1;
     if (!own || index < 0) return false;
     own.splice(index, 1);
-    if (own.length === 0) share.identities.delete(waiter.party.identity);
+    if (own.length === 0) share.identities.delete(waiter.fairnessKey.identity);
     share.waiting--;
     waiting--;
     clearTimeout(waiter.timer);
@@ -170,29 +170,29 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
 
   return {
     state: () => ({ name: bounds.name, places: bounds.places, held, waiting }),
-    tryEnter(party, work = onePlace) {
-      const { organization } = party;
-      note(party);
+    tryAcquire(fairnessKey, work = onePlace) {
+      const { organization } = fairnessKey;
+      note(fairnessKey);
       const share = shares.get(organization);
       if ((share !== undefined && share.waiting > 0) || !fits(share, work) || !isFree(work)) return false;
       take(share ?? shareOf(organization), work);
       return true;
     },
-    wait: (party, work = onePlace) =>
+    wait: (fairnessKey, work = onePlace) =>
       new Promise((resolve, reject) => {
-        const share = shareOf(party.organization);
+        const share = shareOf(fairnessKey.organization);
         const giveUp = (): void => {
           if (!remove(share, waiter)) return;
-          forgetIfIdle(party.organization, share);
+          forgetIfIdle(fairnessKey.organization, share);
           reject(refusal());
         };
-        const waiter: Waiter = { party, work, timer: setTimeout(giveUp, bounds.waitMs), enter: resolve, refuse: reject };
-        const own = share.identities.get(party.identity);
+        const waiter: Waiter = { fairnessKey, work, timer: setTimeout(giveUp, bounds.waitMs), enter: resolve, refuse: reject };
+        const own = share.identities.get(fairnessKey.identity);
         if (own) own.push(waiter);
-        else share.identities.set(party.identity, [waiter]);
+        else share.identities.set(fairnessKey.identity, [waiter]);
         share.waiting++;
         waiting++;
-        if (share.waiting > bounds.waitingEach) refuseLast(party.organization, share);
+        if (share.waiting > bounds.waitingEach) refuseLast(fairnessKey.organization, share);
         if (waiting > bounds.waiting) cutLongest();
         admit();
       }),

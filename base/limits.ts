@@ -290,7 +290,7 @@ export const limits = {
    * File blobs: concurrent writers, each with two buffers of this size (4 MiB in total); intervals of disk checks and syncs; free
    * disk space, because a full disk stops the database; read size, less under load.
    */
-  blobWriteTurns: 8,
+  blobWriteSlots: 8,
   blobWriteBytes: 256 * 1024,
   blobTurnBytes: 2 * 1024 * 1024,
   blobTurnIdleMs: 20,
@@ -583,7 +583,7 @@ export const limits = {
    * Maximum lifetime of permissions delegated on the basis of sign-in groups: membership is checked at the next sign-in, and a
    * removed user must not retain access through earlier delegations.
    */
-  sessionGiftMs: 30 * 24 * 60 * 60 * 1000,
+  sessionDelegationMs: 30 * 24 * 60 * 60 * 1000,
   /** Invite codes stay in mailboxes and must expire. */
   inviteLifetimeMs: 30 * 24 * 60 * 60 * 1000,
   /** OpenID Connect Core, 2: the longest subject, which is indexed. RFC 5321: the longest address. */

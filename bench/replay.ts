@@ -33,8 +33,8 @@ export const statementsOf = async (application: Application, call: UnreadCall): 
     },
   });
   const { store } = kernel.services;
-  const forParty: Store["forParty"] = (party) => {
-    const rows = store.forParty(party);
+  const forParty: Store["forParty"] = (fairnessKey) => {
+    const rows = store.forParty(fairnessKey);
     return { ...rows, read: catching(rows) };
   };
   const serve = makeServe({ ...kernel, services: { ...kernel.services, store: { ...store, read: catching(store), forParty } } });

@@ -147,7 +147,7 @@ export const recountRows = async (client: pg.Client): Promise<void> => {
   await client.query(
     `insert into resource_counts (organization, resource, slot, row_count) select left(uid, 40), resource, 0, count(*) from (${rows}) as planted group by 1, 2`,
   );
-  // Counts as 0045_place_counts.sql does.
+  // Counts as the triggers of place_counts do.
   await client.query(
     `insert into place_counts (place, resource, slot, children, below)
      select left(uid, size), resource, 0, count(*) filter (where size = length(uid) - 17), count(*) filter (where size > 40)

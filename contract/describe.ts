@@ -13,7 +13,7 @@ import {
   type EnumFact,
   type EventFact,
   type FieldFact,
-  type HandsOnFact,
+  type DelegatesFact,
   type HttpFact,
   jsonPathOf,
   type Kind,
@@ -260,20 +260,20 @@ const scopePathOf = (input: MessageFact): string[] | undefined => {
 const groupRules = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
 
 const rightsHandedOn = {
-  [options.RightsHandedOn.UNSPECIFIED]: undefined,
-  [options.RightsHandedOn.NONE]: "none",
-  [options.RightsHandedOn.ROLE]: "role",
-  [options.RightsHandedOn.IDENTITY]: "identity",
-  [options.RightsHandedOn.PROVIDER]: "provider",
-  [options.RightsHandedOn.SCIM]: "scim",
-  [options.RightsHandedOn.ROLE_HOLDERS]: "roleHolders",
-  [options.RightsHandedOn.INVITE]: "invite",
-  [options.RightsHandedOn.ORGANIZATION]: "organization",
-  [options.RightsHandedOn.DELETION]: "deletion",
+  [options.DelegatedRights.UNSPECIFIED]: undefined,
+  [options.DelegatedRights.NONE]: "none",
+  [options.DelegatedRights.ROLE]: "role",
+  [options.DelegatedRights.IDENTITY]: "identity",
+  [options.DelegatedRights.PROVIDER]: "provider",
+  [options.DelegatedRights.SCIM]: "scim",
+  [options.DelegatedRights.ROLE_HOLDERS]: "roleHolders",
+  [options.DelegatedRights.INVITE]: "invite",
+  [options.DelegatedRights.ORGANIZATION]: "organization",
+  [options.DelegatedRights.DELETION]: "deletion",
 } as const;
 
-const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | undefined => {
-  const option = messageOption(descriptor, options.hands_on, options.HandsOnSchema);
+const delegatesFact = (descriptor: DescMethod, input: MessageFact): DelegatesFact | undefined => {
+  const option = messageOption(descriptor, options.delegates, options.DelegatesSchema);
   if (!option) return undefined;
   const { rights: wanted, end, fromSessions } = option;
   const rights = rightsHandedOn[wanted];
@@ -340,7 +340,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,
     event: event && eventFact(event, body, input),
-    handsOn: handsOnFact(descriptor, input),
+    delegates: delegatesFact(descriptor, input),
     writes: event !== undefined || (verb !== undefined && verb !== "GET" && !access.reads),
     defaultOrder: list?.defaultOrder || "uid",
     totalMax: Number(list?.totalMax ?? 0) || undefined,

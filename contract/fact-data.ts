@@ -67,7 +67,7 @@ const methodDefaults: Omit<MethodFact, MethodName | "input" | "output"> = {
   scope: undefined,
   groupFilter: undefined,
   event: undefined,
-  handsOn: undefined,
+  delegates: undefined,
   writes: false,
   defaultOrder: "uid",
   totalMax: undefined,

@@ -172,7 +172,7 @@ export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): 
   (kind === "enum" && values?.numbers.get(String(value)) === 0);
 
 /** The permissions that an operation delegates, and their expiry. */
-export interface HandsOnFact {
+export interface DelegatesFact {
   /** "none": nothing by itself. */
   readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization" | "deletion";
   /** Path of the expiry in the request, in JSON names; undefined for no expiry. */
@@ -217,7 +217,7 @@ export interface MethodFact {
   readonly groupFilter: string | undefined;
   readonly event: EventFact | undefined;
   /** Undefined if it delegates nothing. */
-  readonly handsOn: HandsOnFact | undefined;
+  readonly delegates: DelegatesFact | undefined;
   /** True for operations that change state: those with an event, and by default every method other than GET. */
   readonly writes: boolean;
   readonly defaultOrder: string;

@@ -10,7 +10,7 @@ import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods, version1 } from "#contract/catalog.ts";
-import type { HandsOnFact, MethodFact } from "#contract/facts.ts";
+import type { DelegatesFact, MethodFact } from "#contract/facts.ts";
 import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#db";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
@@ -69,7 +69,7 @@ test("the routes equal test/golden/routes.txt: path, operation, permission and e
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Descriptions of delegations that require no grant from the caller, in place of the contract's. */
-const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: string; readonly ends?: string; readonly fromSessions?: string }>> = {
+const givenWords: Readonly<Record<DelegatesFact["rights"], { readonly gives: string; readonly ends?: string; readonly fromSessions?: string }>> = {
   none: { gives: "nothing by itself", ends: "-", fromSessions: "-" },
   role: { gives: "the role's capabilities at its place" },
   identity: { gives: "all that the identity is bound to" },
@@ -96,15 +96,15 @@ const besides = [
   ["gantry commands", "the operator's, which is everything", "-", "never", "-"],
 ];
 
-test("the permissions that each operation delegates, and their expiry, equal test/golden/gifts.txt", () => {
+test("the permissions that each operation delegates, and their expiry, equal test/golden/delegations.txt", () => {
   const asked = nonEmpty(
-    methods.filter(({ handsOn }) => handsOn),
+    methods.filter(({ delegates }) => delegates),
     "operation that hands on",
   );
   const rows = asked.map((method) => {
-    const { rights, end, fromSessions } = method.handsOn ?? assert.fail();
+    const { rights, end, fromSessions } = method.delegates ?? assert.fail();
     const words = givenWords[rights];
-    const days = `${limits.sessionGiftMs / dayMs} days at most, to others`;
+    const days = `${limits.sessionDelegationMs / dayMs} days at most, to others`;
     return [
       short(method),
       words.gives,
@@ -114,10 +114,10 @@ test("the permissions that each operation delegates, and their expiry, equal tes
     ];
   });
   rows.sort(([one = ""], [other = ""]) => (one < other ? -1 : 1));
-  const nothing = methods.filter(({ writes, handsOn }) => writes && !handsOn).map(short);
+  const nothing = methods.filter(({ writes, delegates }) => writes && !delegates).map(short);
   const widths = [70, 52, 58, 32, 0];
   assertGolden(
-    "gifts.txt",
+    "delegations.txt",
     [
       "What hands on rights or makes a credential. What is given, and the right to give it, must be the giver's until it ends.",
       columns(widths, [["OPERATION", "HANDS ON", "ASKS FOR", "ENDS", "BY RIGHTS FROM A SIGN-IN'S GROUPS"], ...rows, ...besides]),

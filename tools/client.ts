@@ -411,6 +411,12 @@ ${[...declarations]
   .join("\n")}`,
 );
 
+// Part of the code samples in the OpenAPI documents.
+writeFileSync(
+  join(process.argv[2] ?? ".", "contract/gen/client-samples.json"),
+  `${JSON.stringify(Object.fromEntries(operations.map(({ command, example }) => [command.method.name, example])), undefined, 1)}\n`,
+);
+
 writeGenerated("operations.ts", `export const operations = {\n${operations.map(({ row }) => row).join("")}} as const;\n`);
 
 writeGenerated(

@@ -4,7 +4,7 @@
 
 import { spawnSync } from "node:child_process";
 
-for (const step of ["index", "facts", "texts", "commands", "openapi", "client"]) {
+for (const step of ["index", "facts", "texts", "commands", "client", "openapi"]) {
   const { status } = spawnSync(process.execPath, [`tools/${step}.ts`, ...process.argv.slice(2)], { stdio: "inherit" });
   if (status !== 0) throw new Error(`tools/${step}.ts ended with status ${status}`);
 }

@@ -16,8 +16,13 @@ const earlierExamples = readObject("test/golden/openapi-examples-version-1.json"
 const errors = readObject("test/golden/errors.json");
 const earlierErrors = readObject("test/golden/errors-version-1.json");
 
+const samples = {
+  commands: JSON.parse(readFileSync("test/golden/command-samples.json", "utf8")) as Record<string, string>,
+  client: JSON.parse(readFileSync(join(process.argv[2] ?? ".", "contract/gen/client-samples.json"), "utf8")) as Record<string, string>,
+};
+
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");
 mkdirSync(folder, { recursive: true });
-for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, earlierExamples, errors, earlierErrors })) {
+for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, earlierExamples, errors, earlierErrors, samples })) {
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
 }

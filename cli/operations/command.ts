@@ -189,7 +189,8 @@ const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined 
   return undefined;
 };
 
-const examplesOf = (words: string, shape: CommandShape): string[] => {
+/** Returns example commands; the first is complete. */
+export const examplesOf = (words: string, shape: CommandShape): string[] => {
   const { kind, positionals, flags, body, method } = shape;
   const places = positionals.map((flag) => exampleValue(flag, shape) ?? positionalName(flag, shape));
   const base = ["gantry", words, ...places].join(" ");

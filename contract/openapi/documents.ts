@@ -21,6 +21,7 @@ import {
   sharedParameters,
 } from "./parameters.ts";
 import { basicText, bearerText, descriptionOf, textsOf } from "./prose.ts";
+import { codeSamples, type RecordedSamples } from "./samples.ts";
 import { openSchemas, type Schemas, type Texts } from "./schemas.ts";
 
 /** Recorded requests and responses, by operation ID. */
@@ -43,6 +44,7 @@ export interface Sources {
   readonly errors: Errors;
   /** The same for version 1 (test/golden/errors-version-1.json). */
   readonly earlierErrors: Errors;
+  readonly samples: RecordedSamples;
 }
 
 interface Binding {
@@ -239,9 +241,18 @@ const componentsFor = (paths: JsonObject, all: JsonObject): JsonObject => {
   return Object.fromEntries(used.filter(([, parts]) => Object.keys(parts as JsonObject).length > 0));
 };
 
-const documentFrom = (name: string, entries: readonly Entry[], components: JsonObject, tags: Readonly<Record<string, string>>): JsonObject => {
+interface Shared {
+  readonly components: JsonObject;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly samples: RecordedSamples;
+}
+
+const documentFrom = (name: string, entries: readonly Entry[], { components, tags, samples }: Shared): JsonObject => {
   const paths: JsonObject = {};
-  for (const { path, verb, operation } of entries) paths[path] = { ...(paths[path] as JsonObject | undefined), [verb]: operation };
+  for (const { path, verb, operation, method } of entries) {
+    const sampled = { ...operation, "x-codeSamples": codeSamples(operation, verb, path, method, samples) };
+    paths[path] = { ...(paths[path] as JsonObject | undefined), [verb]: sampled };
+  }
   const sorted = Object.fromEntries(Object.entries(paths).sort(([one], [other]) => (one < other ? -1 : 1)));
   const used = [...new Set(entries.flatMap(({ operation }) => operation.tags as string[]))].sort();
   return {
@@ -264,6 +275,8 @@ interface Entry {
   readonly path: string;
   readonly verb: string;
   readonly operation: JsonObject;
+  /** The operation of the contract. */
+  readonly method?: string;
 }
 
 const entriesOf = (schemas: Schemas, texts: Texts, examples: Examples, from: readonly MethodFact[]): Entry[] => {
@@ -278,6 +291,7 @@ const entriesOf = (schemas: Schemas, texts: Texts, examples: Examples, from: rea
       path,
       verb: binding.http.verb.toLowerCase(),
       operation: operationOf(schemas, texts, examples, binding, own),
+      method: binding.method.name,
     };
   });
 };
@@ -318,17 +332,15 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   }));
   const entries = [...operations, ...beside];
   requireDistinctIds(entries);
-  const components = componentsOf(current, sources.errors);
-  const tags = tagTexts(texts, methods);
-  documents.set("whole", documentFrom("whole", entries, components, tags));
+  const shared: Shared = { components: componentsOf(current, sources.errors), tags: tagTexts(texts, methods), samples: sources.samples };
+  documents.set("whole", documentFrom("whole", entries, shared));
   for (const name of names.filter((each) => each !== version1Document)) {
     documents.set(
       name,
       documentFrom(
         name,
         entries.filter(({ document }) => document === name),
-        components,
-        tags,
+        shared,
       ),
     );
   }
@@ -336,6 +348,7 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   addErrorSchemas(earlier, true);
   const earlierEntries = entriesOf(earlier, texts, sources.earlierExamples, version1);
   requireDistinctIds(earlierEntries);
-  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, sources.earlierErrors), tagTexts(texts, version1)));
+  const earlierShared: Shared = { components: componentsOf(earlier, sources.earlierErrors), tags: tagTexts(texts, version1), samples: sources.samples };
+  documents.set(version1Document, documentFrom(version1Document, earlierEntries, earlierShared));
   return documents;
 };

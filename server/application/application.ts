@@ -1,5 +1,5 @@
-// The composition root: puts store, vault, authn, audit log and kernel together. A server adds the transports, sign-in
-// and what runs by itself (server.ts); a command works in it directly, beside a running server or without one.
+// Composition root: store, vault, authn, audit log and kernel. The server adds transports and background work (server.ts); commands
+// use it directly, with or without a running server.
 
 import { openAudit } from "#audit/log";
 import { enqueueEvents } from "#events/delivery";
@@ -20,10 +20,9 @@ export interface Application {
   readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
-  /** Gives new events their positions. */
   readonly numberEvents: NumberEvents;
   readonly call: OperatorCall;
-  /** Stops what runs by itself, then the store. */
+  /** Stops background work, then the store. */
   close(): Promise<void>;
 }
 
@@ -62,7 +61,7 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
       restoredMs: (await findRestores(store.read)).at(-1)?.restoreMs,
     };
     const kernel = await openKernel(services, resources);
-    // Only now: a table that does not fit the contract is told as such, and not as what PostgreSQL says of this statement.
+    // After openKernel, which reports a table that does not fit the contract more clearly than PostgreSQL would here.
     await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
     const serve = makeServe(kernel);
     return {

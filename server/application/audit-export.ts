@@ -1,5 +1,4 @@
-// Entries of the audit log as lines that say by themselves whose they are and can be verified without this server
-// (server/audit/log/record.ts): one log after the other, each in its order.
+// Exports audit entries as lines that can be verified without this server (server/audit/log/record.ts), log by log, each in order.
 
 import { recordLine, recordsOf } from "#audit/log";
 import { operatorUid } from "#authz";
@@ -10,27 +9,27 @@ import { findAuditEntries, findChainEnds, findChainRoots, findFirstSealedSince }
 import type { Application } from "./application.ts";
 
 export interface AuditExport {
-  /** Only the log of this group's organization; undefined: all. */
+  /** Export only the log of this group's organization; undefined: all. */
   readonly group: string | undefined;
-  /** Behind the entry of this number, up to that one. */
+  /** After the first number, up to and including the second. */
   readonly after: number;
   readonly upTo: number | undefined;
-  /** Sealed from the one time on and before the other, in milliseconds since 1970. */
+  /** Seal times from the first, before the second. */
   readonly sinceMs: number | undefined;
   readonly untilMs: number | undefined;
-  /** One entry, without a line break. */
+  /** Receives one entry, without a line break. */
   readonly write: (line: string) => Promise<void>;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
 
-/** Returns how many entries there were. */
+/** Exports the entries; returns their number. */
 export const exportAudit = async (
   { services }: Pick<Application, "services">,
   { group, after, upTo, sinceMs, untilMs, write, progress }: AuditExport,
 ): Promise<number> => {
   const { read } = services.store;
   const all = new Set(await findChainRoots(read));
-  // As `gantry audit verify` does.
+  // The order of `gantry audit verify`.
   const own = all.delete(operatorUid) ? [operatorUid] : [];
   const roots = group === undefined ? [...[...all].sort(), ...own] : [rootOf(group)];
   let written = 0;
@@ -50,7 +49,7 @@ export const exportAudit = async (
       );
       for (const record of records) await write(recordLine(record));
       written += wanted.length;
-      // Behind an entry that is too late there are only later ones.
+      // Seal times increase, so all later entries are too late as well.
       last = wanted.length < entries.length ? end : (entries.at(-1)?.sequence ?? end);
     }
   }

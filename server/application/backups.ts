@@ -1,5 +1,5 @@
-// Backups of what the settings name, and restores into it: which connection, which key and which blob place that is, and the record of a
-// restore, which the audit log, readers of events and page tokens go by.
+// Backups and restores of the configured database: selects connections, key and blob storage, and records a restore for the audit
+// log, event readers and page tokens.
 
 import { lstat } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
@@ -48,12 +48,11 @@ import { version } from "./version.ts";
 export interface BackupWork {
   readonly settings: Settings;
   readonly log: Log;
-  /** A file, or a folder. */
+  /** A file or directory. */
   readonly path: string;
-  /** Of a key that is in the backup, or is to be; undefined: none is given. */
+  /** For the key in the backup; undefined if not given. */
   readonly passphrase: (() => Promise<string>) | undefined;
   readonly progress: (progress: Progress) => void;
-  /** Receives a line for a person. */
   readonly report: (line: string) => void;
 }
 
@@ -68,13 +67,12 @@ const withBlobPlace = async <T>({ blobs: setting }: Settings, work: (blobs: Blob
   }
 };
 
-/** The connections of a database: its owner's, and the server's. */
 interface Addresses {
   readonly ownerUrl: string;
   readonly serverUrl: string;
 }
 
-/** @param joins an embedded server that runs is used; without it that is refused */
+/** @param joins whether to share the embedded database of a running server; if false, a running one is an error */
 const withAddresses = async <T>({ settings, log, report }: BackupWork, joins: boolean, work: (addresses: Addresses) => Promise<T>): Promise<T> => {
   const { databaseUrl, migrateUrl, dataDirectory, tuning } = settings;
   if (databaseUrl !== undefined) return work({ ownerUrl: migrateUrl ?? databaseUrl, serverUrl: databaseUrl });
@@ -92,7 +90,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Makes a backup, beside running servers or without one. */
+/** Creates a backup, with or without running servers. Throws a one-line Fault if there is no database or key. */
 export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> => {
   const { settings, path, passphrase, progress, report } = work;
   const { databaseUrl, dataDirectory } = settings;
@@ -108,7 +106,7 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   );
 };
 
-/** Reads a whole backup; the key that fits it, where one is here or its passphrase is given. */
+/** Finds the key locally, or in the backup if there is a passphrase. */
 const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, isKeyNeeded: boolean): Promise<VerifiedBackup> =>
   verifyBackup({
     path,
@@ -134,12 +132,11 @@ const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, 
     },
   });
 
-/** Says whether a backup is what was written; needs neither a database nor, but for who has written it, the key. */
+/** Verifies a backup without a database. Without the key it does not prove who wrote it. */
 export const verifyBackupFile = (work: BackupWork): Promise<VerifiedBackup> => readBackup(work, false);
 
 // ---- the record of a restore -------------------------------------------------------------------------------------
 
-/** "root on db-1": for a person who asks later. */
 const whoRuns = (): string => {
   let user: string;
   try {
@@ -153,7 +150,6 @@ const whoRuns = (): string => {
 
 const restoredType = "dev.gantry.organization.restored.v1";
 
-/** Tells every organization, in its events and its audit log, that its state is an earlier one. */
 const tellOrganizations = async (rows: Write, publicUrl: string, { stateTime, restoreTime }: Restore): Promise<void> => {
   const source = `${publicUrl.replace(/\/$/, "")}/iam/v2/groups`;
   for (let last = ""; ; ) {
@@ -178,7 +174,7 @@ const tellOrganizations = async (rows: Write, publicUrl: string, { stateTime, re
   }
 };
 
-/** From here on the database says that it is of an earlier state, wherever somebody could have seen a later one. */
+/** Marks the database as restored, for all readers that may have seen a later state. */
 const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from: Pick<Restore, "backupId" | "stateTime">, nowMs: number): Promise<Restore> =>
   store.write(async (rows) => {
     const base = await nextBase(rows, nowMs);
@@ -192,7 +188,6 @@ const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from
     return restore;
   });
 
-/** What is wrong with the audit log as it was restored, in a sentence each. */
 const verifyRestoredLog = async ({ read }: Store, vault: Vault): Promise<readonly string[]> => {
   const problems: string[] = [];
   for (const root of await findChainRoots(read))
@@ -205,11 +200,11 @@ export interface RestoreSummary {
   readonly rows: number;
   readonly blobs: number;
   readonly broken: number;
-  /** What was wrong with the audit log when the backup was made. */
+  /** Problems that the audit log already had in the backup. */
   readonly logProblems: readonly string[];
 }
 
-/** Restores a backup into an empty place. Throws a Fault of one line; before that is known to be right, nothing has been written. */
+/** Restores a backup into an empty database. Verifies the whole backup before writing anything. Throws a one-line Fault. */
 export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary> => {
   const { settings, log, path, progress, report } = work;
   const { databaseUrl, migrateUrl, dataDirectory, auditMonths, publicUrl } = settings;
@@ -235,7 +230,7 @@ export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary>
       } finally {
         await store.close();
       }
-      // The role of the servers is given what it needs.
+      // Grants the server's role its permissions.
       const owner = databaseUrl === undefined ? ownerUrl : migrateUrl;
       await prepareDatabase({ databaseUrl: serverUrl, ...(owner === undefined ? {} : { migrateUrl: owner }), auditMonths, progress: () => {} });
       return {
@@ -249,7 +244,7 @@ export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary>
   });
 };
 
-/** Records that PostgreSQL's own means have brought the database to an earlier state. While no server runs. */
+/** Records a restore by PostgreSQL's own tools. Requires that no server runs. */
 export const recordOwnRestore = (work: Pick<BackupWork, "settings" | "log" | "report">): Promise<Restore> => {
   const { settings, log, report } = work;
   return withOwnersStore({ settings, log, progress: report }, async (store) => {

@@ -1,7 +1,5 @@
-// The blob place of this database: the one that its row in blob_places and the place's own mark agree on. With two machines,
-// two disks and one database, one of them is refused.
-//
-// The first content decides, not the first start: servers that have no image work with whatever folder they have.
+// Blob storage of this database. Its row in blob_places and the storage's marker must agree, so that two machines with separate
+// disks cannot share one database. The first content decides, not the first start, so servers without images can use any directory.
 
 import { type BlobPlace, openBlobPlace } from "#registry/blobs";
 import type { Clock } from "#base/time.ts";
@@ -13,11 +11,11 @@ interface Parts {
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: Pick<Settings, "blobs" | "blobsRedirect">;
-  /** A command, which may have nothing to do with blobs: the place is looked at when it is needed. */
+  /** For commands: check the storage only when it is needed. */
   readonly join: boolean;
 }
 
-/** Every use waits for the place to be this database's; what failed is tried again with the next. */
+/** Delays every operation until the storage is claimed; a failed claim is retried by the next operation. */
 const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace => {
   let claimed: Promise<void> | undefined;
   const ready = (): Promise<void> =>
@@ -65,10 +63,7 @@ const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace =
   };
 };
 
-/**
- * Opens the place. Throws a Fault of one line where the database's blobs are known to be elsewhere: then this server must not
- * start.
- */
+/** Opens the storage. Throws a one-line Fault if the database's blobs are known to be elsewhere: such a server must not start. */
 export const openOwnBlobPlace = async ({ store, clock, settings, join }: Parts): Promise<BlobPlace> => {
   const place = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
   const claim = async (): Promise<void> => {
@@ -76,7 +71,7 @@ export const openOwnBlobPlace = async ({ store, clock, settings, join }: Parts):
     const found = await place.claim(storeId, placeId === "" ? undefined : placeId);
     if (placeId !== "") return;
     const counts = await store.write((rows) => writeBlobPlace(rows, found));
-    // Another server was quicker, with another place: this one says so.
+    // Another server claimed different storage first; this throws.
     if (counts !== found) await place.claim(storeId, counts);
   };
   const own = claimedFirst(place, claim);

@@ -1,6 +1,5 @@
-// The certificate that the port speaks TLS with, and its key: read at the start, and again when the files change or when
-// somebody says so (SIGHUP). New connections get the new one; those that are open go on. A pair that is no good leaves in
-// force what was read before.
+// TLS certificate and key of the port, reloaded when the files change or on SIGHUP. New connections get the new certificate; open
+// ones continue. An invalid pair leaves the previous one in force.
 
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -9,7 +8,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 
-/** Both as PEM. */
+/** In PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -25,9 +24,8 @@ const problem = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", reason: string,
 
 const unreadable = "must name a readable file";
 
-/** Certificate and key are tried together, so that a wrong pair is told before anybody meets it. Throws a Fault of one line. */
 const checkCertificate = (pair: Certificate): Certificate => {
-  // Loaded by a server that speaks TLS, and not by each command that reads the settings.
+  // Loaded lazily, because every command reads the settings.
   const { createSecureContext } = process.getBuiltinModule("node:tls");
   try {
     createSecureContext({ cert: pair.cert });
@@ -42,7 +40,7 @@ const checkCertificate = (pair: Certificate): Certificate => {
   return pair;
 };
 
-/** For the settings, which are read before anything else is done. Throws a Fault of one line. */
+/** Reads and checks the pair for the settings. Throws a one-line Fault. */
 export const readCertificate = ({ certFile, keyFile }: CertificateFiles): Certificate => {
   const read = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", path: string): string => {
     try {
@@ -54,7 +52,7 @@ export const readCertificate = ({ certFile, keyFile }: CertificateFiles): Certif
   return checkCertificate({ cert: read("GANTRY_TLS_CERT", certFile), key: read("GANTRY_TLS_KEY", keyFile) });
 };
 
-/** What a log line says of a certificate: nothing of the key. */
+/** Returns a certificate's facts for the log. */
 export const certificateFacts = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
   const { X509Certificate } = process.getBuiltinModule("node:crypto");
   const { subjectAltName, subject, validTo, fingerprint256 } = new X509Certificate(cert);
@@ -65,26 +63,22 @@ export interface WatchOptions {
   readonly tls: Certificate & CertificateFiles;
   readonly log: Log;
   readonly clock: Clock;
-  /** Takes a pair that was tried into force. */
   readonly use: (pair: Certificate) => void;
-  /** How often the files are looked at. */
   readonly lookMs?: number | undefined;
 }
 
 export interface CertificateWatch {
-  /** Reads the files now, whether they have changed or not, and says in the log what came of it. */
+  /** Reloads the files even if unchanged, and logs the result. */
   readonly renew: () => Promise<void>;
   readonly stop: () => void;
 }
 
 /**
- * Looks at the files now and then. By what they hold: a time or a size may stay, an event may not come (mounted secrets are
- * links that are turned, NFS tells nothing). What has changed is taken when it is the same at the next look, too: two files
- * are seldom written at once, and half of a new pair is no failure yet.
+ * Polls the files by content: times and sizes can stay equal, and events may not arrive (mounted secrets are symlinks, NFS sends
+ * none). A change is loaded once two polls agree, because two files are seldom written atomically.
  */
 export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certificateLookMs }: WatchOptions): CertificateWatch => {
   const textOf = ({ cert, key }: Certificate): string => JSON.stringify([cert, key]);
-  /** What the last look saw, and what was last taken or refused. */
   let [seen, judged] = [textOf(tls), textOf(tls)];
   const read = async (): Promise<Certificate | Fault> => {
     const file = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", path: string): Promise<string> =>
@@ -102,7 +96,7 @@ export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certifi
     try {
       if (found instanceof Fault) throw found;
       const facts = certificateFacts(checkCertificate(found));
-      // Whoever has the one of before is better off with it.
+      // The previous certificate is better for clients.
       if (Date.parse(facts.expires) <= clock()) throw new Fault("FAILED_PRECONDITION", `GANTRY_TLS_CERT: the certificate has expired: ${facts.expires}`);
       use(found);
       log("tls.certificate.read", facts);
@@ -119,12 +113,12 @@ export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certifi
     judged = text;
     judge(found);
   };
-  // One look at a time: of two that end in the other order the older pair would stay.
+  // Serialized, or an older read could win.
   let last: Promise<void> = Promise.resolve();
   const nextLook = (isTold: boolean): Promise<void> => (last = last.then(() => look(isTold)));
   let isLooking = false;
   const timer = setInterval(() => {
-    // Where a look takes longer than the time to the next one, there is no use in another.
+    // Skip a poll while one is running.
     if (isLooking) return;
     isLooking = true;
     void nextLook(false).finally(() => {

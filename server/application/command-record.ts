@@ -1,4 +1,4 @@
-// What commands leave in the audit log: they run on the server's own machine, as the operator.
+// Audit entries of commands, which run on the server's machine as the operator.
 
 import { operatorUid } from "#authz";
 import type { Origin } from "#base/origin.ts";
@@ -9,7 +9,7 @@ import type { Write } from "#db";
 
 export const commandOrigin = (command: string): Origin => ({ address: "", userAgent: `gantry ${command}` });
 
-/** What a command changes is done by the operator, as whoever may use the server's data. */
+/** Returns the cause of a command's changes: the operator. */
 export const commandCause = (command: string): Cause => ({
   operation: `gantry ${command}`,
   actor: { subject: operatorUid },
@@ -18,7 +18,7 @@ export const commandCause = (command: string): Cause => ({
   requestId: "",
 });
 
-/** Records what a command did that is no operation of the API, in the transaction that does it. Internal: no subscription receives it. */
+/** Records in the command's transaction an action that is no API operation. Internal: no subscription receives the event. */
 export const recordCommand = async (
   rows: Write,
   { publicUrl, clock }: Pick<Services, "publicUrl" | "clock">,

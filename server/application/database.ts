@@ -1,4 +1,4 @@
-// The database that DATABASE_URL names or, without it, an embedded one in the data directory, which stops with its store.
+// The database of DATABASE_URL or, without it, an embedded one in the data directory, which stops with its store.
 
 import type { Log } from "#base/log.ts";
 import type { Siblings } from "#base/siblings.ts";
@@ -11,17 +11,16 @@ export interface DatabaseOptions {
   readonly settings: DatabaseSettings;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Receives a line for what takes its time at a first start. */
   readonly progress: (line: string) => void;
-  /** Beside a running server: use its embedded database. */
+  /** Share the embedded database of a running server. */
   readonly join: boolean;
-  /** The processes that serve together; absent: this one alone. */
+  /** Cooperating processes; default: none. */
   readonly siblings?: Siblings;
-  /** The embedded database, which another process of this server has started. */
+  /** The embedded database of another process of this server. */
   readonly embedded?: DatabaseAddresses | undefined;
 }
 
-/** How an embedded database is reached, by the role that serves and by its owner. */
+/** URLs of an embedded database for the server's role and the owner. */
 export interface DatabaseAddresses {
   readonly databaseUrl: string;
   readonly migrateUrl: string;
@@ -32,7 +31,7 @@ const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): DatabaseAddre
   migrateUrl: databaseUrlOf(ownerAddress),
 });
 
-/** Migrates the database and nothing else, beside running servers or without one. Whatever prevents it is thrown as a Fault of one line. */
+/** Runs the migrations only, with or without running servers. Throws a one-line Fault on failure. */
 export const migrateDatabase = async ({ settings, log, progress }: Omit<DatabaseOptions, "join">): Promise<void> => {
   const { databaseUrl, migrateUrl, dataDirectory, tuning, auditMonths } = settings;
   if (databaseUrl) {
@@ -47,7 +46,7 @@ export const migrateDatabase = async ({ settings, log, progress }: Omit<Database
   }
 };
 
-/** Works in the database as the role that owns it, migrated, beside running servers or without one. */
+/** Runs `work` as the database's owner, migrated, with or without running servers. */
 export const withOwnersStore = async <T>({ settings, log, progress }: Omit<DatabaseOptions, "join">, work: (store: Store) => Promise<T>): Promise<T> => {
   const { databaseUrl, migrateUrl, dataDirectory, tuning } = settings;
   const embedded = databaseUrl === undefined ? await startEmbedded({ dataDirectory, tuning, log, progress, join: true }) : undefined;
@@ -76,12 +75,12 @@ export const startSharedDatabase = async ({
   return { ...addressesOf(embedded), stop: () => embedded.stop() };
 };
 
-/** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
+/** Opens the migrated store. Throws a one-line Fault on failure. */
 export const openDatabase = async ({ settings, log, metrics, progress, join, siblings, embedded: started }: DatabaseOptions): Promise<Store> => {
   const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory, tuning } = settings;
-  // A command that has not been told how long the log is kept changes nothing about that.
+  // Commands do not change the retention of the log.
   const auditMonths = join ? undefined : settings.auditMonths;
-  // Nor does one need what spares the primary a server's lists.
+  // Commands need no replica either.
   const options = { auditMonths, log, metrics, progress, siblings };
   if (databaseUrl) return openStore({ ...options, databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl });
   if (started) return openStore({ ...options, ...started });

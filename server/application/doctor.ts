@@ -1,5 +1,5 @@
-// Looks whether an installation works, and says of what does not what to do: what `gantry doctor` prints. It changes
-// nothing, beside a running server or without one; of what needs the thing before it nothing is said where that failed.
+// Checks an installation for `gantry doctor` and suggests remedies. Changes nothing, with or without a running server. A check is
+// skipped if one that it depends on failed.
 
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -24,7 +24,6 @@ export interface Finding {
   readonly is: "good" | "unsure" | "bad";
   readonly subject: string;
   readonly says: string;
-  /** What to do about it; absent where nothing is to be done. */
   readonly remedy?: string;
 }
 
@@ -49,7 +48,7 @@ const nearestFolder = async (path: string): Promise<string> => {
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 
-/** A folder of the server's, or the one that it would be made in: whether it can be written to, and how much is free. */
+/** Checks the directory, or its nearest existing parent. */
 const examineFolder = async (variable: string, path: string): Promise<Finding> => {
   const subject = "disk";
   try {
@@ -74,10 +73,8 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
   }
 };
 
-/** How long before its end a certificate is told. */
 const renewalMs = 30 * 86_400_000;
 
-/** The operator's certificate authorities: how many, and the end of the one that ends first. */
 const examineAuthorities = (file: string): Finding => {
   const subject = "ca";
   const remedy = "replace it in GANTRY_CA_FILE: after that, connections to servers with its certificates fail. A running server reloads the file";
@@ -93,7 +90,6 @@ const examineAuthorities = (file: string): Finding => {
   }
 };
 
-/** What the port shows: for whom, and until when. */
 const examineCertificate = (files: CertificateFiles): Finding => {
   const subject = "tls";
   const remedy = "renew the files of GANTRY_TLS_CERT and GANTRY_TLS_KEY; a running server reads them again";
@@ -125,7 +121,6 @@ const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Fin
   };
 };
 
-/** How far the clocks are apart, measured in the middle of the question. */
 const examineClock = async ({ services: { store, clock } }: Application): Promise<Finding> => {
   const before = clock();
   const database = await readDatabaseTime(store.read);
@@ -135,14 +130,13 @@ const examineClock = async ({ services: { store, clock } }: Application): Promis
   return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
 };
 
-/** The keys that a server publishes there; undefined where what answers is none of ours. */
+/** Returns undefined for anything but a Gantry server. */
 const fetchPublishedKeys = async (publicUrl: string): Promise<unknown> => {
   const answer = await fetch(`${publicUrl}/.well-known/jwks.json`, { redirect: "manual", signal: AbortSignal.timeout(limits.outboundConnectMs) });
-  // Of what speaks no JSON there is nothing to compare.
+  // Without JSON there is nothing to compare.
   return answer.ok ? answer.json().catch(() => undefined) : undefined;
 };
 
-/** Whether clients find this server at the address that tokens name, and no other one. */
 const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Finding> => {
   const subject = "address";
   let keys: unknown;
@@ -166,7 +160,6 @@ const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Fi
   return { is: "good", subject, says: `${publicUrl} leads to this server` };
 };
 
-/** What is asked at most of a server with many organizations. */
 const issuersMax = 50;
 
 async function* examineIssuers({ services: { store, authn } }: Application): AsyncGenerator<Finding> {
@@ -211,14 +204,13 @@ const nameFinding = ({ kind, parent, names, uids, verified }: NameProblem): Find
   return { is: "bad", subject, says: `${uids.length} ${what} are named ${first}; ${leads}: ${uids.join(", ")}`, remedy: rename };
 };
 
-/** Names that several groups have had since before names were unique. */
+/** Duplicates from before names were unique. */
 async function* examineNames({ services: { store } }: Application): AsyncGenerator<Finding> {
   const problems = await findNameProblems(store.read, limits.nameProblemsMax);
   if (problems.length === 0) yield { is: "good", subject: "names", says: "organization and group names are unique" };
   for (const each of problems) yield nameFinding(each);
 }
 
-/** Whether each target of the audit log has what was sealed. */
 async function* examineAuditTargets({ services: { store, clock } }: Application, file: string): AsyncGenerator<Finding> {
   const subject = "audit";
   let targets: readonly AuditTarget[];
@@ -257,7 +249,7 @@ async function* examineAuditTargets({ services: { store, clock } }: Application,
   }
 }
 
-/** Role bindings that grant nothing yet (docs/decisions/0067): after an upgrade, those of users who had not accepted. Not told if there are none. */
+/** Pending role bindings (docs/decisions/0067), such as those from before an upgrade. */
 async function* examineMemberships({ services: { store } }: Application): AsyncGenerator<Finding> {
   const { bindings, users, organizations } = await countPendingBindings(store.read);
   if (bindings === 0) return;
@@ -270,10 +262,8 @@ async function* examineMemberships({ services: { store } }: Application): AsyncG
   };
 }
 
-/** What is said at most of an installation whose sources all fail. */
 const feedsMax = 20;
 
-/** Sources that are stale, and those whose last import failed or held something back. */
 async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Application): AsyncGenerator<Finding> {
   for (const { kind, sourceName, successTime } of await findStaleFeeds(store.read, clock(), feedStaleMs, feedsMax)) {
     yield {
@@ -286,7 +276,7 @@ async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Applic
   for (const { kind, sourceName, state, detail } of await findTroubledFeeds(store.read, feedsMax)) {
     const isHeld = state === "FEED_STATE_HELD";
     yield {
-      // A source that was imported once, and long ago, is no fault of the installation.
+      // A source imported once, long ago, is no fault of the installation.
       is: "unsure",
       subject: "feed",
       says: `${kind} of ${sourceName}: ${isHeld ? "held back" : "failed"}: ${detail.replaceAll("\n", "; ")}`,
@@ -297,10 +287,9 @@ async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Applic
   }
 }
 
-/** What is named at most of the charts that may be stored swapped. */
 const swappedChartsMax = 20;
 
-/** Records of charts from before 0076, when `source` and `repo` had each other's number. None is not reported. */
+/** Charts from before 0076, when `source` and `repo` had swapped field numbers. */
 async function* examineCharts({ services: { store } }: Application): AsyncGenerator<Finding> {
   const repos = await findSwappedCharts(store.read, swappedChartsMax + 1);
   if (repos.length === 0) return;
@@ -325,7 +314,7 @@ async function* examineApplication(application: Application, settings: Settings)
   if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 
-/** The database as it is: nothing is made in it, and nothing migrated. */
+/** Creates and migrates nothing. */
 const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Promise<{ readonly finding: Finding; readonly isCurrent: boolean }> => {
   const { databaseUrl, dataDirectory, tuning } = settings;
   const isEmbedded = databaseUrl === undefined;
@@ -344,7 +333,6 @@ const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Prom
   }
 };
 
-/** Of a list of hosts, what each is: one that is away is missed when it should take over. */
 async function* examineHosts(databaseUrl: string): AsyncGenerator<Finding> {
   const hosts = readHosts("DATABASE_URL", databaseUrl);
   if (hosts.length === 1) return;
@@ -370,7 +358,7 @@ async function* examineHosts(databaseUrl: string): AsyncGenerator<Finding> {
   }
 }
 
-/** Everything in its order, each as soon as it is known. Throws nothing that a finding can say. */
+/** Yields all findings in order, as soon as they are known. Failures become findings. */
 export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
   const { settings, log, progress } = options;
   yield await examineFolder("GANTRY_DATA", settings.dataDirectory);

@@ -1,4 +1,4 @@
-// The organization that an empty server makes for itself, so that there is one to try it with.
+// Creates a first organization on an empty server, to try it with.
 
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
@@ -6,11 +6,11 @@ import type { OperatorCall } from "./operator-calls.ts";
 
 const groupsService = "chainguard.platform.iam.v2.GroupsService";
 
-/** Makes it where there is none: once, also when several servers start at the same time. Returns its uid, undefined where there was one. */
+/** Creates the organization if there is none, once over concurrent starts. Returns its UID, or undefined if one existed. */
 export const makeFirstOrganization = async (call: OperatorCall): Promise<string | undefined> => {
   const { totalCount } = await call(`${groupsService}/ListGroups`, { uidp: { inRoot: true }, pageSize: 1 });
   if (totalCount !== "0") return undefined;
-  // The name may be reserved for an organization that has been deleted.
+  // The name may be reserved for a deleted organization.
   for (let number = 1; ; number++) {
     const suffix = number === 1 ? "" : ` ${number}`;
     try {

@@ -1,5 +1,4 @@
-// What everything in the database stands on: the store, the vault and authn. A command that needs no operation of the API works with
-// these alone, without loading the rest.
+// Store, vault and authn. Commands that need no API operation use only these, without loading the rest.
 
 import { type Authn, checkAuthnOptions, openAuthn } from "#authn";
 import type { Log } from "#base/log.ts";
@@ -14,15 +13,11 @@ import type { Settings } from "./settings.ts";
 export interface FoundationOptions {
   readonly settings: Settings;
   readonly log: Log;
-  /** What its parts count with; absent: nothing is counted. */
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
-  /** Beside a running server: share its embedded database. */
   readonly join?: boolean;
-  /** The processes that serve together; absent: this one alone. */
   readonly siblings?: Siblings;
-  /** The embedded database, which another process of this server has started. */
   readonly embedded?: DatabaseAddresses | undefined;
 }
 
@@ -42,14 +37,14 @@ export const openFoundation = async ({
   siblings = alone,
   embedded,
 }: FoundationOptions): Promise<Foundation> => {
-  // What is wrong in a setting is told before anything is made, migrated or waited for.
+  // Reports invalid settings before anything is created or migrated.
   checkAuthnOptions(settings);
   const ownVault = (): Promise<Vault> =>
     openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
   const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
   const store = await openDatabase({ settings, log, metrics, progress, join, siblings, embedded });
   try {
-    // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
+    // Created in the data directory, after embedded PostgreSQL has created that with its permissions.
     const vault = given ?? (await ownVault());
     const authn = await openAuthn({
       store,

@@ -1,4 +1,4 @@
-// The public entry: the composition root, its settings, and what commands do in it. Light by itself (on-demand.ts).
+// Entry point: composition root, settings, and the work of commands. Cheap to import (on-demand.ts).
 
 export type { FeedKind } from "#advisories/feeds";
 export type { Application } from "./application.ts";

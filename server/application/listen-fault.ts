@@ -1,10 +1,9 @@
-// Why the server cannot listen where a setting says, in a line that names the setting.
+// Explains why the server cannot listen, naming the setting.
 
 import { Fault } from "#base/fault.ts";
 import type { SettingName } from "./setting-names.ts";
 import type { Settings } from "./settings.ts";
 
-/** By the system's error code. */
 const listenFailures: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program listens there already",
   EADDRNOTAVAIL: "it is not an address of this machine",
@@ -13,7 +12,7 @@ const listenFailures: Readonly<Record<string, string>> = {
   EAI_AGAIN: "the host's name cannot be looked up",
 };
 
-/** FAILED_PRECONDITION for an error of listening; any other error as it is. */
+/** Returns FAILED_PRECONDITION for an error of listening; any other error unchanged. */
 export const listenFault = ({ host, port }: Pick<Settings, "host" | "port">, thrown: unknown, variable: SettingName = "GANTRY_LISTEN"): unknown => {
   const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
   const reason = listenFailures[code];

@@ -1,4 +1,4 @@
-// Maintenance, against a real server with a settable clock.
+// Maintenance, on a real server with a settable clock.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -20,7 +20,7 @@ const kids = async (): Promise<number> => {
   return Array.isArray(keys) ? keys.length : 0;
 };
 
-test("a signing key is replaced when it has signed long enough, and not before", async () => {
+test("a signing key is replaced after its lifetime, and not before", async () => {
   await runMaintenance(world.server.application.kernel);
   assert.equal(await kids(), 1);
   world.clock.now += limits.signingKeyLifetimeMs + 1;
@@ -31,7 +31,7 @@ test("a signing key is replaced when it has signed long enough, and not before",
   await world.ok("iam.GroupsService/GetGroup", { uid: world.organization });
 });
 
-test("an answer kept for an idempotency key is deleted after its time", async () => {
+test("a response kept for an idempotency key is deleted after its retention", async () => {
   const { services } = world.server.application;
   const create = () =>
     world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kept" } }, { headers: { "idempotency-key": "k" } });
@@ -44,7 +44,7 @@ test("an answer kept for an idempotency key is deleted after its time", async ()
   assert.deepEqual(kept, [["0"]]);
 });
 
-test("events and deliveries are deleted after their time, and what can never be sent any more stands before nothing", async () => {
+test("expired events and deliveries are deleted, and undeliverable ones do not block later ones", async () => {
   const { services } = world.server.application;
   const { uid: subscription } = await world.ok("events.SubscriptionsService/CreateSubscription", {
     parent: world.organization,
@@ -71,13 +71,13 @@ test("events and deliveries are deleted after their time, and what can never be 
   await services.audit.finish();
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
-  // As a subscription leaves them that is deleted while an event is enqueued.
+  // A subscription deleted while an event is enqueued leaves this state.
   await services.store.write(async (rows) => (await plant(rows)).query("delete from subscriptions where uid = $1", [String(subscription)]));
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), []);
 });
 
-test("positions go on where they were after everything older was deleted, so that a reader misses nothing", async () => {
+test("positions continue after all older events are deleted, so that a reader misses nothing", async () => {
   const { services } = world.server.application;
   const happen = async (name: string): Promise<number> => {
     await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
@@ -92,7 +92,7 @@ test("positions go on where they were after everything older was deleted, so tha
   assert.ok((await happen("after the silence")) > read);
 });
 
-test("a part of maintenance that fails is named in the log and tried again later each time, and the others do their work", async () => {
+test("a failing part is logged and backs off, and the others continue", async () => {
   const lines: string[] = [];
   const other = await openWorld({}, (event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`));
   try {
@@ -125,7 +125,7 @@ test("a part of maintenance that fails is named in the log and tried again later
   }
 });
 
-test("a backlog that does not end within the time between two runs keeps no other part from its next turn", async () => {
+test("a backlog longer than the interval between runs does not delay the other parts' next turn", async () => {
   const { services, kernel } = world.server.application;
   const left = async (): Promise<number> => Number((await services.store.read.query("select count(*) from aws_requests"))[0]?.[0]);
   const rows = limits.retentionRowsMax * 2 + 1;
@@ -133,7 +133,7 @@ test("a backlog that does not end within the time between two runs keeps no othe
     world.databaseUrl,
     `insert into aws_requests (digest, expire_time) select 'digest ' || number, '2020-01-01' from generate_series(1, ${rows}) as number`,
   );
-  // Each look at the clock finds half of that time gone: there is time for one piece.
+  // Each read of the clock advances it by half the interval, which leaves time for one batch.
   const slow = { ...kernel, services: { ...services, clock: () => (world.clock.now += limits.maintenanceMs / 2) } };
   await runMaintenance(slow);
   assert.equal(await left(), rows - limits.retentionRowsMax);
@@ -143,7 +143,7 @@ test("a backlog that does not end within the time between two runs keeps no othe
   assert.equal(await left(), 0);
 });
 
-test("what has much to delete does it in pieces, however long each row takes, and nothing else waits until it is done", async () => {
+test("a large deletion runs in batches that adapt to slow rows, and other parts do not wait for it", async () => {
   const { services, kernel } = world.server.application;
   const rows = limits.retentionRowsMax + 207;
   await asOwner(

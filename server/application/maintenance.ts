@@ -1,8 +1,5 @@
-// What a server does by itself from time to time. Any number of servers may do it at once: each step takes what is over
-// and no more.
-//
-// Each part does a bounded piece, and then it is the next one's turn: neither one that has much to do nor one that fails
-// keeps the others from theirs. What fails is told in the log by its name, and tried again later each time.
+// Periodic maintenance, on any number of servers. Parts run bounded batches in turn, so that neither a large nor a failing part
+// blocks others.
 
 import { auditRetention } from "#audit/log";
 import { limits } from "#base/limits.ts";
@@ -16,23 +13,20 @@ import { type Swept, sweptNothing } from "#db";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 
-/** How long things are kept. */
 export interface MaintenancePeriods {
-  /** Of the audit log, the running month included. */
+  /** Includes the current month. */
   readonly auditMonths: number;
   readonly periods: RetentionPeriods;
 }
 
 interface Part {
   readonly name: string;
-  /** One piece. */
   run(): Promise<Swept>;
 }
 
-/** A part that does not count what it deletes. */
 const uncounted = async (run: () => Promise<boolean>): Promise<Swept> => ({ deleted: 0, more: await run() });
 
-// A walk goes on where the last run left it.
+// Keeps the position of the walk between runs.
 const collections = new WeakMap<MaintenanceKernel, () => Promise<boolean>>();
 
 const collectionOf = (kernel: MaintenanceKernel): (() => Promise<boolean>) => {
@@ -64,7 +58,7 @@ const partsOf = (kernel: MaintenanceKernel, { auditMonths, periods }: Maintenanc
 
 const openMaintenancePauses = (): Pauses => openPauses(limits.maintenanceMs / 2, limits.maintenancePauseMaxMs);
 
-/** Deletes the rows of every table whose time is over, and replaces a signing key that has signed long enough. */
+/** Deletes expired rows of every table, and rotates the signing key if due. */
 export const runMaintenance = async (
   kernel: MaintenanceKernel,
   {
@@ -77,7 +71,7 @@ export const runMaintenance = async (
   const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
   let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => (only ?? name) === name && !pauses.isPaused(name, nowMs));
-  // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
+  // Stops at the interval, so that a part with a large backlog does not delay the others' next turn.
   while (parts.length > 0 && clock() - nowMs < limits.maintenanceMs) {
     const more: Part[] = [];
     for (const part of parts) {
@@ -98,7 +92,6 @@ export const runMaintenance = async (
   }
 };
 
-/** How old the oldest row of each table is for which a setting says how long. */
 const watchOldest = ({ services: { store, seal, log, clock, metrics } }: MaintenanceKernel, { auditMonths }: MaintenancePeriods): void => {
   const watched = [...retentions, auditRetention(seal, log, auditMonths)];
   metrics.watch("gantry_retention_oldest_seconds", async () => {
@@ -107,20 +100,20 @@ const watchOldest = ({ services: { store, seal, log, clock, metrics } }: Mainten
   });
 };
 
-/** Runs maintenance from time to time until stopped. */
+/** Runs maintenance periodically until stopped. */
 export const startMaintenance = (kernel: MaintenanceKernel, { auditMonths, periods }: MaintenancePeriods): { stop: () => void } => {
   const pauses = openMaintenancePauses();
   watchOldest(kernel, { auditMonths, periods });
   let isRunning = false;
   const run = (only?: string): void => {
-    // What has much to delete may take longer than the time between two runs.
+    // A run may take longer than the interval.
     if (isRunning) return;
     isRunning = true;
     void runMaintenance(kernel, { auditMonths, periods, pauses, ...(only === undefined ? {} : { only }) }).finally(() => {
       isRunning = false;
     });
   };
-  // What a crash has left among the blobs goes sooner than the rest.
+  // Leftovers of crashes among blobs are collected more often.
   const timers = [setInterval(() => run(), limits.maintenanceMs), setInterval(() => run("blobs"), limits.leftoversMs / 2)];
   for (const timer of timers) timer.unref();
   return {

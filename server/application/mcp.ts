@@ -1,4 +1,4 @@
-// MCP on the server's port: its tools are operations of this process, called through the request pipeline.
+// MCP on the server's port: its tools call operations of this process through the request pipeline.
 
 import type { Endpoint } from "#base/endpoint.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -11,7 +11,7 @@ import type { Application } from "./application.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
-/** The endpoint of a path of MCP; undefined for any other. */
+/** Returns the MCP endpoint of a path, if any. */
 export const openMcpEndpoints = (
   { kernel, serve }: Pick<Application, "kernel" | "serve">,
   settings: Settings,

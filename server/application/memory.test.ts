@@ -7,13 +7,13 @@ import { asOwner } from "../../test/database.ts";
 import { openWorld } from "../../test/world.ts";
 import { boundMemory, isWorthRelease, releaseMemory, watchMemory } from "./memory.ts";
 
-/** Makes some 150 MB that nobody holds afterwards; returns what was resident then. */
+/** Allocates about 150 MB of garbage; returns the resident size at that time. */
 const fill = (): number => {
   const held = Array.from({ length: 100 }, () => Array.from({ length: 20_000 }, (_, index) => ({ index, text: `x${index}` })));
   return held.length > 0 ? process.memoryUsage.rss() : 0;
 };
 
-test("memory is given back when the server is calm and has much more than when it last was, and not otherwise", () => {
+test("memory is released only if the server is idle and has grown much since it was last idle", () => {
   const calm = limits.calmUtilization / 2;
   const grown = 100 * limits.memoryGrowthMax + 1;
   assert.equal(isWorthRelease(calm, grown, 100), true);
@@ -21,7 +21,7 @@ test("memory is given back when the server is calm and has much more than when i
   assert.equal(isWorthRelease(calm, grown - 1, 100), false);
 });
 
-test("what nobody holds any more is not resident any more", () => {
+test("released garbage is no longer resident", () => {
   releaseMemory();
   const before = process.memoryUsage.rss();
   const full = fill();
@@ -30,7 +30,7 @@ test("what nobody holds any more is not resident any more", () => {
   assert.ok(process.memoryUsage.rss() < before * 1.5, `${before}, ${full}, ${process.memoryUsage.rss()}`);
 });
 
-test("bulk work has what it drops collected before it has grown by much, and nothing is collected before", (t) => {
+test("bulk work collects its garbage within a bounded growth, and not earlier", (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   releaseMemory();
   const before = process.memoryUsage.rss();
@@ -42,14 +42,14 @@ test("bulk work has what it drops collected before it has grown by much, and not
   bound.stop();
 });
 
-test("what the start has taken is given back soon after it, and not only what has grown since", async (t) => {
+test("memory of the start is released soon after it, not only later growth", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   releaseMemory();
   const before = process.memoryUsage.rss();
   const full = fill();
   assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
   const watch = watchMemory();
-  // Each look finds a process that has waited for another since the one before.
+  // Waiting for another process between polls keeps this one idle.
   for (let looks = 0; looks < 20 && process.memoryUsage.rss() >= before * 1.5; looks++) {
     await promisify(execFile)(process.execPath, ["-e", "setTimeout(() => {}, 200)"]);
     t.mock.timers.tick(limits.memoryStartLookMs);
@@ -58,14 +58,14 @@ test("what the start has taken is given back soon after it, and not only what ha
   watch.stop();
 });
 
-test("a server gives back what it has taken when it is calm again", async (t) => {
+test("an idle server releases the memory of earlier load", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const world = await openWorld();
   try {
     const before = process.memoryUsage.rss();
     const full = fill();
     assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
-    // Each look finds a process that has waited for the database since the one before.
+    // Waiting for the database between polls keeps this process idle.
     for (let looks = 0; looks < 20 && process.memoryUsage.rss() >= before * 1.5; looks++) {
       t.mock.timers.tick(limits.memoryLookMs);
       await asOwner(world.databaseUrl, "select pg_sleep(0.2)");

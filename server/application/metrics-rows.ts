@@ -1,5 +1,5 @@
-// What metrics say of the database, which all servers share: read at a scrape, and remembered for a while, so that scrapes
-// cost a handful of bounded statements at most four times a minute, however many scrapers there are.
+// Metrics from the database, which all servers share. Cached, so that scrapes cost a few bounded statements at most four times a
+// minute.
 
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
@@ -9,7 +9,7 @@ import { countBlobs } from "#registry/store";
 import { countHeldFeeds, countStaleFeeds } from "#advisories/store";
 import { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#db";
 
-/** Reads once in `ms`, also where that failed: a database that is away is not asked by every metric of every scrape. */
+/** Caches failures too, so that metrics do not all query a database that is down. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {
   let last: { readonly value: Promise<T>; readonly atMs: number } | undefined;
   return () => {
@@ -26,13 +26,13 @@ interface WatchedParts {
   readonly feedStaleMs: number;
 }
 
-/** As the metric declares them: each is there, also with none. */
+/** All label values, so that zeros are exported too. */
 const heldReasons = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] as const;
 const staleKinds = ["advisories", "vulnerabilities"] as const;
 
-/** Watches what waits in the database, and how feeds stand. */
+/** Registers the metrics of backlogs and feeds. */
 export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, feedStaleMs }: WatchedParts): void => {
-  /** Of a time in milliseconds since 1970; 0 where there is none, or it is yet to come. */
+  /** 0 if the time is undefined or in the future. */
   const ageSeconds = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, clock() - ms) / 1000);
   const one = (value: number) => [{ labels: {}, value }];
 
@@ -85,7 +85,7 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, fee
     return staleKinds.map((kind) => ({ labels: { kind }, value: known.get(kind) ?? 0 }));
   });
 
-  // Addresses of feeds are the operator's, but may hold what is for nobody else: a feed is its number in the file.
+  // URLs of feeds may hold secrets, so the label is the feed's number in the file.
   const named = feeds.map(({ schedule, kind, everyMs }, index) => ({ name: schedule, labels: { feed: String(index + 1), kind }, everyMs }));
   const states = remember(limits.metricRowsKeptMs, async () => {
     const found = await findFeedStates(
@@ -94,7 +94,7 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, fee
     );
     return new Map(found.map((state) => [state.schedule, state]));
   });
-  /** By name, in milliseconds. A feed that fails has only its last failure in the database. */
+  /** Last success by schedule. While a feed fails, the database has only the failure. */
   const succeeded = new Map<string, number>();
   metrics.watch("gantry_feed_interval_seconds", () => named.map(({ labels, everyMs }) => ({ labels, value: everyMs / 1000 })));
   if (named.length === 0) return;

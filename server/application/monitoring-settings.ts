@@ -1,4 +1,4 @@
-// The settings of what is watched: the log's level, metrics and traces.
+// Settings of log level, metrics and traces.
 
 import type { TracesSettings } from "#calls";
 import { limits } from "#base/limits.ts";
@@ -8,7 +8,6 @@ import { withoutTrailing } from "#base/trailing.ts";
 import { settingTexts } from "./setting-names.ts";
 import { type Given, readHttpUrl, readListen, readSettingFile, readWholeNumber, settingFault } from "./setting-values.ts";
 
-/** Where and by whom metrics are read. */
 export interface MetricsSettings {
   readonly listen: { readonly host: string; readonly port: number } | undefined;
   readonly token: string | undefined;
@@ -39,7 +38,7 @@ export const readTraces = (given: Given): TracesSettings | undefined => {
   const url = whole
     ? readHttpUrl("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", whole)
     : base && `${withoutTrailing(readHttpUrl("OTEL_EXPORTER_OTLP_ENDPOINT", base), "/")}/v1/traces`;
-  // The variables of OpenTelemetry may be there for others; without an endpoint nobody asks us to trace.
+  // OpenTelemetry's variables may be meant for others; without an endpoint tracing is off.
   if (!url) return undefined;
   if (protocol !== "http/protobuf")
     throw settingFault("OTEL_EXPORTER_OTLP_PROTOCOL", `must be http/protobuf (port 4318 of collectors), not ${JSON.stringify(protocol)}`);

@@ -1,4 +1,4 @@
-// The group that whoever works on the server's machine names: by its uid, or by its path of names from an organization downwards.
+// Resolves a group named on the command line, by UID or by its path of names from an organization.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
@@ -7,7 +7,6 @@ import type { OperatorCall } from "./operator-calls.ts";
 
 const groupsService = "chainguard.platform.iam.v2.GroupsService";
 
-/** How many groups of one name an error lists. */
 const listedMax = 8;
 
 const listGroups = async (call: OperatorCall, request: JsonObject): Promise<JsonObject[]> => {
@@ -15,16 +14,15 @@ const listGroups = async (call: OperatorCall, request: JsonObject): Promise<Json
   return Array.isArray(groups) ? groups.filter(isObject) : [];
 };
 
-/** "0a1b… (acme), 2c3d… (other)", for a Fault that asks which is meant. */
+/** "0a1b… (acme), 2c3d… (other)" */
 const uidsAndNames = (groups: readonly JsonObject[]): string => {
   const names = groups.slice(0, listedMax).map((group) => `${text(group, "uid")} (${text(group, "name")})`);
   return `${names.join(", ")}${groups.length > listedMax ? " and others" : ""}`;
 };
 
 /**
- * Its uid; a uid is returned as it is, for the operation that takes it to look at. Names are of one group, or refused: nothing is
- * guessed (attack 143).
- * @param label where `place` was read, for the Faults that say what is wrong with it: "--group: "
+ * Returns the group's UID; a UID is returned unchecked. Ambiguous names are refused (attack 143). @param label prefix of errors, such
+ * as "--group: "
  */
 export const findNamedGroup = async (call: OperatorCall, place: string, label: string): Promise<string> => {
   if (isUid(place)) return place;
@@ -41,9 +39,8 @@ export const findNamedGroup = async (call: OperatorCall, place: string, label: s
 };
 
 /**
- * decisions: Command line. The group of an import: the only organization where none is named. Returns the group's uid.
- * @param option where `uid` was read, for the Fault that says it is none: GANTRY_FEEDS takes no names, since whoever may make an
- * organization of the same name would end the start
+ * decisions: Command line. Returns the UID of an import's group, by default the only organization. @param option name for errors.
+ * GANTRY_FEEDS accepts no names, because a user could stop the start by creating an organization with the same name
  */
 export const findImportGroup = async (call: OperatorCall, uid: string | undefined, option: string): Promise<string> => {
   if (uid !== undefined) {

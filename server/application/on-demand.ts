@@ -1,5 +1,5 @@
-// What needs the contract and the database's driver, each loaded when it is called: a command that needs neither
-// (--version, help, login, health) starts without them.
+// Loads the contract and the database driver on first use: commands that need neither (--version, help, login, health) start without
+// them.
 
 import type { RecordsVerdicts, Restore } from "#audit/log";
 import type { BackupSummary, VerifiedBackup } from "#backup";
@@ -70,7 +70,7 @@ export const verifyRecords = async (
 export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
   (await import("#registry/collection")).verifyRegistry(parts, verification);
 
-/** Removes what no repo needs any more, or says what that would be. */
+/** Collects unreferenced blobs, or returns what would be collected. */
 export const collectRegistry = async (parts: CollectionParts, { dryRun }: { readonly dryRun: boolean }): Promise<CollectionSummary> => {
   const { collectNow, surveyCollection } = await import("#registry/collection");
   return dryRun ? surveyCollection(parts) : collectNow(parts);
@@ -88,7 +88,7 @@ export const importRegistry = async (kernel: Kernel, options: RegistryImport): P
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
   (await import("#advisories/feeds")).importReports(services, options);
 
-/** For a command: a server's own imports answer others beside (watchMemory). */
+/** For commands only: a server's imports run next to requests (watchMemory). */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   const [feeds, { boundMemory }] = [await import("#advisories/feeds"), await import("./memory.ts")];
   const bound = boundMemory();

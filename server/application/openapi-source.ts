@@ -1,4 +1,4 @@
-// The OpenAPI documents as the docs pages read them: each domain's, and version 1's. "whole" says the same once more.
+// OpenAPI documents for the docs pages, by domain and version 1. "whole" duplicates them.
 
 import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";

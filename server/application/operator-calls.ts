@@ -1,5 +1,4 @@
-// Calls of the API made inside this process, as the operator: the same request pipeline as any other call, without a
-// socket. Commands and the start of the server use it.
+// In-process API calls as the operator, through the request pipeline without a socket, for commands and the server's start.
 
 import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
@@ -9,13 +8,12 @@ import { methodByName } from "#contract/catalog.ts";
 import type { Serve, Services, UnreadCall } from "#kernel";
 import type { RegistryCall } from "#registry/collection";
 
-/** Makes a call by the operation's full name and returns its answer. Throws the Fault that the operation answers. */
+/** Calls an operation by its full name and returns the response. Throws the operation's Fault. */
 export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;
 
-/** A command that runs longer than half of it gets another token. */
+/** The token is renewed after half of this. */
 const tokenLifetimeMs = 10 * 60 * 1000;
 
-/** The operator's Authorization header, minted when one is needed and kept while it is fresh. */
 const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "authn" | "clock" | "publicUrl">): (() => Promise<string>) => {
   let token = { text: "", untilMs: 0 };
   return async () => {
@@ -49,7 +47,7 @@ export const operatorCalls = (serve: Serve, services: Pick<Services, "authn" | "
   };
 };
 
-/** The same for the registry's operations, which take and give content. By their short names. */
+/** The same for registry operations with content, by their short names. */
 export const operatorRegistryCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): RegistryCall => {
   const authorization = operatorAuthorization(services);
   return async (operation, request, content) => {

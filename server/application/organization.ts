@@ -1,4 +1,4 @@
-// Suspending an organization, and resuming it: its status is output only in the contract, and the operator's to set.
+// Suspends and resumes organizations. Their status is output-only in the contract; the operator sets it.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
@@ -21,7 +21,7 @@ const findOrganization = async ({ call }: Pick<Application, "call">, uidOrName: 
   return only;
 };
 
-/** Closes an organization to its members, or opens it again. Throws a Fault of one line where none, or more than one, is meant. */
+/** Suspends or resumes an organization. Throws a one-line Fault if none or several match. */
 export const setSuspended = async (
   application: Pick<Application, "call" | "kernel" | "services">,
   uidOrName: string,

@@ -1,5 +1,4 @@
-// Registering a person of another issuer: the operator says whom, and with that which issuers are trusted for people
-// (decisions: Tokens).
+// Registers a user of another issuer, which also makes that issuer trusted for users (decisions: Tokens).
 
 import { changeContext, type Kernel } from "#kernel";
 import { makePerson } from "#iam/signin";
@@ -9,11 +8,11 @@ export interface Person {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string;
-  /** Shown in lists; the e-mail address or the subject when empty. */
+  /** Default: email address or subject. */
   readonly name: string;
 }
 
-/** Makes the person's identity, unless it is there. Returns its uid, which follows from issuer and subject. */
+/** Creates the user's identity if it does not exist. Returns its UID, which follows from issuer and subject. */
 export const registerPerson = async (kernel: Pick<Kernel, "services" | "resources">, person: Person): Promise<string> => {
   const { services } = kernel;
   const uid = services.authn.personUid(person.issuer, person.subject);

@@ -1,4 +1,4 @@
-// Which listeners and public URLs are warned about.
+// Warnings about listeners and public URLs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const tls = { certFile: "cert.pem", keyFile: "key.pem", cert: "", key: "" };
 const warned = (given: Partial<Parameters<typeof plaintextWarnings>[0]>): readonly string[] =>
   plaintextWarnings({ ...settings, ...given }).map(({ setting, says }) => `${setting}: ${says}`);
 
-test("a listener beyond loopback is warned about unless it has TLS", () => {
+test("a listener beyond loopback without TLS causes a warning", () => {
   for (const host of ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"]) assert.deepEqual(warned({ host }), [], host);
   for (const [host, listener] of [
     ["0.0.0.0", "0.0.0.0:8080"],
@@ -24,14 +24,14 @@ test("a listener beyond loopback is warned about unless it has TLS", () => {
   }
 });
 
-test("a public URL with plain http is warned about unless it is on loopback", () => {
+test("a public URL with plain http beyond loopback causes a warning", () => {
   for (const publicUrl of ["http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080", "http://gantry.localhost", "https://gantry.example.com"])
     assert.deepEqual(warned({ publicUrl }), [], publicUrl);
   for (const publicUrl of ["http://gantry.example.com", "http://10.0.0.5:8080", "http://[2001:db8::1]:8080", "http://127.0.0.1.example.com"])
     assert.deepEqual(warned({ publicUrl }), [`GANTRY_PUBLIC_URL: ${publicUrl} uses plain HTTP: tokens and sign-ins cross the network unencrypted`]);
 });
 
-test("each warning is one line with what to do", () => {
+test("each warning is one line with a remedy", () => {
   const warnings = plaintextWarnings({ ...settings, host: "0.0.0.0", publicUrl: "http://gantry.example.com" });
   assert.deepEqual(
     warnings.map(({ setting }) => setting),

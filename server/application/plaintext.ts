@@ -1,5 +1,5 @@
-// Warnings about settings that let tokens and sign-ins cross a network unencrypted. The server logs them at start, and
-// `gantry doctor` prints them. They are warnings only: a proxy in front of the server may terminate TLS.
+// Warnings about settings that let tokens cross a network unencrypted, logged at the start and printed by `gantry doctor`. Only
+// warnings, because a proxy may terminate TLS.
 
 import { BlockList, isIP } from "node:net";
 import type { Settings } from "./settings.ts";
@@ -14,7 +14,6 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** Returns whether a host name or address, with or without brackets, stays on this machine. */
 const isLoopbackHost = (host: string): boolean => {
   const bare = (host.startsWith("[") ? host.slice(1, -1) : host).toLowerCase();
   const family = isIP(bare);
@@ -22,7 +21,7 @@ const isLoopbackHost = (host: string): boolean => {
   return loopback.check(bare, family === 6 ? "ipv6" : "ipv4");
 };
 
-/** Returns a warning for a listener beyond loopback without TLS, and one for a public URL with plain http beyond loopback. */
+/** Returns a warning for a listener beyond loopback without TLS, and one for such a public URL with plain http. */
 export const plaintextWarnings = ({ host, port, tls, publicUrl }: Pick<Settings, "host" | "port" | "tls" | "publicUrl">): readonly PlaintextWarning[] => {
   const { protocol, hostname } = new URL(publicUrl);
   const listener = `${host.includes(":") ? `[${host}]` : host}:${port}`;

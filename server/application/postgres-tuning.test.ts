@@ -1,4 +1,4 @@
-// The rule that sizes the embedded PostgreSQL.
+// Sizing of the embedded PostgreSQL.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ for (const [name, machine, expected] of machines) {
   test(`the parameters of ${name} follow its memory and disk`, () => assert.equal(tuningText(tuningFor(machine)), expected));
 }
 
-test("parameters read what they write, and refuse every other name and unit", () => {
+test("written parameters can be read back, and other names and units are refused", () => {
   const tuning = tuningFor({ memoryMb: gib, diskMb: 50 * gib });
   assert.deepEqual(readTuning(tuningText(tuning).split(",")), tuning);
   assert.deepEqual(readTuning(["work_mem=8MB"]), { work_mem: "8MB" });
@@ -25,7 +25,7 @@ test("parameters read what they write, and refuse every other name and unit", ()
     assert.throws(() => readTuning([wrong]), { message: /^must contain parameters such as shared_buffers=2GB/ });
 });
 
-test("the machine has memory, and a directory that does not exist yet the disk of its parent", () => {
+test("memory is detected, and a missing directory counts with its parent's disk", () => {
   const { memoryMb, diskMb } = readMachine("/nowhere/at/all");
   assert.ok(memoryMb > 0 && diskMb > 0);
 });

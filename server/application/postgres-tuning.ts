@@ -1,4 +1,4 @@
-// How much memory and disk the embedded PostgreSQL uses: by rule from the machine, unless the operator sets it.
+// Memory and disk of the embedded PostgreSQL: derived from the machine, unless the operator sets them.
 
 import { statfsSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -8,9 +8,9 @@ import type { Tuning } from "#postgres";
 const tunedNames = ["shared_buffers", "work_mem", "maintenance_work_mem", "max_wal_size"] as const satisfies (keyof Tuning)[];
 
 export interface Machine {
-  /** What this process may use, MiB. */
+  /** Available to this process, in MiB. */
   readonly memoryMb: number;
-  /** Size of the file system of the data directory, MiB. */
+  /** Size of the data directory's file system, in MiB. */
   readonly diskMb: number;
 }
 
@@ -19,12 +19,11 @@ const mib = 1024 * 1024;
 const between = (least: number, value: number, most: number): string => `${Math.floor(Math.min(Math.max(value, least), most))}MB`;
 
 /**
- * Returns the parameters for a machine. Node and the registry share it: shared_buffers takes an eighth of the memory up to 1 GiB, and
- * work_mem for each of 60 connections together another eighth at most. With 1 GiB of memory and 50 GiB of disk they are
- * PostgreSQL's own defaults.
+ * Returns the parameters for a machine that Node and the registry share. shared_buffers gets an eighth of the memory, up to 1 GiB;
+ * work_mem for 60 connections together another eighth at most. 1 GiB of memory and 50 GiB of disk yield PostgreSQL's defaults.
  */
 export const tuningFor = ({ memoryMb, diskMb }: Machine): Tuning => ({
-  // Each megabyte costs memory and time at the start, too.
+  // Each megabyte also costs time at the start.
   shared_buffers: between(32, memoryMb / 8, 1024),
   work_mem: between(4, memoryMb / 512, 32),
   maintenance_work_mem: between(64, memoryMb / 32, 512),
@@ -37,13 +36,13 @@ const sizeOfFileSystem = (directory: string): number => {
     const { blocks, bsize } = statfsSync(directory);
     return blocks * bsize;
   } catch {
-    // It is created later.
+    // Created later.
     const parent = dirname(directory);
     return parent === directory ? 0 : sizeOfFileSystem(parent);
   }
 };
 
-/** Reads the machine's size; in a container, its memory limit. */
+/** Reads the machine's size, or a container's memory limit. */
 export const readMachine = (dataDirectory: string): Machine => {
   const limitBytes = process.constrainedMemory();
   const memoryBytes = limitBytes > 0 ? Math.min(limitBytes, totalmem()) : totalmem();
@@ -52,7 +51,7 @@ export const readMachine = (dataDirectory: string): Machine => {
 
 const isTunedName = (name: string): name is keyof Tuning => tunedNames.some((each) => each === name);
 
-/** Reads parameters such as `shared_buffers=2GB`. Throws an Error that completes "the setting …". */
+/** Parses parameters such as `shared_buffers=2GB`. Throws an Error that completes "the setting …". */
 export const readTuning = (entries: readonly string[]): Partial<Tuning> =>
   Object.fromEntries(
     entries.map((entry) => {
@@ -65,5 +64,5 @@ export const readTuning = (entries: readonly string[]): Partial<Tuning> =>
     }),
   );
 
-/** Writes parameters as readTuning reads them. */
+/** Formats parameters for readTuning. */
 export const tuningText = (tuning: Tuning): string => tunedNames.map((name) => `${name}=${tuning[name]}`).join(",");

@@ -1,4 +1,4 @@
-// The settings of what is published: who publishes advisories, and whom to tell of a vulnerability of this very server.
+// Settings of the publisher of advisories, and of the security contact of this server.
 
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#advisories/feeds";
@@ -7,7 +7,7 @@ import { type Given, readHttpUrl, settingFault, splitList } from "./setting-valu
 
 const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
 
-/** By default the server's own address says who publishes. */
+/** Reads the publisher; the default derives from the server's URL. */
 export const readPublisher = (given: Given, publicUrl: string): CsafOptions["feed"]["publisher"] => {
   const category = given.GANTRY_PUBLISHER_CATEGORY ?? settingTexts.GANTRY_PUBLISHER_CATEGORY.byDefault;
   if (!publisherCategories.includes(category))
@@ -21,7 +21,7 @@ export const readPublisher = (given: Given, publicUrl: string): CsafOptions["fee
   };
 };
 
-/** RFC 9116, 2.5.3: addresses of mail, of telephones, and https alone of pages. */
+/** RFC 9116 §2.5.3: mailto, tel, and https for pages. */
 const contactForm = /^(?:mailto:[^\s@]+@[^\s@]+|tel:[+0-9().-]+|https:\/\/\S+)$/;
 
 export const readSecurityContact = (given: Given): CsafOptions["security"] => {

@@ -1,5 +1,5 @@
-// Quotas and rates as the operator sets them: in the database alone, with the connection of its owner, beside servers or
-// without one. The server's own role reads them.
+// Quotas and rates set by the operator. They are written with the database owner's connection, with or without running servers; the
+// server's role can only read them.
 
 import { Fault } from "#base/fault.ts";
 import { limits, organizationQuotas, requestRates, rowQuotas, storageQuotas } from "#base/limits.ts";
@@ -13,25 +13,24 @@ import type { DatabaseSettings } from "./settings.ts";
 
 export interface QuotaOptions {
   readonly settings: DatabaseSettings;
-  /** The source of the change's event. */
   readonly publicUrl: string;
   readonly log: Log;
   readonly progress: (line: string) => void;
 }
 
-/** One quota as it holds: each number undefined where none is set, or where none was asked for. */
+/** A quota; numbers are undefined if not set or not requested. */
 export interface QuotaState {
   readonly name: string;
   readonly byDefault: number;
   readonly ofServer: number | undefined;
   readonly ofOrganization: number | undefined;
-  /** How much of it the organization uses; undefined for rates, which each process counts for itself. */
+  /** Undefined for rates, which each process counts. */
   readonly used: number | undefined;
 }
 
 export interface QuotaChange {
   readonly name: string;
-  /** undefined: what was set is taken back. */
+  /** undefined: unset. */
   readonly value: number | undefined;
   /** undefined: for the server. */
   readonly organization: string | undefined;
@@ -44,7 +43,6 @@ const defaults: ReadonlyMap<string, number> = new Map([
   ...Object.entries(requestRates),
 ]);
 
-/** The numbers that a quota may have. */
 const boundsOf = (name: string): { readonly min: number; readonly max: number } => {
   if (name in requestRates) return { min: 1, max: limits.requestRateMax };
   return { min: 0, max: name in storageQuotas ? limits.storageQuotaMax : limits.organizationQuotaMax };
@@ -54,7 +52,7 @@ const requireKnown = (name: string): void => {
   if (!defaults.has(name)) throw new Fault("INVALID_ARGUMENT", `unknown quota ${JSON.stringify(name)}; must be one of ${[...defaults.keys()].join(", ")}`);
 };
 
-/** The number that a text means for this quota. Throws a Fault of one line. */
+/** Parses a quota's value. Throws a one-line Fault. */
 export const readQuotaValue = (name: string, value: string): number => {
   requireKnown(name);
   const { min, max } = boundsOf(name);
@@ -73,7 +71,7 @@ const requireOrganization = async (rows: Read, uid: string): Promise<void> => {
   if ((await findRows(rows, { name: "groups", columns: ["uid"] }, [uid])).length === 0) throw new Fault("NOT_FOUND", `organization ${uid} not found`);
 };
 
-/** Every quota, with what is set for the server and, where one is named, for the organization. Throws a Fault of one line. */
+/** Lists every quota with the server's and optionally the organization's values. Throws a one-line Fault. */
 export const listQuotas = async ({ settings, log, progress }: QuotaOptions, organization?: string): Promise<QuotaState[]> => {
   if (organization !== undefined) requireOrganizationUid(organization);
   return withOwnersStore({ settings, log, progress }, async ({ read }) => {
@@ -98,7 +96,7 @@ const writeChange = (store: Store, publicUrl: string, { name, value, organizatio
     const whose = organization ?? "";
     if (!(name in requestRates)) await takeGrantsBack(rows);
     if (value === undefined) {
-      // Of an organization that is gone, too.
+      // Also works for a deleted organization.
       if (!(await deleteQuota(rows, whose, name))) return;
     } else {
       if (organization !== undefined) await requireOrganization(rows, organization);
@@ -108,7 +106,7 @@ const writeChange = (store: Store, publicUrl: string, { name, value, organizatio
     await recordCommand(rows, { publicUrl, clock: systemClock }, command, "dev.gantry.quota.changed.v1", whose);
   });
 
-/** Sets a quota, or takes it back, and records it in the audit log. Throws a Fault of one line. */
+/** Sets or unsets a quota, with an audit entry. Throws a one-line Fault. */
 export const changeQuota = async ({ settings, publicUrl, log, progress }: QuotaOptions, change: QuotaChange): Promise<void> => {
   requireKnown(change.name);
   if (change.organization !== undefined) requireOrganizationUid(change.organization);

@@ -1,14 +1,13 @@
-// Names that are reserved for organizations which had them (docs/decisions/0068), and their release by the operator.
+// Names reserved for the organizations that had them (docs/decisions/0068), and their release by the operator.
 
 import { Fault } from "#base/fault.ts";
 import type { Kernel } from "#kernel";
 import { listReservedNames, releaseReservedName, type ReservedName } from "#iam/store";
 import { recordCommand } from "./command-record.ts";
 
-/** Lists the reserved names, by name. */
 export const findReservedNames = ({ services }: Pick<Kernel, "services">): Promise<ReservedName[]> => listReservedNames(services.store.read);
 
-/** Releases a reserved name and records it in the audit log; throws NOT_FOUND if the name is not reserved. */
+/** Releases a reserved name, with an audit entry; throws NOT_FOUND if it is not reserved. */
 export const releaseName = ({ services }: Pick<Kernel, "services">, name: string): Promise<void> =>
   services.store.write(async (rows) => {
     const organization = await releaseReservedName(rows, name);

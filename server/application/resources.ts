@@ -1,4 +1,4 @@
-// The resources of all domains, in the order of the domains.
+// Lists the resources of all domains, in the order of the domains.
 
 import { advisoriesResources } from "#advisories/resources";
 import { auditResources } from "#audit/resources";

@@ -1,4 +1,4 @@
-// How long the operator wants things kept: a setting for each period of retention, its default, and what may be set.
+// Retention settings: name, default and minimum of each period.
 
 import { limits } from "#base/limits.ts";
 import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
@@ -11,7 +11,6 @@ export interface PeriodSetting {
   readonly name: SettingName;
   readonly period: keyof RetentionPeriods;
   readonly daysMin: number;
-  /** Why no less may be set. */
   readonly because: string;
 }
 
@@ -28,7 +27,6 @@ export const periodSettings: readonly PeriodSetting[] = [
   { name: "GANTRY_DOCUMENT_DAYS", period: "documentMs", daysMin: 30, because: "clients that read changes must find withdrawn records" },
 ];
 
-/** The longest that may be set for any of them. */
 const daysMax = 3650;
 
 const readDays = (given: Given, { name, period, daysMin, because }: PeriodSetting): number | undefined => {
@@ -42,14 +40,14 @@ const readDays = (given: Given, { name, period, daysMin, because }: PeriodSettin
 
 const inDays = (ms: number): string => `${(ms / dayMs).toFixed(1).replace(".0", "")} days`;
 
-/** The longest that an event is tried: each attempt as late as chance makes it, or as the sink asks for (server/events/delivery/schedule.ts). */
+/** Includes jitter and the receiver's Retry-After (server/events/delivery/schedule.ts). */
 const longestTriesMs = (delaysSeconds: readonly number[]): number => {
   const [first = 0, ...others] = delaysSeconds;
   const longest = Math.max(...delaysSeconds);
   return (first * 1.2 + others.reduce((sum, seconds) => sum + Math.max(seconds * 1.2, longest), 0)) * 1000;
 };
 
-/** @param delaysSeconds of GANTRY_DELIVERY_DELAYS */
+/** @param delaysSeconds GANTRY_DELIVERY_DELAYS */
 export const readPeriods = (given: Given, delaysSeconds: readonly number[]): RetentionPeriods => {
   const read = Object.fromEntries(periodSettings.map((setting) => [setting.period, readDays(given, setting)])) as Partial<RetentionPeriods>;
   const periods: RetentionPeriods = { ...defaultPeriods, ...read };

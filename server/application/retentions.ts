@@ -1,5 +1,4 @@
-// Every table whose rows are kept for a time only, in the order in which their rows are deleted: with an event go its
-// deliveries.
+// Lists the tables with a retention period, in the order of deletion. Deleting an event deletes its deliveries.
 
 import { affectedImagesRetention, feedReversalsRetention, sourceDocumentsRetention, vulnReportsRetention } from "#advisories/store";
 import {
@@ -19,8 +18,8 @@ import { deletionsRetention, idempotencyKeysRetention, outboxRetention, type Ret
 import { tagHistoryRetention } from "#registry/store";
 
 /**
- * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
- * Nor are invites: they are a resource's rows, and each that is deleted has its event (signin/expired-invites.ts).
+ * Excludes the audit log's months, because dropping part of a chain is sealed with the secret key (server/audit). Excludes invites
+ * too: they are a resource, and each deletion has an event (server/iam/signin/expired-invites.ts).
  */
 export const retentions: readonly Retention[] = [
   idempotencyKeysRetention,

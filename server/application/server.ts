@@ -1,4 +1,4 @@
-// The whole server: the application with its transports, sign-in, deliveries, repeated imports and maintenance.
+// The whole server: the application with transports, sign-in, deliveries, scheduled imports and maintenance.
 
 import { join } from "node:path";
 import type { ClientLimits } from "#authn";
@@ -54,46 +54,42 @@ export interface ServerOptions {
   readonly log: Log;
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
-  /** Events are sent when somebody says so (Server.delivery), not by themselves. */
+  /** Deliver events only on request (Server.delivery). */
   readonly deliversByHand?: boolean;
-  /** For tests: how often the certificate's files are looked at. */
   readonly lookMs?: number;
-  /** It is one of several processes that are one server. */
+  /** Set for one of several worker processes. */
   readonly worker?: WorkerPart;
 }
 
-/** What a worker has of the processes beside it. */
+/** A worker's links to the other processes. */
 export interface WorkerPart {
   readonly siblings: Siblings;
   readonly handed: HandedConnections;
   readonly embedded: DatabaseAddresses | undefined;
-  /** The metrics of every process. */
   readonly readAllMetrics: () => Promise<readonly MetricsDocument[]>;
 }
 
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
-  /** The requests that it has under way. */
   readonly calls: Calls;
   readonly delivery: Delivery;
-  /** The organization made at the very first start; undefined at every later one. */
+  /** Created at the very first start; undefined later. */
   readonly firstOrganization: string | undefined;
-  /** Sends the audit log to where the operator wants it. */
   readonly auditTargets: AuditTargets;
-  /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
+  /** Scheduled imports; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
-  /** Reads the SBOMs that were pushed, behind the pushes. */
+  /** Reads pushed SBOMs in the background. */
   readonly sboms: SbomReaders;
-  /** Reads again what is read while the server runs: the certificate. Resolves when it is in force, or was refused. */
+  /** Reloads the certificate. Resolves once it is loaded or refused. */
   reload(): Promise<void>;
-  /** This process's own metrics. */
+  /** Metrics of this process only. */
   readMetrics(): Promise<MetricsDocument>;
-  /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
+  /** Finishes requests in flight within limits.stopMs, then stops the store. */
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share: counted before anything is read of the request. `offered`: by name. */
+/** Applies the client's rate limit before reading the request. `offered` maps names to finders. */
 const limitedDocuments =
   (
     offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,
@@ -118,7 +114,7 @@ const limitedDocuments =
     return { ...rest, name, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
-/** A blob is read through a repo that has it. */
+/** A blob is read through a repo that contains it. */
 const openDocumentOf =
   ({ store, blobs }: Application["services"]): OpenDocument =>
   async (repo, digest) => {
@@ -129,10 +125,10 @@ const openDocumentOf =
 export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   const { worker } = given;
   const siblings = worker?.siblings ?? alone;
-  // What a server does by itself: once, whichever processes it has.
+  // Background work runs in one process only.
   const leads = siblings.index === 0;
   const runsByItself = leads && given.deliversByHand !== true;
-  // Before anything is made, migrated or waited for.
+  // Before anything is created or migrated.
   const auditTargets = settings.auditTargetsFile === undefined || !leads ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined || !leads ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && (await openMetrics({ log: given.log }));
@@ -260,9 +256,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         memory.stop();
         ownProcess?.stop();
         patternReport?.stop();
-        // Whatever still waits for a database that does not answer is told that there is none.
+        // Requests that still wait for an unresponsive database fail now.
         const late = setTimeout(() => void store.close(), limits.stopMs);
-        // At once: each has its seconds for what is in flight.
+        // Concurrently: each has its time for work in flight.
         await Promise.all([
           feeds?.stop(),
           archives?.close(),

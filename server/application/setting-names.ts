@@ -1,13 +1,12 @@
-// The settings that there are, each with its line of help and what holds without it: the one list, from which the help of
-// `gantry serve`, `gantry config`, and the refusal of names that nobody knows are made.
+// All settings with their help and default. The source for the help of `gantry serve`, for `gantry config`, and for refusing unknown
+// names.
 
 import { distance } from "fastest-levenshtein";
 import { Fault } from "#base/fault.ts";
 
 export interface SettingText {
-  /** What it is, for the help. */
   readonly says: string;
-  /** What holds without it, in words; absent: nothing does. */
+  /** In words; absent if there is none. */
   readonly byDefault?: string;
 }
 
@@ -82,7 +81,7 @@ export const settingNames = Object.keys(settingTexts) as readonly SettingName[];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands that are clients read (cli/contexts): docs/how-to/contexts.md says what each is. */
+/** Variables of client commands (cli/contexts; docs/how-to/contexts.md). */
 const clientNames: readonly string[] = [
   "GANTRY_SERVER",
   "GANTRY_CONTEXT",
@@ -97,16 +96,16 @@ const clientNames: readonly string[] = [
   "GANTRY_NO_INPUT",
 ];
 
-/** What Kubernetes sets in every container for a service whose name begins with "gantry", by its ending. */
+/** Variables that Kubernetes sets for services with names starting with "gantry". */
 const isServiceLink = (name: string): boolean =>
   ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].some((ending) => name.endsWith(ending)) ||
   name.includes("_SERVICE_PORT_") ||
   /_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name);
 
-/** Beyond this share of its letters a name is another one rather than a mistyped one. */
+/** Maximum share of edited letters for a suggestion. */
 const typingMistakesMax = 0.4;
 
-/** Refuses a name that begins with GANTRY_ and means nothing: what it was to say would be passed over in silence. Throws a Fault of one line. */
+/** Throws a one-line Fault for an unknown GANTRY_ variable, which would otherwise be ignored silently. */
 export const refuseUnknownNames = (environment: Environment): void => {
   const known: readonly string[] = [...settingNames, ...clientNames];
   for (const name of Object.keys(environment).sort()) {

@@ -1,12 +1,11 @@
-// One setting as a value: texts of the environment read as lists, flags, numbers, addresses and files. What is wrong is one line
-// that names the variable (decisions: Command line).
+// Parsers of setting values. Errors are one line that names the variable (decisions: Command line).
 
 import { readFileSync } from "node:fs";
 import { Fault } from "#base/fault.ts";
 import { refusedAddress } from "#base/refused-address.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
 
-/** What is set; an empty value is one that is not. */
+/** Set variables; an empty value counts as unset. */
 export type Given = Readonly<Partial<Record<SettingName, string>>>;
 
 export const readGiven = (environment: Environment): Given => {
@@ -22,10 +21,7 @@ export const splitList = (value: string | undefined): string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 
-/**
- * A whole number from `min` to `max`; undefined where it is not set.
- * @param of what it is a number of, as a refusal names it
- */
+/** Reads a whole number from `min` to `max`; undefined if unset. @param of the unit, for errors */
 export const readWholeNumber = (given: Given, variable: SettingName, min: number, max: number, of = ""): number | undefined => {
   const value = given[variable];
   if (value === undefined) return undefined;
@@ -40,10 +36,10 @@ export const readListen = (
 ): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
-  // Port 0 would be another one with every start, and the public URL would not know it.
+  // Port 0 would change on every start, unknown to the public URL.
   if (!match || port < 1 || port > 65535) throw settingFault(variable, `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
   const host = match[1] ?? match[2] ?? "";
-  // To whom the server answers is nothing to guess.
+  // The interface must be explicit.
   if (host === "")
     throw settingFault(variable, `names no host: 127.0.0.1:${port} for local connections only, [::]:${port} or 0.0.0.0:${port} for all interfaces`);
   return { host, port };

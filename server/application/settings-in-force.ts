@@ -1,4 +1,4 @@
-// Every setting as it holds, and where it came from: what `gantry config` shows. Without what is secret in it.
+// Effective settings and their origin for `gantry config`, without secrets.
 
 import { tuningText } from "./postgres-tuning.ts";
 import type { Settings } from "./settings.ts";
@@ -6,12 +6,11 @@ import { type Environment, settingNames, type SettingName, type SettingText, set
 
 export interface SettingInForce {
   readonly name: SettingName;
-  /** "" where nothing holds. */
+  /** "" if none. */
   readonly value: string;
   readonly from: "environment" | "default";
 }
 
-/** Defaults that follow from other settings. */
 const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings) => string>>> = {
   GANTRY_DATA: ({ dataDirectory }) => dataDirectory,
   GANTRY_MIGRATE_URL: ({ databaseUrl = "" }) => databaseUrl,
@@ -23,17 +22,16 @@ const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings)
   GANTRY_SECURITY_EXPIRES: ({ securityContact }) => (securityContact.contacts.length > 0 ? settingTexts.GANTRY_SECURITY_EXPIRES.byDefault : ""),
 };
 
-/** What holds of settings that may be set in part. */
+/** Settings that can be set in part. */
 const completed: typeof derivedDefaults = {
   GANTRY_WORKERS: ({ workers }) => String(workers),
   GANTRY_POSTGRES_SETTINGS: ({ databaseUrl, tuning }) => (databaseUrl === undefined && tuning ? tuningText(tuning) : ""),
 };
 
-/** A connection's address without its password, wherever in it that stands. */
 const withoutPassword = (value: string): string =>
   value.replace(/^([a-z]+:\/\/[^:@/?]*:).*@/, "$1***@").replaceAll(/([?&](?:password|sslpassword)=)[^&]*/g, "$1***");
 
-/** @param settings what readSettings has made of the same environment */
+/** @param settings result of readSettings for the same environment */
 export const settingsInForce = (settings: Settings, environment: Environment): SettingInForce[] =>
   settingNames.map((name) => {
     const set = environment[name];

@@ -1,5 +1,5 @@
-// The environment as typed settings. Every setting has a default that works; a wrong value stops the start with one
-// line that names the variable (decisions: Command line).
+// Reads the environment into typed settings. Every setting has a working default; an invalid value stops the start with one line
+// that names the variable (decisions: Command line).
 
 import { BlockList, isIP } from "node:net";
 import { availableParallelism } from "node:os";
@@ -23,83 +23,77 @@ import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
-/** Where the rows are. */
 export interface DatabaseSettings {
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
-  /** How much memory and disk the embedded PostgreSQL uses; undefined: as little as on a small machine. */
+  /** Of the embedded PostgreSQL; undefined: as on a small machine. */
   readonly tuning?: Tuning | undefined;
-  /** The connection of the database's owner; undefined: DATABASE_URL is that one. */
+  /** The database owner's; undefined: DATABASE_URL. */
   readonly migrateUrl: string | undefined;
-  /** A standby of the database that lists may be read from; undefined: there is none. */
+  /** A standby for list requests; undefined if none. */
   readonly readReplicaUrl?: string | undefined;
-  /** How many months of the audit log are kept, the running one included. */
+  /** Includes the current month. */
   readonly auditMonths: number;
 }
 
 export interface Settings extends DatabaseSettings {
   readonly host: string;
   readonly port: number;
-  /** GANTRY_WORKERS: how many processes serve. */
+  /** GANTRY_WORKERS: number of serving processes. */
   readonly workers: number;
   readonly publicUrl: string;
   readonly serviceDomain: string;
   readonly tls: (Certificate & CertificateFiles) | undefined;
   readonly egressAllow: string;
-  /** GANTRY_CA_FILE: an absolute path, whose content can be read. */
+  /** GANTRY_CA_FILE: absolute path of a readable file. */
   readonly caFile: string | undefined;
   readonly issuerHosts: string;
   readonly mailIssuers: string;
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
-  /** GANTRY_REDIRECT_URIS: pages of the operator that get authorization codes. */
+  /** GANTRY_REDIRECT_URIS: the operator's pages that get authorization codes. */
   readonly redirectUris: readonly string[];
-  /** GANTRY_CLIENTS: clients of the authorization code grant, one entry for each of their addresses. */
+  /** GANTRY_CLIENTS: clients of the authorization code grant, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
-  /** Proxies in front of the server whose X-Forwarded-For is believed. */
+  /** Their X-Forwarded-For is trusted. */
   readonly trustedProxies: BlockList;
-  /** Connections that one client address may have. */
   readonly connectionsPerAddress: number;
   readonly openOrganizations: boolean;
-  /** GANTRY_FEEDS: the file that says which imports are repeated. */
+  /** GANTRY_FEEDS: file of scheduled imports. */
   readonly feedsFile: string | undefined;
-  /** GANTRY_FEED_STALE_HOURS. */
   readonly feedStaleHours: number;
-  /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
+  /** GANTRY_AUDIT_TARGETS: file of audit targets. */
   readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
-  /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
+  /** Endpoint for signed AWS requests; undefined: the signed host. */
   readonly awsStsUrl: string | undefined;
-  /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
+  /** GANTRY_DELIVERY_DELAYS: seconds before each delivery attempt. */
   readonly deliveryDelaysSeconds: readonly number[];
-  /** How long what the operator decides about is kept, the audit log aside. */
+  /** Without the audit log's. */
   readonly periods: RetentionPeriods;
-  /** Who publishes our own advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
-  /** Whom to tell of a vulnerability of this very server. */
   readonly securityContact: CsafOptions["security"];
-  /** Mail domains that are nobody's company, besides the well-known ones. */
+  /** Additional public mail domains, which belong to no company. */
   readonly freeMailDomains: readonly string[];
-  /** Most entries that a list of version 1 gives at once. */
+  /** For list responses of version 1. */
   readonly listMax: number;
-  /** GANTRY_BLOBS: where the bytes of blobs lie. */
+  /** GANTRY_BLOBS: location of blobs. */
   readonly blobs: BlobsSetting;
-  /** GANTRY_BLOBS_REDIRECT: pulls are sent to the storage, where it has addresses. */
+  /** GANTRY_BLOBS_REDIRECT: redirect pulls to the storage, if it has URLs. */
   readonly blobsRedirect: boolean;
-  /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
+  /** GANTRY_ANONYMOUS_PULL: allow anonymous pulls from all repositories. */
   readonly anonymousPull: boolean;
-  /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
+  /** GANTRY_REGISTRY_UNTAGGED_DAYS: delete untagged manifests unused for this long; undefined: never. */
   readonly untaggedDays: number | undefined;
-  /** For how many days what was deleted can be brought back; 0: not at all. */
+  /** 0: deleted resources cannot be restored. */
   readonly deletedDays: number;
-  /** GANTRY_LOG_LEVEL: the least that the log tells. */
   readonly logLevel: LogLevel;
-  /** GANTRY_REQUEST_LOG: one line of the log for each request. */
+  /** GANTRY_REQUEST_LOG: log one line per request. */
   readonly logsRequests: boolean;
-  /** Where traces go, and of what; undefined: there are none. */
+  /** Tracing; undefined: off. */
   readonly traces: TracesSettings | undefined;
-  /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
+  /** Metrics; undefined: off. */
   readonly metrics: MetricsSettings | undefined;
 }
 
@@ -123,7 +117,7 @@ const readOrigin = (value: string): string => {
   return value;
 };
 
-/** A name that stands in no address, and where its codes go: "agent=https://agent.example.com/signed-in". */
+/** "agent=https://agent.example.com/signed-in" */
 const readClientEntry = (entry: string): Settings["clients"][number] => {
   const [, id = "", redirectUri = ""] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)$/.exec(entry) ?? [];
   if (id === "" || !isRedirectAddress(redirectUri))
@@ -131,7 +125,6 @@ const readClientEntry = (entry: string): Settings["clients"][number] => {
   return { id, redirectUri };
 };
 
-/** A page of the operator: the whole address, to which a code may be sent. */
 const readRedirectUri = (value: string): string => {
   const isPage = /^https?:/.test(value) && isRedirectAddress(value);
   if (!isPage)
@@ -156,14 +149,13 @@ const readProxies = (value: string | undefined): BlockList => {
   return proxies;
 };
 
-/** The URL by which a client on this machine reaches the listener: one on every address is reached by name. */
 const listenerUrl = (host: string, port: number, secure: boolean): string => {
   const everyAddress = host === "0.0.0.0" || host === "::";
   const name = everyAddress ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
 
-/** Seconds before each attempt of a delivery. More than a day in all: a sink may be down for one. */
+/** The default spans more than a day, because a receiver may be down for one. */
 const readDelays = (value: string = settingTexts.GANTRY_DELIVERY_DELAYS.byDefault): readonly number[] => {
   const delays = splitList(value).map(Number);
   if (delays.length === 0 || delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
@@ -181,10 +173,9 @@ const publicUrlOf = (given: Given): string => {
   return listenerUrl(host, port, given.GANTRY_TLS_CERT !== undefined);
 };
 
-/** The address under which clients know the server: all that a command needs which is a client itself. */
+/** Returns the server's public URL: all that client commands need. */
 export const readPublicUrl = (environment: Environment): string => publicUrlOf(readGiven(environment));
 
-/** By rule from the machine, except for what is set. */
 const tuningOf = ({ GANTRY_POSTGRES_SETTINGS: entries, DATABASE_URL: databaseUrl }: Given, dataDirectory: string): Tuning => {
   if (entries !== undefined && databaseUrl !== undefined)
     throw settingFault("GANTRY_POSTGRES_SETTINGS", "applies to the embedded PostgreSQL only. For DATABASE_URL, set the parameters in that database");
@@ -212,10 +203,10 @@ const databaseSettingsOf = (given: Given): DatabaseSettings => {
   };
 };
 
-/** All that a command needs which works in the database alone. Throws a Fault of one line. */
+/** Reads the settings of commands that use only the database. Throws a one-line Fault. */
 export const readDatabaseSettings = (environment: Environment): DatabaseSettings => databaseSettingsOf(readGiven(environment));
 
-/** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line, also for a name that is none. */
+/** Reads every GANTRY_ variable and DATABASE_URL. Throws a one-line Fault, also for an unknown name. */
 export const readSettings = (environment: Environment): Settings => {
   const given = readGiven(environment);
   const { host, port } = readListen(given.GANTRY_LISTEN);

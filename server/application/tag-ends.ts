@@ -1,5 +1,5 @@
-// The end of tags: by the operator's policies, from their day on, and by what was pushed about a digest. Each tag is changed as a
-// request changes it, with its event, in transactions of a bounded number of tags; any number of servers may do it at once.
+// End of life of tags, by the operator's policies and by annotations pushed about a digest. Runs on any number of servers; each
+// change has an event, like a request's.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -33,7 +33,7 @@ const changeTag = async (call: ImportCall, tag: HeldTag, deprecated: boolean, no
   await call("chainguard.platform.registry.v2.TagsService/CreateTag", { parent: tag.repoUid, tag: body }, nowMs);
 };
 
-/** The next tags of a policy whose day has come. True where there may be more to do. */
+/** Returns true if there may be more. */
 const applyPolicy = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const policy = await lockDuePolicy(rows, dayOf(nowMs));
   if (!policy) return false;
@@ -43,10 +43,9 @@ const applyPolicy = async (call: ImportCall, rows: Write, nowMs: number): Promis
   return true;
 };
 
-/** The next tags whose digest has ended by what was pushed about it. */
 const endByAnnotation = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const tags = await lockEndedTags(rows, dayOf(nowMs), limits.endedTagsMax);
-  // A digest may have ended twice.
+  // A digest may have two annotations.
   const each = [...new Map(tags.map((tag) => [tag.uid, tag])).values()];
   for (const tag of each) {
     await changeTag(call, tag, true, nowMs);
@@ -55,7 +54,7 @@ const endByAnnotation = async (call: ImportCall, rows: Write, nowMs: number): Pr
   return tags.length === limits.endedTagsMax;
 };
 
-/** The next tags whose reason may have gone: without one they are deprecated no longer. */
+/** Undoes the deprecation of tags that have lost their reason. */
 const checkAgain = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const tags = await lockTagsToCheck(rows, dayOf(nowMs), limits.endedTagsMax);
   for (const tag of tags) {
@@ -70,14 +69,13 @@ const checkAgain = async (call: ImportCall, rows: Write, nowMs: number): Promise
   return tags.length === limits.endedTagsMax;
 };
 
-/** All that is due. */
 export const endTags = async (kernel: Kernel): Promise<void> => {
   const { clock } = kernel.services;
   for (const step of [checkAgain, applyPolicy, endByAnnotation])
     while (await runImport(kernel, `end of tags ${crypto.randomUUID()}`, (call, rows) => step(call, rows, clock())));
 };
 
-/** Looks from time to time, until it is stopped. */
+/** Processes due tags periodically until stopped. */
 export const startTagEnds = (kernel: Kernel): { readonly stop: () => Promise<void> } => {
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
@@ -99,10 +97,10 @@ export const startTagEnds = (kernel: Kernel): { readonly stop: () => Promise<voi
 export type { TagPolicy };
 
 export interface TagPolicyDraft {
-  /** undefined: for all. */
+  /** undefined: all organizations. */
   readonly organization: string | undefined;
   readonly pattern: string;
-  /** "2026-04-30" */
+  /** Such as "2026-04-30". */
   readonly endDate: string;
 }
 
@@ -116,7 +114,7 @@ export const listTagPolicies = (kernel: Kernel): Promise<TagPolicy[]> => findTag
 
 const eventType = "dev.gantry.registry.policy.changed.v1";
 
-/** Sets a policy and applies it to the tags that are there, if its day has come. Throws a Fault of one line. */
+/** Sets a policy and applies it if it is due. Throws a one-line Fault. */
 export const setTagPolicy = async (kernel: Kernel, { organization, pattern, endDate }: TagPolicyDraft): Promise<void> => {
   const whose = readOrganization(organization);
   if (pattern.length > limits.patternLengthMax || compilePattern(pattern) === undefined)
@@ -134,7 +132,7 @@ export const setTagPolicy = async (kernel: Kernel, { organization, pattern, endD
   await endTags(kernel);
 };
 
-/** Takes a policy back: tags without another reason are deprecated no longer. Throws a Fault of one line. */
+/** Deletes a policy; tags without another reason are no longer deprecated. Throws a one-line Fault. */
 export const unsetTagPolicy = async (kernel: Kernel, { organization, pattern }: Omit<TagPolicyDraft, "endDate">): Promise<void> => {
   const whose = readOrganization(organization);
   const { services } = kernel;

@@ -1,4 +1,4 @@
-// GANTRY_TERMS_FILE: the documents that organizations can accept, and the operations that need them.
+// GANTRY_TERMS_FILE: documents that organizations can accept, and operations that require them.
 //
 //   {"documents": [{"id": "general-rules.v1", "label": "General rules", "url": "https://example.com/rules"}],
 //    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["general-rules.v1"]}}
@@ -9,7 +9,7 @@ import type { TermsDocument, TermsSettings } from "#kernel";
 
 const termsFileFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
 
-/** Without a file: the ids that public clients ask for, so that they are answered, and nothing that needs them. */
+/** Default: the documents that public clients query, required by no operation. */
 export const defaultTerms: TermsSettings = {
   documents: [
     { id: "guardener-tos.v1", label: "Terms of Service", url: "" },
@@ -25,7 +25,7 @@ const readTermsDocument = (value: Json): TermsDocument => {
   return { id: text(value, "id"), label: text(value, "label"), url: text(value, "url") };
 };
 
-/** Reads the text of the file. Throws a Fault of one line. */
+/** Parses the file. Throws a one-line Fault. */
 export const readTermsFile = (json: string): TermsSettings => {
   let file: Json;
   try {

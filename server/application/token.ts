@@ -1,4 +1,4 @@
-// A token minted for an identity on the operator's word, and its entry in the audit log.
+// Mints tokens for any identity on the operator's command, with an audit entry.
 
 import { operatorUid } from "#authz";
 import { systemClock, timestamp } from "#base/time.ts";
@@ -7,7 +7,7 @@ import { recordSignIn } from "#outbox";
 import { commandOrigin } from "./command-record.ts";
 import { type FoundationOptions, openFoundation } from "./foundation.ts";
 
-/** Mints a token for this identity, the operator without one, and returns its text. It lives as long as any access token. */
+/** Mints a token for an identity, by default the operator, with the lifetime of an access token. */
 export const mintToken = async (
   { authn, store, clock, publicUrl }: Pick<Services, "authn" | "store" | "clock" | "publicUrl">,
   identity: string = operatorUid,
@@ -20,7 +20,7 @@ export const mintToken = async (
   return authn.mint({ uid: identity, audience: [audience] });
 };
 
-/** Mints the operator's token, which names no row, without opening the application: that takes ten times as long. */
+/** Mints the operator's token without opening the application, which would take ten times as long. */
 export const mintOperatorToken = async (options: FoundationOptions, audience: string | undefined): Promise<string> => {
   const { store, authn } = await openFoundation(options);
   try {

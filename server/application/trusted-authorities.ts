@@ -1,6 +1,5 @@
-// The operator's certificate authorities (GANTRY_CA_FILE): read for the settings, for doctor, and for commands that are clients,
-// where they count for all connections of the process. The server has them for its guarded client alone, which reads the
-// file again when it changes (server/authn/authorities.ts).
+// The operator's certificate authorities (GANTRY_CA_FILE), for settings, doctor, and client commands. The server's guarded client
+// reloads the file (server/authn/authorities.ts).
 
 import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,7 +8,7 @@ import { splitAuthorities } from "#base/authorities-file.ts";
 import { Fault } from "#base/fault.ts";
 import type { Environment } from "./setting-names.ts";
 
-/** The certificates of the file, in its order. Throws a Fault of one line that names the setting. */
+/** Returns the file's certificates in order. Throws a one-line Fault that names the setting. */
 export const readAuthorities = (path: string): X509Certificate[] => {
   const problem = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_CA_FILE ${reason}`);
   let pem: string;
@@ -24,7 +23,7 @@ export const readAuthorities = (path: string): X509Certificate[] => {
   } catch (error) {
     throw problem(`${error instanceof Error ? error.message : String(error)}: ${path}`);
   }
-  // Loaded where there is such a file, and not by each command.
+  // Loaded only if there is such a file.
   const crypto = process.getBuiltinModule("node:crypto");
   return blocks.map((block, index) => {
     try {
@@ -35,14 +34,14 @@ export const readAuthorities = (path: string): X509Certificate[] => {
   });
 };
 
-/** The absolute path of GANTRY_CA_FILE, whose certificates can be read; undefined where it is not set. */
+/** Returns the absolute path of a readable GANTRY_CA_FILE; undefined if unset. */
 export const readCaFile = (path: string | undefined): string | undefined => {
   if (path === undefined || path === "") return undefined;
   readAuthorities(path);
   return resolve(path);
 };
 
-/** For a process that is a client. Throws a Fault of one line where the file cannot be read. */
+/** Applies the file to this client process. Throws a one-line Fault if it cannot be read. */
 export const trustAuthorities = ({ GANTRY_CA_FILE: file }: Environment): void => {
   if (file === undefined || file === "") return;
   const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule("node:tls");

@@ -1,20 +1,20 @@
-// Manifests that no tag names and nobody uses, where the operator wants them to go (GANTRY_REGISTRY_UNTAGGED_DAYS). What is deleted is
-// deleted as a request deletes it, with its event; what it alone has kept goes in the same transaction: the images of an index, and what
-// refers to an image (docs/decisions/0038). Any number of servers may do it at once: each takes what nobody else holds.
+// Deletes unused untagged manifests (GANTRY_REGISTRY_UNTAGGED_DAYS), like a request, with events. The same transaction deletes an
+// index's images and an image's referrers if nothing else keeps them (docs/decisions/0038). Safe to run concurrently: each server
+// skips locked rows.
 
 import { limits } from "#base/limits.ts";
 import { type ImportCall, type Kernel, runImport } from "#kernel";
 import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName } from "#registry/store";
 import type { Write } from "#db";
 
-/** Deletes these where still nobody uses them, and what they alone have kept; returns how many went. */
+/** Also deletes what only they kept. Returns the number deleted. */
 const deleteUnused = async (call: ImportCall, rows: Write, names: readonly ManifestName[], sinceMs: number, nowMs: number): Promise<number> => {
   const waiting = [...names];
   let deleted = 0;
   for (let name = waiting.shift(); name !== undefined && deleted < limits.collectedManifests; name = waiting.shift()) {
     if (!(await lockUnusedManifest(rows, name, sinceMs))) continue;
     const [repo, digest] = name;
-    // Whether these are still needed is asked of each; what does not fit into this transaction goes with the next walk.
+    // Each is checked too; the rest follows in the next walk.
     waiting.unshift(...(await findManifestsKeptBy(rows, name, limits.collectedManifests)));
     await call("gantry.registry.v1.DistributionService/DeleteManifest", { repo, digest }, nowMs);
     deleted++;
@@ -22,7 +22,7 @@ const deleteUnused = async (call: ImportCall, rows: Write, names: readonly Manif
   return deleted;
 };
 
-/** One walk through all manifests: deletes those that nobody has used for so many days. `goOn`: false ends it between two pieces. */
+/** Walks through all manifests once and deletes those unused for `days`. `goOn` returning false ends the walk between batches. */
 export const collectUntagged = async (kernel: Kernel, days: number, goOn: () => boolean = () => true): Promise<void> => {
   const { store, clock } = kernel.services;
   for (let last: ManifestName = ["", ""]; goOn(); ) {
@@ -38,7 +38,7 @@ export const collectUntagged = async (kernel: Kernel, days: number, goOn: () => 
   }
 };
 
-/** Walks from time to time, until it is stopped. `days` undefined: never. */
+/** Walks periodically until stopped; never if `days` is undefined. */
 export const startUntaggedCollection = (kernel: Kernel, days: number | undefined): { readonly stop: () => Promise<void> } => {
   let running: Promise<void> | undefined;
   let stopped = false;

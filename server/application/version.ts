@@ -1,4 +1,4 @@
-// The version of this Gantry, from its package.json.
+// Version of Gantry from package.json.
 
 import { readFileSync } from "node:fs";
 

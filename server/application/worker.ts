@@ -1,6 +1,5 @@
-// One of several processes that are one server (GANTRY_WORKERS): it serves the connections that the process which has started it
-// accepts (workers.ts), and does what that one says. The signals that stop a server are that one's: they reach every process of a
-// terminal or a service, and a worker that stopped by itself would be started again.
+// A worker process of GANTRY_WORKERS: serves the connections that the accepting process passes to it (workers.ts). It ignores
+// signals, because a worker that stopped by itself would be restarted.
 
 import { Socket } from "node:net";
 import { limits } from "#base/limits.ts";
@@ -18,7 +17,7 @@ export interface WorkerOptions {
   readonly progress: (line: string) => void;
 }
 
-/** Collects what is to be told, and tells it together: at the end of this turn of the event loop, or limits.siblingsTellMs after the last. */
+/** Announces at the end of this turn of the event loop, or limits.siblingsTellMs after the last time. */
 const openBatch = (tell: () => void): (() => void) => {
   let isDue = false;
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -36,7 +35,6 @@ const openBatch = (tell: () => void): (() => void) => {
   };
 };
 
-/** The sums of this process, and what it hears of those of others. */
 const openSiblings = (count: number, index: number, tell: (added: Added) => void): { readonly siblings: Siblings; hear(added: Added): void } => {
   const hearers = new Map<string, (key: string, amount: number) => void>();
   let sums = new Map<string, Map<string, number>>();
@@ -66,13 +64,11 @@ const openSiblings = (count: number, index: number, tell: (added: Added) => void
   };
 };
 
-/** Tells the process that accepts connections. */
 const tellAccepting = (message: FromWorker): void => {
-  // Without the other process there is nobody to tell; "disconnect" ends this one.
+  // Without the other process there is no receiver; "disconnect" ends this one.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 };
 
-/** The connections that this process is given. */
 const openHanded = (): { readonly handed: HandedConnections; take(socket: Socket, holder: string): void } => {
   let accept: ((socket: Socket) => void) | undefined;
   let ended: string[] = [];
@@ -97,7 +93,7 @@ const openHanded = (): { readonly handed: HandedConnections; take(socket: Socket
   };
 };
 
-/** Serves until it is told to stop. Throws what prevents the start. */
+/** Serves until the accepting process stops it. Throws if the start fails. */
 export const runWorker = async ({ settings, log, progress }: WorkerOptions): Promise<void> => {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const stop = Promise.withResolvers<void>();
@@ -134,7 +130,7 @@ export const runWorker = async ({ settings, log, progress }: WorkerOptions): Pro
         scrapes.delete(message.id);
     }
   });
-  // The process that accepts is gone: nobody connects any more, and what it has started ends with it.
+  // The accepting process has exited, so no more connections arrive.
   process.on("disconnect", () => stop.resolve());
   const { index, count, embedded } = await started.promise;
   const own = openSiblings(count, index, (added) => tellAccepting({ kind: "added", added }));

@@ -1,6 +1,5 @@
-// GANTRY_WORKERS: several processes that are one server. This one accepts every connection and hands it to the worker that has
-// fewest, owns the embedded database, starts a worker again that has ended, and passes on what one worker tells the others: counts,
-// and metrics. It knows nothing of requests. docs/decisions/0086 has the reasons.
+// Accepting process of GANTRY_WORKERS: passes each connection to the worker with the fewest, owns the embedded database, restarts
+// workers, and relays counts and metrics between them. It does not parse requests (docs/decisions/0086).
 
 import { type ChildProcess, fork } from "node:child_process";
 import { createServer, type Socket } from "node:net";
@@ -18,7 +17,7 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 export interface WorkersOptions {
   readonly log: Log;
   readonly progress: (line: string) => void;
-  /** Node's arguments of a worker: the program that calls runWorker. */
+  /** Node's arguments for a worker: the program that calls runWorker. */
   readonly program: readonly [file: string, ...args: string[]];
 }
 
@@ -28,19 +27,15 @@ interface Worker {
   readonly startedMs: number;
   isReady: boolean;
   hasEnded: boolean;
-  /** Its connections, by what they count for. */
   readonly held: Map<string, number>;
   connections: number;
-  /** Metrics as it told them last. */
   document: MetricsDocument | undefined;
-  /** Why it could not start. */
   reason: string | undefined;
 }
 
-/** The pause after this many ends in a row. */
 const pauseMs = (ends: number): number => Math.min(limits.workerPauseMs * 2 ** (ends - 1), limits.workerPauseMaxMs);
 
-/** Starts the workers. Throws what prevents the first one's start. */
+/** Starts the workers. Throws if the first one cannot start. */
 export const startWorkers = async (
   settings: Settings,
   { log: tell, progress, program: [file, ...args] }: WorkersOptions,
@@ -55,9 +50,8 @@ export const startWorkers = async (
   const addresses = openAddressLimit(settings.connectionsPerAddress, settings.trustedProxies, log);
   const workers = new Map<number, Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  /** Ends in a row, by index. */
   const endsOf = new Map<number, number>();
-  /** Connections that no worker has been there for. */
+  /** Connections that wait for a worker. */
   let waiting: (readonly [socket: Socket, holder: string])[] = [];
   let [connections, refused, ends, lastHanded] = [0, 0, 0, 0];
   let isStopping = false;
@@ -71,7 +65,7 @@ export const startWorkers = async (
 
   const leave = (worker: Worker, holder: string): void => {
     const held = worker.held.get(holder) ?? 0;
-    // What it had was counted off when it ended.
+    // Already subtracted when the worker exited.
     if (held === 0) return;
     worker.held.set(holder, held - 1);
     worker.connections--;
@@ -79,7 +73,7 @@ export const startWorkers = async (
     addresses.leave(holder);
   };
 
-  /** The worker with the fewest connections; of several the one whose turn it is. */
+  /** Round-robin among workers with the fewest connections. */
   const nextWorker = (): Worker | undefined => {
     let best: Worker | undefined;
     for (let step = 1; step <= count; step++) {
@@ -106,7 +100,7 @@ export const startWorkers = async (
   };
 
   const listener = createServer({ pauseOnConnect: true }, (socket) => {
-    // Until it is handed on: without a listener a reset would end the process.
+    // Until a worker has it: without a listener a reset would crash the process.
     socket.on("error", () => {});
     // Without an address it was reset before it was accepted.
     const address = socket.remoteAddress;
@@ -131,12 +125,11 @@ export const startWorkers = async (
 
   // ---- metrics --------------------------------------------------------------------------------------------------------
 
-  /** Of workers that have ended. */
   let ended: MetricsDocument[] = [];
   const collecting = new Map<number, (document: MetricsDocument) => void>();
   let lastCollection = 0;
 
-  /** What a worker says of itself; what it said last, if it says nothing in time. */
+  /** The last known metrics if the worker does not respond in time. */
   const collect = (worker: Worker): Promise<MetricsDocument> =>
     new Promise((resolve) => {
       const id = ++lastCollection;
@@ -212,7 +205,7 @@ export const startWorkers = async (
     }
   };
 
-  /** Starts a worker. Resolves with what it says when it is ready; rejects if it ends before. */
+  /** Resolves with the first organization once the worker is ready; rejects if it exits before. */
   const start = (index: number): Promise<string | undefined> =>
     new Promise((resolve, reject) => {
       const child = fork(file, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
@@ -252,7 +245,7 @@ export const startWorkers = async (
           pauses.delete(timer);
           start(index).then(
             () => log("worker.started", { worker: index }),
-            // Told when it ended.
+            // Already logged at its exit.
             () => {},
           );
         }, pauseMs(inRow));
@@ -267,10 +260,10 @@ export const startWorkers = async (
     });
 
   const stopped = new Map<Worker, () => void>();
-  /** All of them have started: whoever ends now is started again. */
+  /** From now on exits cause restarts. */
   let isServing = false;
 
-  /** Ends them all in order, and those that take too long at once; true if there are none of these. */
+  /** Kills those that take too long. Returns whether all exited cleanly. */
   const stopWorkers = async (): Promise<boolean> => {
     isStopping = true;
     for (const timer of pauses) clearTimeout(timer);
@@ -286,13 +279,13 @@ export const startWorkers = async (
     return running.every(({ child: { exitCode } }) => exitCode === 0);
   };
 
-  // However this process ends, none of them stays.
+  // No worker survives this process, however it ends.
   process.on("exit", () => {
     for (const { child, hasEnded } of workers.values()) if (!hasEnded) child.kill("SIGKILL");
   });
 
   try {
-    // What is done once, such as migrations, is done when the others start.
+    // The first one runs one-time work, such as migrations, before the others start.
     const firstOrganization = await start(0);
     await listen();
     await Promise.all(Array.from({ length: count - 1 }, (_, index) => start(index + 1)));

@@ -1,5 +1,4 @@
-// The token of somebody who has shown none (oci: 4): clients of registries ask for one before they ask for anything. Its subject
-// is empty, so that it is nobody's anywhere; where something is open to everybody it is as good as no token at all.
+// Token without a subject (oci: 4), for registry clients that request a token before anything else. It is equivalent to no token.
 
 import { compactVerify } from "jose/jws/compact/verify";
 import { SignJWT } from "jose/jwt/sign";
@@ -12,13 +11,12 @@ import { registryAudience } from "./registry-token.ts";
 import { ownAlgorithms, registryTokenType } from "./token.ts";
 
 export interface AnonymousTokens {
-  /** True for no token, and for one that was made here and is still good. Never throws. */
+  /** Returns true without a token, and for a valid anonymous token. Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
-  /** A token for nobody, and when it ends, in milliseconds since 1970. */
+  /** Issues an anonymous token; its expiry is in milliseconds since 1970. */
   mint(): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
 }
 
-/** No other token of ours has a subject like it, and none of it is one of theirs. */
 const bearerForm = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/i;
 
 const readPart = (text: string): Json | undefined => {
@@ -30,7 +28,6 @@ const readPart = (text: string): Json | undefined => {
 };
 
 export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): AnonymousTokens => {
-  /** Headers that were found good, with their ends. */
   const known = lruCache<number>(limits.tokenCacheEntries);
 
   const verify = async (authorization: string): Promise<boolean> => {
@@ -52,7 +49,7 @@ export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): A
   return {
     isAnonymous: (authorization) => {
       if (authorization === undefined || authorization === "") return true;
-      // Of what is too long for any token nothing is looked at; most headers are those of tokens with a subject.
+      // Fast path: most headers carry tokens with a subject.
       if (authorization.length > limits.tokenBytesMax) return false;
       const endMs = known.peek(authorization);
       return endMs === undefined ? verify(authorization) : endMs > clock();

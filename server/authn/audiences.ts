@@ -1,5 +1,5 @@
-// Which audiences name this server (decisions: Tokens): its public URL with and without a trailing slash, its
-// host, and what the operator adds.
+// Audiences of this server (decisions: Tokens): its public URL with and without a trailing slash, its host, and those that the
+// operator adds.
 
 import { unauthenticated } from "#base/fault.ts";
 import { ownAudiences } from "#base/own-audiences.ts";
@@ -8,19 +8,19 @@ import { quoteForError } from "./token.ts";
 
 export interface Audiences {
   readonly accepted: ReadonlySet<string>;
-  /** Whether a token with this audience is meant for the API. */
+  /** Returns whether a token with this audience is valid for the API. */
   includesApi(audience: readonly string[]): boolean;
   /**
-   * Throws UNAUTHENTICATED where a token is meant for others only. `resource`: a part of this server with an audience of its own
-   * (RFC 8707), whose tokens count there besides those of the API.
+   * Throws UNAUTHENTICATED if the audience does not include this server. `resource` is a part of this server with its own audience
+   * (RFC 8707), which counts too.
    */
   check(audience: readonly string[], resource?: string): void;
 }
 
-/** The public URL without its trailing slash: what paths are appended to. */
+/** Returns the public URL without its trailing slash, for appending paths. */
 export const withoutTrailingSlash = (issuer: string): string => withoutTrailing(issuer, "/");
 
-/** The audiences of the server at `issuer`. The host counts with and without its port. */
+/** Returns the audiences of the server at `issuer`. Its host counts with and without the port. */
 export const audiencesOf = (issuer: string, more: readonly string[]): Audiences => {
   const accepted: ReadonlySet<string> = new Set([...ownAudiences(issuer), ...more]);
   const includesApi = (audience: readonly string[]): boolean => audience.some((entry) => accepted.has(entry));

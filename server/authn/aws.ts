@@ -1,12 +1,11 @@
-// AWS credentials as a token (authentication.md: 6): a GetCallerIdentity request that its bearer signed and did not
-// send. We send it, and AWS answers who signed it.
+// AWS credentials as a token (authentication.md: 6): a GetCallerIdentity request that the bearer signed. This server sends it, and
+// AWS returns the signer.
 //
 //   token    = base64url( "POST " query " HTTP/1.1" CRLF *( name ": " value CRLF ) CRLF )   ; no body
 //   query    = "/?Action=GetCallerIdentity&Version=2011-06-15"
 //
-// What can be known without AWS is looked at first: a request of any other form, for another audience or identity, or
-// of another time is never sent, so nobody can make this server talk to AWS, or to anybody in its place, in words of
-// their own. Each signature counts once, on every replica: what was sent here, or overheard, cannot be sent again.
+// Form, audience, identity and time are checked first, so a caller cannot make this server send arbitrary requests. A signature is
+// accepted once over all replicas, which prevents replay.
 
 import { createHash } from "node:crypto";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
@@ -26,38 +25,35 @@ import type { Outbound, OutboundReply } from "./outbound.ts";
 import { checkIdentityEnd } from "./foreign-tokens.ts";
 import { isClean, quoteForError } from "./token.ts";
 
-/** A request as its bearer signed it, well-formed and of this time; AWS has not been asked yet. */
+/** Not verified by AWS yet. */
 export interface AwsRequest {
   readonly host: string;
   readonly audience: string;
   readonly identity: string;
   readonly signature: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
-  /** As they go to AWS: lower-case names. */
+  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Whom AWS named. */
+/** The signer according to AWS. */
 export interface AwsCaller {
   readonly account: string;
   readonly arn: string;
   readonly userId: string;
 }
 
-/** A request that AWS has vouched for, and what stays known of its signer in tokens issued for it. */
+/** A verified request, with the signer's claims for issued tokens. */
 export interface VerifiedAwsRequest {
   readonly request: AwsRequest;
   readonly act: Readonly<Record<string, string>>;
   readonly subject: string;
-  /** When the identity ends, in milliseconds since 1970; Infinity: never. */
+  /** Infinity: never. */
   readonly identityEndMs: number;
 }
 
 export interface AwsTokens {
-  /**
-   * Refuses unless AWS says that the token's request was signed by whom the identity `uid` means. Uses the request up.
-   */
+  /** Verifies with AWS that a signer allowed by the identity `uid` signed the token's request, and marks the request as used. Throws otherwise. */
   verify(uid: string, token: string): Promise<VerifiedAwsRequest>;
 }
 
@@ -68,13 +64,13 @@ const headerForm = /^([A-Za-z0-9-]+): ?([\x20-\x7e]*)$/;
 const authorizationForm =
   /^AWS4-HMAC-SHA256 Credential=\w{16,128}\/(\d{8})\/[a-z0-9-]{1,32}\/sts\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$/;
 
-// The commercial partition's: elsewhere (GovCloud, China) account numbers are given out anew, so that another's
-// account could be taken for the one that was meant. An operator there names that endpoint.
+// Commercial partition only: GovCloud and China assign the same account numbers independently. Operators there configure the
+// endpoint.
 const genuineHost = /^sts(?:\.(?!cn-|us-gov-|us-iso)[a-z]{2}-[a-z]+(?:-[a-z]+)?-\d)?\.amazonaws\.com$/;
 
-/** What a request must sign, so that none of it can be changed for another use. */
+/** Unsigned, they could be altered for another use. */
 const signedHeaders = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
-// Nothing else is sent on: another header could mean something to AWS, or to a proxy before it.
+// Other headers could have a meaning for AWS or for a proxy.
 const acceptedHeaders: ReadonlySet<string> = new Set([
   ...signedHeaders,
   "authorization",
@@ -90,12 +86,12 @@ const emptyDigest = createHash("sha256").digest("hex");
 
 const malformedRequest = (why: string): Fault => unauthenticated(`the AWS request is malformed: ${why}`);
 
-/** True for a text that can only be meant as such a request: a JWT has dots. */
+/** Returns whether the text is an AWS token rather than a JWT, which has dots. */
 export const isAwsToken = (token: string): boolean => token.startsWith(tokenPrefix) && tokenForm.test(token);
 
 const decodeRequest = (token: string): string => {
   if (token.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
-  // One byte one character: what is not ASCII is refused by the forms below.
+  // One byte per character; the forms below refuse non-ASCII.
   return Buffer.from(token, "base64url").toString("latin1");
 };
 
@@ -112,7 +108,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
   return headers;
 };
 
-/** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
+/** "20261121T220000Z"; NaN if invalid. */
 const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   return year === undefined ? Number.NaN : (readTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) ?? Number.NaN);
@@ -121,11 +117,11 @@ const amzDateMs = (date: string): number => {
 const checkBodyless = (headers: ReadonlyMap<string, string>): void => {
   if ((headers.get("content-length") ?? "0") !== "0") throw malformedRequest("it has a body");
   if ((headers.get("x-amz-content-sha256") ?? emptyDigest) !== emptyDigest) throw malformedRequest("it signs a body");
-  // A packed answer could be larger than it looks.
+  // A compressed response could exceed the size limit.
   if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformedRequest("it requests a compressed response");
 };
 
-/** Reads the request of a token at `nowMs`. `endpointHost` is accepted besides the genuine ones. */
+/** Parses the request of a token at `nowMs`. `endpointHost` is accepted in addition to AWS hosts. Throws UNAUTHENTICATED. */
 export const readAwsRequest = (token: string, endpointHost: string | undefined, nowMs: number): AwsRequest => {
   const decoded = decodeRequest(token);
   const end = decoded.indexOf("\r\n\r\n");
@@ -162,11 +158,11 @@ export const readAwsRequest = (token: string, endpointHost: string | undefined, 
   };
 };
 
-/** The answer's document, as AWS writes it: JSON where the request asks for it, else XML. */
+/** AWS responds in JSON if requested, otherwise in XML. */
 const parseAnswer = async ({ headers, body }: OutboundReply): Promise<JsonObject | undefined> => {
   const answer = new TextDecoder().decode(body);
   if ((headers["content-type"] ?? "").startsWith("application/json")) return parseObject(answer);
-  // An answer of AWS has no DTD; one that has could give its text another meaning.
+  // Responses of AWS have no DTD, which could redefine the text.
   if (answer.includes("<!")) return undefined;
   const { XMLParser } = await import("fast-xml-parser");
   const parsed: unknown = new XMLParser({ processEntities: false, parseTagValue: false, ignoreAttributes: true }).parse(answer);
@@ -181,7 +177,7 @@ const readAwsCaller = async (answer: OutboundReply): Promise<AwsCaller | undefin
   return isComplete ? { account, arn, userId } : undefined;
 };
 
-/** The first field of aws_identity that does not match, and what AWS says in its place. */
+/** Returns the first mismatching field and its actual value. */
 const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): readonly [field: string, found: string] | undefined => {
   if (text(identity, "awsAccount") !== account) return ["aws_account", account];
   const budget = matchingBudget();
@@ -189,7 +185,7 @@ const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: Aws
   return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId], budget) ? undefined : ["user_id", userId];
 };
 
-/** The issuer that tokens and events name for whom AWS vouched. */
+/** Issuer of AWS callers in tokens and events. */
 export const awsIssuer = "https://sts.amazonaws.com";
 
 const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCaller): Readonly<Record<string, string>> => ({
@@ -202,7 +198,7 @@ const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCa
 
 const invalidAwsField = (name: string, found: string): Fault => denied(`the token cannot assume this identity: invalid ${JSON.stringify(name)}: ${found}`);
 
-// Why AWS does not answer is for the log (outbound.ts).
+// The log has the reason (outbound.ts).
 const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be reached. Try again later", { cause });
 
 export const openAwsTokens = (dependencies: {
@@ -211,7 +207,7 @@ export const openAwsTokens = (dependencies: {
   readonly audiences: Audiences;
   readonly clock: Clock;
   readonly log: Log;
-  /** GANTRY_AWS_STS_URL; undefined: the host that was signed. */
+  /** GANTRY_AWS_STS_URL; undefined: the signed host. */
   readonly endpoint: string | undefined;
   readonly siblings?: Siblings;
 }): AwsTokens => {
@@ -219,7 +215,7 @@ export const openAwsTokens = (dependencies: {
   let calls = 0;
 
   const send = async ({ host, headers, identity }: AwsRequest): Promise<OutboundReply> => {
-    // Whoever sends made-up requests costs AWS some, and nobody here more than one of these calls.
+    // Made-up requests cost AWS something, and here at most one of these slots.
     if (calls >= siblings.share(limits.awsCallsMax)) throw unreachableSts();
     calls++;
     try {
@@ -238,7 +234,7 @@ export const openAwsTokens = (dependencies: {
     }
   };
 
-  /** Whom AWS names. Whatever is no well-formed answer is no proof (attack 23). */
+  /** A malformed response proves nothing (attack 23). */
   const fetchCaller = async (request: AwsRequest): Promise<AwsCaller> => {
     const answer = await send(request);
     if (answer.status >= 500 || answer.status === 429) throw unreachableSts(new Error(`AWS STS returned ${answer.status}`));
@@ -251,7 +247,7 @@ export const openAwsTokens = (dependencies: {
   const usedBefore = (): Fault => unauthenticated("the AWS request was used before: sign a new one each time");
   const digestOfRequest = ({ signature }: AwsRequest): string => createHash("sha256").update(signature).digest("hex");
 
-  /** Of any number of servers that are shown the same request at the same time, one comes through. */
+  /** Of concurrent uses of one request, one succeeds, over all servers. */
   const markUsed = async (request: AwsRequest): Promise<void> => {
     const untilMs = request.expireTimeMs + limits.clockSkewMs;
     if (!(await store.write((rows) => insertAwsRequest(rows, digestOfRequest(request), untilMs)))) throw usedBefore();
@@ -264,15 +260,14 @@ export const openAwsTokens = (dependencies: {
       if (!isUid(uid) || request.identity !== uid) throw invalidAwsField("identity", `the request is signed for ${quoteForError(request.identity)}`);
       const found = await findIdentity(store.read, uid);
       const awsIdentity = found?.awsIdentity;
-      // The same words for an identity that is unknown and for one that takes no AWS requests; neither is a reason to
-      // ask AWS (attack 18).
+      // One error for unknown identities and those without aws_identity; neither justifies a request to AWS (attack 18).
       if (found === undefined || awsIdentity === undefined) throw invalidAwsField("iss", "no identity of this uid takes AWS requests");
       if (await hasAwsRequest(store.read, digestOfRequest(request))) throw usedBefore();
       const caller = await fetchCaller(request);
       const mismatch = awsIdentityMismatch(awsIdentity, caller);
       if (mismatch !== undefined)
         throw invalidAwsField(mismatch[0], `AWS returned ${quoteForError(mismatch[1])}. Callers that can read the identity see the expected value`);
-      // AWS took its time, and the request may have grown too old meanwhile.
+      // The request may have expired while AWS was responding.
       if (clock() > request.expireTimeMs) throw unauthenticated("the AWS request has expired");
       const identityEndMs = checkIdentityEnd(found, clock());
       await markUsed(request);

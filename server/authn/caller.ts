@@ -1,48 +1,47 @@
-// Who is asking, as the modules above see it.
+// The authenticated caller of a request.
 
 import type { JsonObject } from "#base/json.ts";
 import type { RegistryAccess } from "#base/registry-access.ts";
 import { claimOf, isClean, type Token } from "./token.ts";
 
-/** How it is with SCIM where a SCIM token is good. */
+/** State of a valid SCIM token's organization. */
 export interface ScimState {
-  /** The provider's organization is suspended. */
   readonly isClosed: boolean;
 }
 
-/** Frozen, and the same object for every request with the same token: rights are cached by it. */
+/** Frozen, and identical for all requests with the same token, because it is the key of the permission cache. */
 export interface Caller {
-  /** The identity that acts. Whether it still exists is asked by the kernel, with every request. */
+  /** The acting identity. The kernel checks on every request that it exists. */
   readonly uid: string;
   readonly expireTimeMs: number;
   readonly issueTimeMs: number;
   readonly issuer: string;
   readonly subject: string;
   readonly audience: readonly string[];
-  /** What the upstream token said: iss, sub, aud, and email where it was verified. For events. */
+  /** Claims of the upstream token, for events: iss, sub, aud, and email if verified. */
   readonly act: Readonly<Record<string, string>> | undefined;
-  /** The token may use these capabilities only; undefined: all that the identity has. */
+  /** Capabilities that limit the token; undefined: no limit. */
   readonly capabilities: readonly string[] | undefined;
-  /** The token may act in and below these groups only; undefined: everywhere. */
+  /** Groups that limit the token, with their subtrees; undefined: no limit. */
   readonly scopes: readonly string[] | undefined;
   readonly email?: string;
-  /** The sign-in that the token came from, where that gives rights of its own (resources: ExternalGroupRoleMappings). */
+  /** Sign-in with permissions from groups (resources: ExternalGroupRoleMappings). */
   readonly session?: string;
-  /** The authorization code that the token came from: it may be taken back (docs/decisions/0050). */
+  /** Session of the token, which can be revoked (docs/decisions/0050, 0066). */
   readonly grant?: string;
-  /** The token is a registry token, and permits no more than this. */
+  /** Access of a registry token; no other permissions apply. */
   readonly registry?: RegistryAccess;
-  /** It is an identity provider, by its SCIM token, of which this is the SHA-256: no identity, and without any right but that. */
+  /** The caller is an identity provider with a SCIM token, of which this is the SHA-256. It has no other permissions. */
   readonly scim?: ScimState & { readonly tokenHash: string };
 }
 
-/** The caller, frozen with its lists. */
+/** Freezes the caller and its lists. */
 export const freezeCaller = (caller: Caller): Caller => {
   for (const part of [caller.audience, caller.act, caller.capabilities, caller.scopes]) if (part !== undefined) Object.freeze(part);
   return Object.freeze(caller);
 };
 
-/** A token's e-mail address, only where its issuer says that it verified it: events show it as the actor's. */
+/** Returns the email claim only if the issuer has verified it, because events show it as the actor's. */
 export const verifiedEmailOf = (claims: JsonObject): { readonly email?: string } => {
   const email = claimOf(claims, "email");
   const verified = claimOf(claims, "email_verified");
@@ -50,13 +49,13 @@ export const verifiedEmailOf = (claims: JsonObject): { readonly email?: string }
   return isVerified && typeof email === "string" && email !== "" && isClean(email) ? { email } : {};
 };
 
-/** When the token says that it was issued; its expiry where it does not say. */
+/** Returns the time of issue in milliseconds since 1970; the expiry if the token lacks it. */
 export const issueTimeOf = (token: Token): number => {
   const issued = claimOf(token.claims, "iat");
   return typeof issued === "number" ? issued * 1000 : token.expireTimeMs;
 };
 
-/** What stays known of an upstream token in what we issue for it (authentication.md: 2, claim act). */
+/** Returns the claim `act` of tokens issued for an upstream token (authentication.md: 2). */
 export const actClaimOf = (token: Token): Readonly<Record<string, string>> => ({
   iss: token.issuer,
   sub: token.subject,

@@ -1,12 +1,12 @@
-// Whether a token has the claims that an identity demands (authentication.md: 5). Pure. Every condition must hold; one
-// that is missing, doubled or unreadable holds for nobody.
+// Matches a token's claims against an identity's conditions (authentication.md: 5). Pure. All conditions must match; a missing,
+// duplicate or malformed one never does.
 
 import { isObject, part, text, texts, type Json, type JsonObject } from "#base/json.ts";
 import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
 import { normalIssuer } from "./people.ts";
 import { claimOf, quoteForError, type Token } from "./token.ts";
 
-/** A demand on one claim: the literal, or the pattern. Of the public oneof exactly one is there; "" is absent. */
+/** Matches one claim against a literal or a pattern, of which exactly one is present ("" is absent). */
 export const meetsDemand = (literal: string, pattern: string, values: readonly string[], budget: MatchingBudget): boolean => {
   if (literal === "" && pattern === "") return false;
   if (literal !== "" && !values.includes(literal)) return false;
@@ -15,30 +15,27 @@ export const meetsDemand = (literal: string, pattern: string, values: readonly s
   return matches !== undefined && values.some((value) => matches(value, budget));
 };
 
-/** A claim's values as texts: numbers and booleans as JSON writes them, of a list each entry. */
+/** Numbers and booleans as JSON, lists by entry. */
 const claimTextsOf = (value: Json | undefined): string[] => {
   if (Array.isArray(value)) return value.flatMap((entry) => (Array.isArray(entry) ? [] : claimTextsOf(entry)));
   if (typeof value === "string") return [value];
   return typeof value === "number" || typeof value === "boolean" ? [JSON.stringify(value)] : [];
 };
 
-/** Whether the identity takes tokens of this issuer at all: asked before the issuer is contacted. */
+/** Returns whether the identity accepts this issuer. Checked before the issuer is contacted. */
 export const matchesIssuer = (match: JsonObject, issuer: string, budget: MatchingBudget): boolean =>
   meetsDemand(normalIssuer(text(match, "issuer")), text(match, "issuerPattern"), [normalIssuer(issuer)], budget);
 
-/** Each name with its demand; a demand that is no text, which the contract cannot say, holds for nobody. */
+/** A condition that is not a string, which the contract excludes, never matches. */
 const demandsOf = (match: JsonObject, key: string): [string, string][] =>
   Object.entries(part(match, key)).map(([name, demand]) => [name, typeof demand === "string" ? demand : ""]);
 
-/** What does not match. */
 export interface Mismatch {
-  /** The claim's name. */
   readonly claim: string;
   /**
-   * The audience that would match, in words. Everything else that an identity demands is its setting, and only who may
-   * read the identity is told it: anybody gets a token of a public issuer, whose signature is right, and would learn the
-   * names of private repositories and teams. The audience is told to a token that fits in all else: its bearer is whom
-   * the identity means, and has asked its issuer for the wrong one.
+   * The accepted audience, in words. Only the audience is disclosed, and only if everything else matches: that caller is the intended
+   * one with a wrong audience. Other conditions stay secret, because anyone can get a token of a public issuer and would learn names
+   * of private repositories and teams.
    */
   readonly wanted?: string;
 }
@@ -52,17 +49,13 @@ const wantedAudience = (audience: string, pattern: string, accepted: ReadonlySet
   return pattern === "" ? quoteForError(audience) : `one that the pattern ${quoteForError(pattern)} fits`;
 };
 
-/** The name of the first claim, of those that an identity demands by their names, that does not match. */
 const namedMismatch = (match: JsonObject, { claims }: Token, budget: MatchingBudget): string | undefined => {
   for (const [name, literal] of demandsOf(match, "claims")) if (!claimTextsOf(claimOf(claims, name)).includes(literal)) return name;
   for (const [name, pattern] of demandsOf(match, "claimPatterns")) if (!meetsDemand("", pattern, claimTextsOf(claimOf(claims, name)), budget)) return name;
   return undefined;
 };
 
-/**
- * The first claim that does not match, or undefined where all do. `accepted` are the audiences that name this server:
- * what a token must be meant for when the identity does not say.
- */
+/** Returns the first claim that does not match, or undefined. `accepted` are this server's audiences, the default. */
 export const claimMismatch = (match: JsonObject, token: Token, accepted: ReadonlySet<string>): Mismatch | undefined => {
   const budget = matchingBudget();
   if (!matchesIssuer(match, token.issuer, budget)) return { claim: "iss" };
@@ -78,7 +71,7 @@ export const claimMismatch = (match: JsonObject, token: Token, accepted: Readonl
   return named === undefined ? undefined : { claim: named };
 };
 
-/** The same for static keys: issuer and subject exactly; one of the audiences that they name, or this server's. */
+/** The same for static keys: exact issuer and subject, and one of their audiences or this server's. */
 export const staticKeysMismatch = (keys: JsonObject, token: Token, accepted: ReadonlySet<string>): Mismatch | undefined => {
   if (normalIssuer(text(keys, "issuer")) !== normalIssuer(token.issuer)) return { claim: "iss" };
   if (text(keys, "subject") !== token.subject) return { claim: "sub" };
@@ -87,7 +80,7 @@ export const staticKeysMismatch = (keys: JsonObject, token: Token, accepted: Rea
   return token.audience.some((entry) => audiences.has(entry)) ? undefined : { claim: "aud", wanted: oneOf([...audiences]) };
 };
 
-/** A JSON text as an object, or undefined: for columns and documents that others wrote. */
+/** Parses a JSON object; returns undefined if it is malformed. */
 export const parseObject = (json: string | null | undefined): JsonObject | undefined => {
   try {
     const value = JSON.parse(json ?? "null") as Json;

@@ -1,4 +1,4 @@
-// What clients of sign-ins say of themselves: fetched once in a while, from the address that was judged.
+// Client metadata documents: caching, and egress checks of their addresses.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -25,7 +25,7 @@ before(async () => {
 });
 after(() => server.close());
 
-/** A server that finds these addresses for a name, one after the other. */
+/** Opens documents with a resolver that returns these addresses in turn. */
 const openDocuments = (addresses: readonly string[], clock = { now: 1_000_000 }) => {
   const looked: string[] = [];
   const outbound = openOutbound({
@@ -42,7 +42,7 @@ const openDocuments = (addresses: readonly string[], clock = { now: 1_000_000 })
 
 const idOf = (path: string): string => `http://client.example.com:${port}${path}`;
 
-test("attack 156: a name is looked up once for each document, and an address that it has later is judged anew", async () => {
+test("attack 156: a name is resolved once per document, and a later address is checked again", async () => {
   const { clock, looked, outbound, find } = openDocuments(["127.0.0.1", "10.0.0.1", "169.254.169.254", "127.0.0.1"]);
   assert.equal((await find(idOf("/a"), "203.0.113.1")).client_id, idOf("/a"));
   assert.deepEqual(looked, ["client.example.com"]);
@@ -56,7 +56,7 @@ test("attack 156: a name is looked up once for each document, and an address tha
   await outbound.close();
 });
 
-test("a document that many ask for at the same moment is fetched once, and again when its time is over", async () => {
+test("a document requested concurrently is fetched once, and again after it expires", async () => {
   asked.length = 0;
   const { clock, outbound, find } = openDocuments(["127.0.0.1"]);
   await Promise.all(Array.from({ length: 20 }, (_, index) => find(idOf("/busy"), `203.0.113.${index}`)));
@@ -67,7 +67,7 @@ test("a document that many ask for at the same moment is fetched once, and again
   await outbound.close();
 });
 
-test("attack 158: whoever has many documents remembered pushes out his own, and nobody else's", async () => {
+test("attack 158: a client address that fills the cache evicts only its own documents", async () => {
   asked.length = 0;
   const { clock, outbound, find } = openDocuments(["127.0.0.1"]);
   await find(idOf("/kept"), "203.0.113.1");

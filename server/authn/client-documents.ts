@@ -1,7 +1,6 @@
-// What a client of sign-ins says of itself, at the address that is its id (draft-ietf-oauth-client-id-metadata-document).
-// Anybody may name any address here, before it is known who asks. So the guarded client fetches it, without redirects, few at
-// a time of each host; each address has some in a minute; and a document is remembered within the share of whoever named it,
-// so that made-up clients push out nobody else's. Nothing of an answer is passed on but what a valid document says.
+// Fetches client metadata documents (draft-ietf-oauth-client-id-metadata-document). Unauthenticated callers can name any URL. So
+// there are no redirects, few requests at a time per host, and a rate limit and a cache share per client address. Only content of a
+// valid document is disclosed.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -14,17 +13,14 @@ import type { Outbound } from "./outbound.ts";
 import { sharedCache } from "./shared-cache.ts";
 import { isClean } from "./token.ts";
 
-/** One answer for whatever is wrong: who names addresses here learns nothing of what this server sees at them. */
+/** One error for all failures, so that callers cannot probe the server's network. */
 const unknownClient = (cause?: unknown): Fault =>
   new Fault("INVALID_ARGUMENT", "unknown client, or its metadata document cannot be read or is invalid", {
     cause,
     details: [{ kind: "reason", reason: "invalid_client" }],
   });
 
-/**
- * The id, if it is the one spelling of an address with a path, and of nothing else: the same text is compared, shown and
- * fetched. Over http only what the operator has opened can be reached (egress.ts).
- */
+/** Accepts the canonical spelling only: the same text is compared, shown and fetched. Egress rules limit plain HTTP (egress.ts). */
 const isClientAddress = (text: string): boolean => {
   const url = text.length > limits.clientIdLengthMax || !isClean(text) ? null : URL.parse(text);
   return (
@@ -41,7 +37,7 @@ const isClientAddress = (text: string): boolean => {
 
 const mediaType = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
-/** The document of an answer; a text: why it is none. */
+/** Returns a text with the reason if the document is invalid. */
 const readClientDocument = (clientId: string, status: number, contentType: string, body: Uint8Array): JsonObject | string => {
   if (status !== 200) return `answered with status ${status}`;
   if (!mediaType.test(contentType)) return "does not have a JSON content type";
@@ -52,7 +48,7 @@ const readClientDocument = (clientId: string, status: number, contentType: strin
     return "is not JSON";
   }
   if (!isObject(value)) return "is not an object";
-  // By its characters: what another client's host says of this one counts for nothing.
+  // Compared letter by letter: a document about another client is worthless.
   return value.client_id === clientId ? value : "names another client_id";
 };
 
@@ -64,7 +60,7 @@ export interface ClientDocumentsDependencies {
 }
 
 interface Known {
-  /** Undefined: there was none, or none that fits. */
+  /** Undefined if missing or invalid. */
   readonly document: JsonObject | undefined;
   readonly weight: number;
   readonly untilMs: number;
@@ -76,7 +72,7 @@ export const openClientDocuments = ({
   clock,
   log,
 }: ClientDocumentsDependencies): ((clientId: string, address: string) => Promise<JsonObject>) => {
-  // What is good and what is not are remembered apart: a thousand wrong ones push out no right one.
+  // Separate caches, so that invalid documents cannot evict valid ones.
   const good = sharedCache<Known>(limits.clientDocumentsShareKiB, limits.clientDocumentPartiesMax);
   const wrong = sharedCache<Known>(limits.clientDocumentsShareKiB, limits.clientDocumentPartiesMax);
   const pending = new Map<string, Promise<Known>>();
@@ -94,7 +90,7 @@ export const openClientDocuments = ({
       weight = Math.max(1, Math.ceil(body.length / 1024));
       found = readClientDocument(clientId, status, headers["content-type"] ?? "", body);
     } catch (thrown) {
-      // Nothing is known of it: too much is under way.
+      // A rate limit says nothing about the document.
       if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") throw thrown;
       found = thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause.message : "cannot be reached";
     }
@@ -103,17 +99,17 @@ export const openClientDocuments = ({
     return { document: undefined, weight: 1, untilMs: clock() + limits.clientDocumentPauseMs };
   };
 
-  const fetchOnce = (clientId: string, party: string, address: string): Promise<Known> => {
+  const fetchOnce = (clientId: string, fairnessKey: string, address: string): Promise<Known> => {
     const running = pending.get(clientId);
     if (running !== undefined)
       return running.catch((thrown: unknown) => {
-        // The request waited in another caller's full queue: this caller has a share of its own.
-        if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return fetchOnce(clientId, party, address);
+        // The fetch waited in another caller's full queue; this caller has its own share.
+        if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return fetchOnce(clientId, fairnessKey, address);
         throw thrown;
       });
     const begun = fetchDocument(clientId, address)
       .then((known) => {
-        (known.document ? good : wrong).set(clientId, known, party, known.weight);
+        (known.document ? good : wrong).set(clientId, known, fairnessKey, known.weight);
         return known;
       })
       .finally(() => pending.delete(clientId));
@@ -123,10 +119,10 @@ export const openClientDocuments = ({
 
   return async (clientId, address) => {
     if (!isClientAddress(clientId)) throw unknownClient();
-    const party = networkOf(address);
-    const held = [good.use(clientId, party), wrong.use(clientId, party)].find((known) => known !== undefined && known.untilMs > clock());
+    const fairnessKey = networkOf(address);
+    const held = [good.use(clientId, fairnessKey), wrong.use(clientId, fairnessKey)].find((known) => known !== undefined && known.untilMs > clock());
     if (!held) clientLimits.take("client-documents", address);
-    const { document } = held ?? (await fetchOnce(clientId, party, address));
+    const { document } = held ?? (await fetchOnce(clientId, fairnessKey, address));
     if (!document) throw unknownClient();
     return document;
   };

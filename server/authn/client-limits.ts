@@ -1,8 +1,5 @@
-// What clients may do who are not known: counted for each client address, so that a stranger uses up no more than his own
-// share. Counted in this server; what leaves rows is counted in the database besides (server/iam/signin/open-rows.ts).
-//
-// A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
-// there an address in it, and it goes with its row, within the hour.
+// Rate limits of unauthenticated clients by client address, in this server; rows are also limited in the database
+// (server/iam/signin/open-rows.ts). Rows hold a keyed hash of the address and are deleted within the hour.
 
 import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";
@@ -12,7 +9,7 @@ import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
 import type { Vault } from "#db";
 
-/** What is counted: its limit's name, as headers have it, with its number in a minute and what a person calls it. */
+/** Limits by header name: requests per minute, and description. */
 const purposes = {
   exchanges: [limits.exchangesPerMinute, "exchanges of tokens"],
   "sign-ins": [limits.signInsPerMinute, "sign-ins"],
@@ -27,23 +24,20 @@ const purposes = {
 export type ClientPurpose = keyof typeof purposes;
 
 export interface ClientLimits {
-  /**
-   * Counts one, or as many as a dearer request stands for. Throws `throttled` where the address has had as many as it may.
-   * `address` is that of an Origin.
-   */
+  /** Counts one request, or as many as an expensive one costs. Throws `throttled` beyond the limit. `address` is that of an Origin. */
   take(purpose: ClientPurpose, address: string, count?: number): void;
-  /** Throws as `take` would, and counts nothing: for what is counted once it has failed. */
+  /** Throws like `take` without counting, for purposes that count failures only. */
   check(purpose: ClientPurpose, address: string): void;
-  /** Counts one that has failed, and never throws. */
+  /** Counts a failure. Never throws. */
   addFailure(purpose: ClientPurpose, address: string): void;
-  /** What a row keeps of an address. */
+  /** Returns the hash of an address for rows. */
   hashOf(address: string): string;
 }
 
 const windowMs = 60_000;
 
 export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">, siblings: Siblings = alone): ClientLimits => {
-  // All at once: what another process counts is heard by those that are open.
+  // Opened eagerly, because only open buckets receive the counts of other processes.
   const opened = new Map(
     Object.entries(purposes).map(([purpose, [perMinute]]) => [
       purpose,
@@ -70,7 +64,7 @@ export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">, sib
   return {
     take(purpose, address, count = 1) {
       const [perMinute] = purposes[purpose];
-      // One of a bucket that holds fewer: so many of the whole one.
+      // A weight of n counts as one in a bucket of 1/n of the size.
       refuse(purpose, bucketsOf(purpose).take(networkOf(address), clock(), { burst: perMinute / count, perSecond: perMinute / 60 / count }));
     },
     check: (purpose, address) => refuse(purpose, bucketsOf(purpose).look(networkOf(address), clock())),

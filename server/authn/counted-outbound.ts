@@ -1,10 +1,9 @@
-// The client to other servers, counted.
+// Metrics of the outbound client.
 
 import { Fault } from "#base/fault.ts";
 import type { Metrics } from "#metrics";
 import type { Outbound } from "./outbound.ts";
 
-/** The same client: each request counts once, by what it is for. */
 export const countOutbound = (outbound: Outbound, metrics: Pick<Metrics, "count">): Outbound => ({
   ...outbound,
   fetch: async (purpose, address, request) => {

@@ -1,4 +1,4 @@
-// The token on a delivery (events, 6): the issuer's word that it sends these very bytes to a subscription of this group.
+// Token of a delivery (events, 6): this server attests the body's digest to a subscription of the group.
 
 import { SignJWT } from "jose/jwt/sign";
 import { limits } from "#base/limits.ts";
@@ -6,10 +6,10 @@ import type { Clock } from "#base/time.ts";
 import type { Keys } from "./keys.ts";
 import { lruCache } from "./lru-cache.ts";
 
-// What a receiver checks of it besides the signature, the group and the digest.
+// Receivers check it, with signature, group and digest.
 const deliveryAudience = "customer";
 
-/** Signs for the subscriptions of `group`; an event that goes to several of them is signed once. */
+/** Returns a function that signs for the subscriptions of a group, once per event. */
 export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((group: string, digest: string) => Promise<string>) => {
   const signed = lruCache<{ readonly token: Promise<string>; readonly freshUntilMs: number }>(limits.claimedMax);
   const sign = async (group: string, digest: string): Promise<string> => {
@@ -31,7 +31,7 @@ export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((
     const cached = signed.peek(key);
     if (cached !== undefined && cached.freshUntilMs > clock()) return cached.token;
     const token = sign(group, digest);
-    // Half of its life is left for the delivery: a receiver's clock may differ.
+    // Leaves half of the lifetime for the delivery and for clock skew.
     signed.set(key, { token, freshUntilMs: clock() + limits.deliveryTokenLifetimeMs / 2 });
     token.catch(() => signed.delete(key));
     return token;

@@ -1,10 +1,10 @@
-// What /.well-known/openid-configuration says of us (OpenID Connect Discovery 1.0, section 3; RFC 8414).
+// /.well-known/openid-configuration (OpenID Connect Discovery 1.0 §3; RFC 8414).
 
 import type { JsonObject } from "#base/json.ts";
 import { withoutTrailingSlash } from "./audiences.ts";
 import { tokenExchangeGrantType } from "./exchange-form.ts";
 
-/** The document of the issuer of that name. `issuer` must come back exactly, or no library accepts it. */
+/** Returns the issuer's document. Clients require `issuer` to match exactly. */
 export const discoveryDocument = (issuer: string): JsonObject => {
   const base = withoutTrailingSlash(issuer);
   return {

@@ -1,5 +1,5 @@
-// What a token is downscoped to. A new token made from a downscoped one has as much at most: whoever was handed less
-// than everything cannot exchange it for more. undefined is "not downscoped", an empty list would be "nothing".
+// Downscoping of tokens: a token made from a downscoped one has at most its permissions. Undefined is no limit, and an empty list
+// permits nothing.
 
 import { denied, invalid, type Violation } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -13,7 +13,7 @@ export interface Downscoping {
 
 export const notDownscoped: Downscoping = { capabilities: undefined, scopes: undefined };
 
-/** What a request asks of a token; an empty list asks for no downscoping. */
+/** Requested limits; an empty list is no limit. */
 export interface TokenRequest {
   readonly identity: string;
   readonly audience: readonly string[];
@@ -23,12 +23,12 @@ export interface TokenRequest {
 
 const totalLengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
 
-/** Reads what a request asks for. Throws INVALID_ARGUMENT with the first violation of each field. */
+/** Validates the requested limits. Throws INVALID_ARGUMENT with the first violation of each field. */
 export const readDownscoping = (request: TokenRequest, known: ReadonlySet<string>): Downscoping => {
   const { identity, audience, capabilities, scopes } = request;
   const violations: Violation[] = [];
   const addViolation = (field: string, description: string): void => void violations.push({ field, description });
-  // What cannot fit into a token is not looked at: a form of 1 MiB holds 25,000 scopes.
+  // Checked first: a form of 1 MiB holds 25,000 scopes.
   for (const [field, texts] of Object.entries({ aud: audience, cap: capabilities, scopes }))
     if (totalLengthOf(texts) > limits.tokenBytesMax) addViolation(field, "more than one token can carry");
   const unclean = audience.find((entry) => !isClean(entry));
@@ -60,11 +60,11 @@ const intersect = (
   return [...common];
 };
 
-/** What both allow. Throws where that is nothing: a token without a use is a mistake that its client should learn of. */
+/** Intersects two limits. Throws PERMISSION_DENIED if nothing remains, because such a token is a client's mistake. */
 export const downscope = (present: Downscoping, requested: Downscoping): Downscoping => {
   const result = {
     capabilities: intersect(present.capabilities, requested.capabilities, (one, other) => (one === other ? one : undefined)),
-    // Of two paths of which one is above the other, the lower one is in both.
+    // Of a group and its ancestor, the group remains.
     scopes: intersect(present.scopes, requested.scopes, (one, other) => (covers(one, other) ? other : covers(other, one) ? one : undefined)),
   };
   if (result.capabilities?.length === 0) throw denied("the presented token is narrowed to other capabilities than cap names");

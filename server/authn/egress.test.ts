@@ -1,4 +1,4 @@
-// Where connections may go, as tables.
+// Egress rules, as tables.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { readEgress, egressRefusal, type Purpose } from "./egress.ts";
 
 const nothing = readEgress("");
 
-test("every range that is not public is refused, in IPv4, IPv6 and IPv4 inside IPv6", () => {
+test("every non-public range is refused, in IPv4, IPv6 and IPv4-mapped IPv6", () => {
   for (const address of [
     "0.0.0.0",
     "0.1.2.3",
@@ -66,14 +66,14 @@ test("every range that is not public is refused, in IPv4, IPv6 and IPv4 inside I
     assert.notEqual(egressRefusal(nothing, "issuer", "https:", address, 443), undefined, address);
 });
 
-test("public addresses are reached over https, and over nothing else", () => {
+test("public addresses are reachable over https only", () => {
   for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "::ffff:8.8.8.8"]) {
     assert.equal(egressRefusal(nothing, "sink", "https:", address, 8443), undefined, address);
     assert.match(egressRefusal(nothing, "sink", "http:", address, 80) ?? "", /over https only/, address);
   }
 });
 
-test("an entry allows its range, for its purpose and port, also over http", () => {
+test("an entry allows its range for its purpose and port, also over http", () => {
   const egress = readEgress(" 10.1.0.0/16 , issuer=192.168.0.7, sink=10.9.9.9/32:8080,[fd00::/8]:443,feed=fc00:1::1, 8.8.8.8:80 ");
   const table: readonly [Purpose, string, number, boolean][] = [
     ["issuer", "10.1.2.3", 80, true],
@@ -96,7 +96,7 @@ test("an entry allows its range, for its purpose and port, also over http", () =
     assert.equal(egressRefusal(egress, purpose, "http:", address, port) === undefined, allowed, `${purpose} ${address} ${port}`);
 });
 
-test("a list that cannot be read stops the start with one line that names the entry", () => {
+test("a malformed list stops the start with one line that names the entry", () => {
   for (const entry of [
     "localhost",
     "10.0.0.0/33",

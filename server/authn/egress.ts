@@ -1,9 +1,9 @@
-// Where the server may connect to: every public address over https, and what the operator lists in
-// GANTRY_EGRESS_ALLOW, over plain http too (decisions: Tokens). Pure: text and addresses in, decisions out.
+// Egress rules: every public address over https, and addresses in GANTRY_EGRESS_ALLOW also over plain http (decisions: Tokens).
+// Pure.
 //
 //   list    = entry *( "," entry )
 //   entry   = [ purpose "=" ] range [ ":" port ]
-//   purpose = "issuer" / "sink" / "feed" / "client" / "audit" ; without one: for all
+//   purpose = "issuer" / "sink" / "feed" / "client" / "audit" ; default: all
 //   range   = IPv4 / IPv4 "/" bits / IPv6 / IPv6 "/" bits / "[" IPv6 [ "/" bits ] "]"
 //                                                    ; IPv6 with a port needs the brackets
 
@@ -11,10 +11,7 @@ import { Fault } from "#base/fault.ts";
 import ipaddr from "ipaddr.js";
 
 export const purposes = ["issuer", "sink", "feed", "client", "audit"] as const;
-/**
- * What a connection is for: an issuer's keys, a webhook's sink, a feed's source, what a client of sign-ins says of itself, a
- * target of the audit log.
- */
+/** Purpose of a connection: issuer keys, webhook endpoint, feed source, client metadata document, or audit target. */
 export type Purpose = (typeof purposes)[number];
 
 type Address = ReturnType<typeof ipaddr.parse>;
@@ -32,7 +29,7 @@ const entryForm = /^(?:([a-z]+)=)?(?:\[([0-9a-fA-F:.]+(?:\/\d{1,3})?)\]|([0-9.]+
 
 const isPurpose = (name: string): name is Purpose => (purposes as readonly string[]).includes(name);
 
-// ipaddr.js reads "10.1" and "0x7f.1" as addresses too; an operator who wrote that meant something else.
+// ipaddr.js also accepts "10.1" and "0x7f.1", which are likely mistakes.
 const fourParts = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
 const networkOf = (range: string): { network: Address; bits: number } | undefined => {
@@ -44,7 +41,7 @@ const networkOf = (range: string): { network: Address; bits: number } | undefine
   return length <= bitsMax ? { network, bits: length } : undefined;
 };
 
-/** Reads GANTRY_EGRESS_ALLOW. Throws a Fault of one line that names the entry that cannot be read. */
+/** Parses GANTRY_EGRESS_ALLOW. Throws a one-line Fault that names the malformed entry. */
 export const readEgress = (allow: string): Egress =>
   allow
     .split(",")
@@ -66,7 +63,7 @@ export const readEgress = (allow: string): Egress =>
       return { purpose, ...range, port: portNumber };
     });
 
-/** ::ffff:10.0.0.1 is 10.0.0.1, for every rule. */
+/** ::ffff:10.0.0.1 counts as 10.0.0.1. */
 const parseAddress = (address: string): Address | undefined => {
   try {
     return ipaddr.process(address);
@@ -75,13 +72,11 @@ const parseAddress = (address: string): Address | undefined => {
   }
 };
 
-// Only what is known to be public: 2000::/3 is all of IPv6 that was ever handed out, and ipaddr.js takes the
-// special ranges out of it (6to4, Teredo, documentation, …) as it does out of IPv4 (private, CGNAT, metadata, …).
-// NAT64 (64:ff9b::/96) and ULA lie outside.
+// 2000::/3 is all IPv6 space ever allocated. ipaddr.js excludes its special ranges (6to4, Teredo, documentation, …) and those of
+// IPv4 (private, CGNAT, metadata, …). NAT64 (64:ff9b::/96) and ULA lie outside.
 const globalUnicast = ipaddr.parseCIDR("2000::/3");
 const isPublic = (address: Address): boolean => address.range() === "unicast" && (address.kind() === "ipv4" || address.match(globalUnicast));
 
-/** Whether the operator lists the address for this purpose and port. */
 const isListed = (egress: Egress, purpose: Purpose, address: Address, port: number): boolean =>
   egress.some(
     (entry) =>
@@ -91,7 +86,7 @@ const isListed = (egress: Egress, purpose: Purpose, address: Address, port: numb
       address.match([entry.network, entry.bits]),
   );
 
-/** Why a connection to `address` is refused; undefined where it is allowed. */
+/** Returns why a connection to `address` is refused; undefined if it is allowed. */
 export const egressRefusal = (egress: Egress, purpose: Purpose, protocol: string, address: string, port: number): string | undefined => {
   const parsed = parseAddress(address);
   if (parsed === undefined) return `${address} is not an address`;

@@ -1,5 +1,5 @@
-// RFC 8693 over the same exchange: the form of POST /oauth/token and its answer. Parameters of our own are
-// `identity`, the assumable identity to act as, and `cap`; `scope` holds group uids, as in /sts/exchange.
+// RFC 8693 form of the token exchange at POST /oauth/token. Extensions: `identity`, the identity to assume, and `cap`; `scope` holds
+// group UIDs, as in /sts/exchange.
 
 import { invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -10,12 +10,12 @@ export const tokenExchangeGrantType = "urn:ietf:params:oauth:grant-type:token-ex
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 const idToken = "urn:ietf:params:oauth:token-type:id_token";
 const jwt = "urn:ietf:params:oauth:token-type:jwt";
-// What we read and write is a signed JWT; a client may call it by any of its three names.
+// All tokens are signed JWTs, which clients may call by any of these names.
 const tokenTypes = [accessToken, idToken, jwt];
 
 const singleParameters = ["grant_type", "subject_token", "subject_token_type", "requested_token_type", "identity", "actor_token", "actor_token_type"];
 
-/** Answers the form, and says whose the token is. `exchange` does the work and gets the subject token as if it were the header's. */
+/** Handles the form; returns the response and the token's subject. `exchange` gets the subject token as if it were in the header. */
 export const exchangeForm = async (
   form: URLSearchParams,
   authorization: string | undefined,
@@ -31,9 +31,9 @@ export const exchangeForm = async (
       .flatMap((entry) => entry.split(" "))
       .filter((entry) => entry !== "");
 
-  for (const name of singleParameters) if (form.getAll(name).length > 1) wrong(name, "must be given once"); // RFC 6749, 3.2
+  for (const name of singleParameters) if (form.getAll(name).length > 1) wrong(name, "must be given once"); // RFC 6749 §3.2
   if (value("grant_type") !== tokenExchangeGrantType) wrong("grant_type", `must be ${tokenExchangeGrantType}`);
-  // Some libraries leave the type out; there is only one that it can be.
+  // Some libraries omit it.
   if (value("subject_token_type") !== "" && !tokenTypes.includes(value("subject_token_type")))
     wrong("subject_token_type", `must be one of ${tokenTypes.join(", ")}`);
   const requested = value("requested_token_type") || accessToken;
@@ -44,7 +44,7 @@ export const exchangeForm = async (
 
   const exchanged = await exchange({
     authorization: value("subject_token") === "" ? authorization : `Bearer ${value("subject_token")}`,
-    // RFC 8693, 2.1: a target is named as audience or, by its URL, as resource.
+    // RFC 8693 §2.1: a target is an audience, or a URL as resource.
     audience: [...form.getAll("audience"), ...form.getAll("resource")],
     identity: value("identity"),
     capabilities: list("cap"),

@@ -1,4 +1,4 @@
-// The story of an exchange, from a foreign issuer's token to a caller.
+// Token exchange, from a foreign token to an authenticated caller.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { newChild, newRoot } from "#base/uid.ts";
 import { claimsOf, headerOf, hour, makeKey, openTestServices, publicUrl, refusalOf, startIssuer } from "./testing.ts";
 import { SignJWT } from "jose";
 
-test("a token of the issuer that an identity names is exchanged for one of ours that acts as the identity", async (t) => {
+test("a token of an identity's issuer is exchanged for a token of this server that acts as the identity", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
@@ -44,7 +44,7 @@ test("a token of the issuer that an identity names is exchanged for one of ours 
   assert.deepEqual(seen, [String(services.time.nowMs / 1000)]);
 });
 
-test("a verified token is answered at once, with the same frozen caller, until it expires", async (t) => {
+test("a verified token returns the same frozen caller synchronously until it expires", async (t) => {
   const services = await openTestServices(t);
   const header = `Bearer ${await services.authn.mint({ uid: newRoot(), audience: [publicUrl] })}`;
   const caller = await services.authn.authenticate(header, undefined);
@@ -56,7 +56,7 @@ test("a verified token is answered at once, with the same frozen caller, until i
   assert.equal(await refusalOf(() => services.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
 });
 
-test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
+test("a mismatch names its claim, and an unknown identity looks like one of another issuer", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const good = { sub: "robot", aud: publicUrl, team: ["a", "b"], admin: true };
@@ -97,7 +97,7 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   for (const identity of [elsewhere, newChild(newRoot()), newRoot()]) assert.equal(await refused({}, identity), unknown);
 });
 
-test("attack 79: identities of services and of AWS, and humans by their uid, are not assumed with a token, and refused as if there were none", async (t) => {
+test("attack 79: service, AWS and user identities cannot be assumed with a token, and look unknown", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const aws = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
@@ -110,7 +110,7 @@ test("attack 79: identities of services and of AWS, and humans by their uid, are
   assert.deepEqual(issuer.requestedPaths, [], "their issuers are not even contacted");
 });
 
-test("an exchange neither waits for nor fails with whoever holds the identity's row", async (t) => {
+test("an exchange neither waits for nor fails because of a lock on the identity's row", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
@@ -125,7 +125,7 @@ test("an exchange neither waits for nor fails with whoever holds the identity's 
   );
 });
 
-test("what an owner changes holds for the next exchange", async (t) => {
+test("a change of an identity applies to the next exchange", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
@@ -139,7 +139,7 @@ test("what an owner changes holds for the next exchange", async (t) => {
   assert.match(await refusalOf(() => services.exchange(token, { identity: uid })), /invalid "iss"/);
 });
 
-test("static keys vouch for their own identity only, until they expire, and nobody is contacted", async (t) => {
+test("static keys authenticate only their own identity until they expire, and no issuer is contacted", async (t) => {
   const services = await openTestServices(t);
   const [mine, theirs] = [await makeKey("k"), await makeKey("k")];
   const expires = new Date(services.time.nowMs + 600_000).toISOString();
@@ -170,7 +170,7 @@ test("static keys vouch for their own identity only, until they expire, and nobo
   assert.equal(await refusalOf(async () => services.exchange(await token(), { identity: other })), "UNAUTHENTICATED: the token's signature is wrong");
   assert.match(await refusalOf(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
   await services.exchange(await token({ aud: ["pulls"] }), { identity: named });
-  // Attack 79: what the keys demand is learned by nobody whose signature is wrong.
+  // Attack 79: a wrong signature reveals nothing about the keys' conditions.
   const [head, body] = (await token({ sub: "x" })).split(".");
   for (const identity of [one, named])
     assert.equal(
@@ -183,7 +183,7 @@ test("static keys vouch for their own identity only, until they expire, and nobo
   assert.match(await refusalOf(async () => services.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
 });
 
-test("keys that are no key set are stored as they are given, and nobody can act by them: the exchange says so", async (t) => {
+test("static keys that are no key set are stored unchanged, and the exchange reports them", async (t) => {
   const services = await openTestServices(t);
   const mine = await makeKey("k");
   const token = await new SignJWT({ iss: "https://vault.internal", sub: "robot", aud: "gantry.example:8443", ...hour(services.time.nowMs) })
@@ -197,7 +197,7 @@ test("keys that are no key set are stored as they are given, and nobody can act 
   }
 });
 
-test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
+test("attack 11, cache key: a token verified by one tenant's static keys is refused elsewhere, cached or not", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const evil = await makeKey("one");
@@ -222,7 +222,7 @@ test("attack 11, cache key: what one tenant's own keys vouch for counts for nobo
   assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
 });
 
-test("a registered human signs in by issuer and subject; a stranger of that issuer is told to register", async (t) => {
+test("a registered user signs in by issuer and subject, and another user of the issuer must register", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const other = await startIssuer(t, () => services.time.nowMs);
@@ -246,7 +246,7 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   );
   assert.match(await refusalOf(async () => services.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
   assert.deepEqual(other.requestedPaths, [], "an issuer that nobody named is not contacted");
-  // Attack 18: nor by a registration, unless a provider of the place names it.
+  // Attack 18: nor by a registration, unless a provider of the group names it.
   const newcomer = `Bearer ${await other.token(claims)}`;
   assert.match(
     await refusalOf(() => services.authn.upstream(newcomer, async () => undefined)),
@@ -257,7 +257,7 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   assert.notDeepEqual(other.requestedPaths, []);
 });
 
-test("a token is narrowed by capabilities and groups, and one made from it can only be narrower", async (t) => {
+test("a token is downscoped by capabilities and groups, and its derivatives can only be narrower", async (t) => {
   const services = await openTestServices(t);
   const root = newRoot();
   const team = newChild(root);
@@ -281,7 +281,7 @@ test("a token is narrowed by capabilities and groups, and one made from it can o
   );
 });
 
-test("all wrong parameters of an exchange are told at once, in texts that can be sent", async (t) => {
+test("an exchange reports all invalid parameters at once, in bounded texts", async (t) => {
   const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const long = "x".repeat(100_000);
@@ -305,7 +305,7 @@ test("all wrong parameters of an exchange are told at once, in texts that can be
   assert.match(await refusalOf(() => services.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
 });
 
-test("a token of ours is no way out of its narrowing, its end or its audience", async (t) => {
+test("an exchange of this server's token keeps its downscoping, expiry and audience", async (t) => {
   const services = await openTestServices(t);
   const uid = await services.identity({});
   const wide = await services.claimMatch({ issuer: publicUrl, subject: uid });
@@ -317,7 +317,7 @@ test("a token of ours is no way out of its narrowing, its end or its audience", 
   assert.equal(assumed.exp, services.time.nowMs / 1000 + 600);
   assert.deepEqual(assumed.act, { iss: publicUrl, sub: uid, aud: publicUrl });
 
-  // Within the skew an expired token is still read, but what is made from it has expired just as long.
+  // Within the clock skew an expired token is readable, but its derivatives are expired too.
   services.time.nowMs += 630_000;
   assert.equal(claimsOf(await services.exchange(own)).exp, (services.time.nowMs - 30_000) / 1000);
 
@@ -335,7 +335,7 @@ test("a token of ours is no way out of its narrowing, its end or its audience", 
   assert.match(await refusalOf(() => services.exchange(fresh, { identity: wide })), /does not exist any more/);
 });
 
-test("a foreign token is also taken directly: as its human, or as the identity that the request names", async (t) => {
+test("a foreign token authenticates directly, as its user or as the requested identity", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const ann = await services.person(issuer.url, "ann");
@@ -357,14 +357,14 @@ test("a foreign token is also taken directly: as its human, or as the identity t
   assert.match(await refusalOf(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
   assert.match(await refusalOf(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
-  // Before and after it is cached.
+  // Before and after caching.
   for (let n = 0; n < 2; n++) {
     assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
     await services.authn.authenticate(`Bearer ${own}`, undefined);
   }
 });
 
-test("two tenants may register the same issuer and subject; a token acts for the one that it names", async (t) => {
+test("two tenants can register the same issuer and subject, and a token acts only as the requested identity", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const match = { issuer: issuer.url, subject: "robot" };
@@ -375,7 +375,7 @@ test("two tenants may register the same issuer and subject; a token acts for the
   assert.match(await refusalOf(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
 });
 
-test("RFC 8693: a form is answered with a bearer token, and each wrong parameter is named", async (t) => {
+test("RFC 8693: the form returns a bearer token, and each invalid parameter is named", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
@@ -410,18 +410,18 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   assert.match(await refusalOf(() => services.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
 });
 
-test("a human's uid depends on where the issuer ends and the subject begins, and Google has one", async (t) => {
+test("a user's UID depends on the boundary of issuer and subject, and both spellings of Google share one", async (t) => {
   const { authn } = await openTestServices(t);
   assert.match(authn.personUid("https://a", "bc"), /^[0-9a-f]{40}$/);
   assert.notEqual(authn.personUid("https://a", "bc"), authn.personUid("https://ab", "c"));
   assert.notEqual(authn.personUid("https://a", "1:b"), authn.personUid("https://a1:", "b"));
   assert.equal(authn.personUid("accounts.google.com", "1"), authn.personUid("https://accounts.google.com", "1"));
   assert.notEqual(authn.personUid("https://accounts.google.com/", "1"), authn.personUid("https://accounts.google.com", "1"));
-  // Uids are kept in databases: the function never changes.
+  // UIDs are stored, so the function must never change.
   assert.equal(authn.personUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
 });
 
-test("what a token says comes back in a refusal as one bounded line, whatever it is", async (t) => {
+test("claims in an error are one bounded line, whatever they contain", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot", claims: { team: "secret-team" } });

@@ -1,5 +1,5 @@
-// Whom a foreign token may act as. The identity's row is read for every request and decides; only that a signature is
-// right is cached (decisions: Access).
+// Decides which identity a foreign token can act as. The identity's row is read on every request; only verified signatures are
+// cached (decisions: Access).
 
 import type { JSONWebKeySet, LocalJWKSet } from "jose";
 import { createLocalJWKSet } from "jose/jwks/local";
@@ -21,44 +21,43 @@ import { checkSignature, claimOf, foreignAlgorithms, quoteClaim, quoteForError, 
 
 export interface ForeignTokens {
   /**
-   * Refuses unless the token may act as the assumable identity `uid`. `isVerified`: the token is one of ours, and its
-   * signature was checked. Returns when the identity ends, in milliseconds since 1970; Infinity: never.
+   * Throws unless the token can assume the identity `uid`. `isVerified`: it is a token of this server with a verified signature.
+   * Returns the identity's expiry in milliseconds since 1970; Infinity: never.
    */
   checkIdentity(uid: string, token: Token, isVerified: boolean): Promise<number>;
-  /** The uid of the registered person whom the token names. Throws NOT_FOUND for one who is not registered. */
+  /** Returns the UID of the token's registered user. Throws NOT_FOUND if there is none. */
   findPerson(token: Token): Promise<string>;
   /**
-   * The uid of the person whom an ID token of this identity provider names. Refuses unless its issuer signed it, for the provider's client.
-   * `provider`: undefined where there is none, which is refused in the same words as another issuer.
+   * Returns the UID of an ID token's user. Throws unless the provider's issuer signed it for the provider's client. An undefined
+   * `provider` yields the same error as a wrong issuer.
    */
   findPersonOfProvider(token: Token, provider: Provider | undefined): Promise<string>;
   /**
-   * Refuses unless the token's issuer may speak for people and signed it. `audiences`: besides ours those for which
-   * somebody names the issuer; undefined: nobody does, then it must have named people before.
+   * Throws unless a trusted issuer of users signed the token. `audiences`: audiences accepted for it in addition to this server's;
+   * undefined if no provider names the issuer, which then must have registered users.
    */
   checkNewcomer(token: Token, audiences: readonly string[] | undefined): Promise<void>;
 }
 
 const invalidClaim = (claim: string, found: string): Fault => denied(`the token cannot assume this identity: invalid ${JSON.stringify(claim)}: ${found}`);
 
-// The same words for an identity that is unknown and for one that takes no tokens of this issuer, whatever it takes
-// instead: only who was told its uid and has a matching token learns that it exists (attack 79).
+// One error for unknown identities and other issuers, so that only a matching token reveals an identity (attack 79).
 const otherIssuer = ({ issuer }: Token): Fault => invalidClaim("iss", `no identity of this uid takes tokens of the issuer ${quoteForError(issuer)}`);
 
-/** What the token has in the place of what was wanted: its bearer can read it too. What is wanted is the identity's (claims.ts: Mismatch). */
+/** Reports the token's own value, but not the expected one (claims.ts: Mismatch). */
 const mismatchFault = (token: Token, { claim, wanted }: Mismatch): Fault => {
   const value = claimOf(token.claims, claim);
   const found = value === undefined ? "the token does not have it" : `the token has ${quoteClaim(value)}`;
   return invalidClaim(claim, `${found}; ${wanted === undefined ? "callers that can read the identity see the expected value" : `expected ${wanted}`}`);
 };
 
-/** When the identity ends, in milliseconds since 1970. Refuses where it has: said to those alone whose token or request matches it. */
+/** Returns the identity's expiry in milliseconds since 1970. Throws if it has passed; call it only once the token matches. */
 export const checkIdentityEnd = ({ expireTimeMs = Number.POSITIVE_INFINITY }: Identity, nowMs: number): number => {
   if (expireTimeMs <= nowMs) throw denied(`the identity ended at ${timestamp(expireTimeMs)} (its expireTime), and cannot be assumed any more`);
   return expireTimeMs;
 };
 
-/** Which keys verified a signature: the issuer's own, or a set that some identity brought along, by its text. */
+/** Marks signatures verified by published keys. */
 const issuerKeys = "published";
 
 export const openForeignTokens = (dependencies: {
@@ -70,9 +69,8 @@ export const openForeignTokens = (dependencies: {
 }): ForeignTokens => {
   const { store, issuers, audiences, clock, issuerHosts } = dependencies;
 
-  // A signature is cached together with the keys that it was checked against: any tenant may register an issuer's name
-  // with keys of its own, and what those verify must not count for anybody else (attack 11).
-  // A key that its issuer withdrew stops counting when the issuer's key set would be renewed.
+  // Cached with the keys that verified it: any tenant can register an issuer's name with its own keys, which must not count
+  // elsewhere (attack 11). Entries expire with the issuer's key set, so withdrawn keys stop working.
   const signatures = lruCache<{ readonly by: string; readonly untilMs: number }>(limits.tokenCacheEntries);
   const verifyOnce = async (token: Token, by: string, verify: () => Promise<void>): Promise<void> => {
     const cached = signatures.peek(token.text);
@@ -86,7 +84,7 @@ export const openForeignTokens = (dependencies: {
   const keySetOf = (json: string): LocalJWKSet => {
     const cached = keySets.use(json);
     if (cached !== undefined) return cached;
-    // What stands there is stored as it was given (server/iam/resources/identity.ts).
+    // Stored unvalidated (server/iam/resources/identity.ts).
     const refuse = (cause?: unknown): Fault =>
       unauthenticated(`this identity cannot be assumed: its staticKeys.issuerKeys are not a JSON Web Key Set ({"keys": [...]})`, cause);
     const keys = parseObject(json);
@@ -107,13 +105,13 @@ export const openForeignTokens = (dependencies: {
     await verifyOnce(token, json, () => checkSignature(token, keySetOf(json), foreignAlgorithms));
     if (mismatch !== undefined) throw mismatchFault(token, mismatch);
     const expirationTime = text(keys, "expirationTime");
-    // A time that cannot be read is one that has passed.
+    // An unreadable time counts as past.
     if (expirationTime !== "" && !(Date.parse(expirationTime) > clock())) throw denied(`the identity's keys have expired at ${expirationTime}`);
   };
 
   const checkClaimMatch = async (uid: string, match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
-    // Before the issuer is contacted: that this identity names it is the only reason to (attack 18). The other
-    // claims are compared after the signature, so that nobody can ask for them with a token made up.
+    // Only a matching issuer may be contacted (attack 18). Other claims are compared after the signature, so that made-up tokens
+    // cannot probe them.
     if (!matchesIssuer(match, token.issuer, matchingBudget())) throw otherIssuer(token);
     if (!isVerified) {
       const organization = rootOf(uid);
@@ -125,7 +123,7 @@ export const openForeignTokens = (dependencies: {
     if (mismatch !== undefined) throw mismatchFault(token, mismatch);
   };
 
-  /** Whether an issuer names people, read from the store at most every issuerRetryMs for each. */
+  /** Refreshed every issuerRetryMs. */
   const peopleIssuers = lruCache<{ readonly namesPeople: boolean; readonly untilMs: number }>(limits.issuerCacheEntries);
   const isPeopleIssuer = async (issuer: string): Promise<boolean> => {
     const cached = peopleIssuers.use(issuer);
@@ -149,7 +147,7 @@ export const openForeignTokens = (dependencies: {
           await checkStaticKeys(found.staticKeys ?? {}, token);
           return checkIdentityEnd(found, clock());
         default:
-          // Also for those that AWS vouches for, and for services of the platform, which this server does not have.
+          // Includes AWS identities, and service principals of the platform, which do not exist here.
           throw otherIssuer(token);
       }
     },
@@ -163,7 +161,7 @@ export const openForeignTokens = (dependencies: {
             "use a token of this server, name the identity to act as, or register",
         );
       await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: "people" }));
-      // A token that its issuer made for another service is no sign-in here, whoever it names.
+      // A token for another service is no sign-in here.
       audiences.check(token.audience);
       if (!isRegistered) throw new Fault("NOT_FOUND", "account not found, registration required");
       return uid;
@@ -173,7 +171,7 @@ export const openForeignTokens = (dependencies: {
       if (!provider || normalIssuer(provider.oidc.issuer) !== normalIssuer(token.issuer))
         throw denied(`no identity provider of this uid takes tokens of the issuer ${quoteForError(token.issuer)}`);
       await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: { organization: rootOf(provider.uid) } }));
-      // OpenID Connect Core, 3.1.3.7: an ID token is for the client that asked for it, whatever else it names.
+      // OpenID Connect Core §3.1.3.7: an ID token is valid only for its own client.
       const { clientId } = provider.oidc;
       const { azp } = token.claims;
       const isForClient = token.audience.includes(clientId) && (azp === undefined ? token.audience.length === 1 : azp === clientId);

@@ -1,5 +1,5 @@
-// The public entry of authn: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
-// for (exchange). What they may do, and whether they still exist, is decided elsewhere, from live data.
+// Entry point of authn: authenticates requests, and issues tokens. Permissions, and whether an identity still exists, are decided
+// elsewhere from live data.
 
 import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -56,110 +56,102 @@ export interface AuthnOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** The processes that serve together; absent: this one alone. */
   readonly siblings?: Siblings;
-  /** GANTRY_PUBLIC_URL, exactly: what our tokens say as issuer. */
+  /** GANTRY_PUBLIC_URL, exactly. */
   readonly issuer: string;
-  /** GANTRY_AUDIENCES: accepted besides the public URL and its host. */
+  /** GANTRY_AUDIENCES, in addition to the public URL and its host. */
   readonly audiences: readonly string[];
-  /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
+  /** GANTRY_EGRESS_ALLOW, unparsed. */
   readonly egressAllow: string;
-  /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
+  /** GANTRY_CA_FILE: certificate authorities in addition to the public ones. */
   readonly caFile?: string | undefined;
-  /** GANTRY_ISSUER_HOSTS, as the operator wrote it. */
+  /** GANTRY_ISSUER_HOSTS, unparsed. */
   readonly issuerHosts?: string;
-  /** GANTRY_MAIL_ISSUERS, as the operator wrote it. */
+  /** GANTRY_MAIL_ISSUERS, unparsed. */
   readonly mailIssuers?: string;
-  /** Every capability that there is, by name: what a token can be downscoped to. */
   readonly knownCapabilities: ReadonlySet<string>;
-  /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
+  /** GANTRY_AWS_STS_URL: endpoint for signed GetCallerIdentity requests; undefined: the signed host. */
   readonly awsStsUrl?: string | undefined;
 }
 
 export interface Authn {
   /**
-   * Who a request comes from; `identity` is the header Gantry-Identity. A verified token of ours is answered at
-   * once, and the same token always with the same frozen object. Throws UNAUTHENTICATED, or UNAVAILABLE where a
-   * foreign issuer does not answer. `address` is that of the request's origin: who has others asked (AWS) counts.
+   * Authenticates a request; `identity` is the header Gantry-Identity. Cached tokens of this server return synchronously, with an
+   * identical frozen object per token. Throws UNAUTHENTICATED, or UNAVAILABLE if a foreign issuer cannot be reached. `address` is the
+   * client's, for rate limits (AWS).
    */
   authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
-  /** The same for the registry's operations, which accept registry tokens besides: `Caller.registry` is what those permit. */
+  /** Also accepts registry tokens (`Caller.registry`). */
   authenticateRegistry(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
   /**
-   * The same at a part of this server that has an audience of its own (RFC 8707): tokens of ours for it, or for the API. Nobody
-   * else's, and no identity is chosen beside the token. Throws UNAUTHENTICATED.
+   * Authenticates at a part of this server with its own audience (RFC 8707), by tokens of this server for it or for the API. Throws
+   * UNAUTHENTICATED.
    */
   authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
-  /** Who asks at the SCIM address of this identity provider: the provider, by its SCIM token (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  /** Authenticates a request to this provider's SCIM endpoint. Throws UNAUTHENTICATED. */
   authenticateScim: ScimTokens["authenticate"];
-  /** The same once more, in the transaction of a write (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  /** Rechecks the token inside a write's transaction. Throws UNAUTHENTICATED. */
   confirmScim: ScimTokens["confirm"];
-  /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
+  /** Returns true without a token, and for a valid anonymous one. Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
-  /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
+  /** Issues an anonymous token. */
   anonymousToken(): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
-  /** What clients may do who are not known. */
   readonly clientLimits: ClientLimits;
   /**
-   * Whom a foreign token is about, registered or not; undefined for a token of ours. `audiencesFor` gives the audiences
-   * for which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
+   * Returns the user of a foreign token, registered or not; undefined for a token of this server. `audiencesFor` returns the client
+   * IDs of identity providers with this issuer (in canonical spelling); undefined if there are none.
    */
   upstream(authorization: string | undefined, audiencesFor: (issuer: string) => Promise<readonly string[] | undefined>): Promise<Upstream | undefined>;
   exchange(request: ExchangeRequest): Promise<Exchanged>;
-  /** RFC 8693: the form of /oauth/token and its answer. */
+  /** Handles the RFC 8693 form of /oauth/token. */
   exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<{ readonly answer: JsonObject; readonly exchanged: Exchanged }>;
-  /** A token for any identity, unasked: for the operator's command line. */
+  /** Issues a token for any identity without checks, for the operator's command line. */
   mint(request: MintRequest): Promise<string>;
-  /** The token on a delivery: that we send these very bytes ("sha256:…") to a subscription of this group. */
+  /** Returns a delivery's token, which attests the body's digest ("sha256:…") to a subscription of this group. */
   deliveryToken(group: string, digest: string): Promise<string>;
-  /** /.well-known/openid-configuration */
   discovery(): JsonObject;
-  /** /.well-known/jwks.json */
   keys(): Promise<JsonObject>;
-  /** Begins to replace the key that signs (keys.ts). */
+  /** Begins a rotation of the signing key (keys.ts). */
   rotate(): Promise<void>;
-  /** The same, if the key that signs has signed for limits.signingKeyLifetimeMs. */
+  /** Begins a rotation if the signing key is older than limits.signingKeyLifetimeMs. */
   rotateIfDue(): Promise<void>;
   personUid(issuer: string, subject: string): string;
-  /** Every spelling of that issuer, as rows may hold it. */
+  /** Returns every spelling of the issuer that rows may hold. */
   issuerSpellings(issuer: string): readonly string[];
-  /** Whether the operator lets the issuer say that this is somebody's e-mail address (mail-issuers.ts). */
+  /** Returns whether the operator trusts the issuer's email claims for this address. */
   speaksForMail(issuer: string, email: string): boolean;
-  /** A token for somebody whom a sign-in has verified. */
   issue(request: IssueRequest): Promise<Issued>;
-  /** What a request asks a token to be downscoped to. Throws INVALID_ARGUMENT. */
+  /** Validates requested limits of a token. Throws INVALID_ARGUMENT. */
   readDownscoping(request: TokenRequest): Downscoping;
   /**
-   * The person of an ID token, after its form, times and signature were verified. Whom it is for, and that its issuer
-   * may say so, is the caller's to check; so is `more`, the claims that the issuer gave besides. `organization`: the root of the
-   * organization that the issuer is asked for.
+   * Verifies form, times and signature of an ID token and returns its user. The caller checks audience and issuer, and `more`, the
+   * claims from userinfo. `organization` is the root of the organization that the request to the issuer counts for.
    */
   verifyIdToken(text: string, more: JsonObject, organization: string): Promise<Upstream>;
   /**
-   * Refuses unless the bearer of this token, which was verified, may act as the assumable identity. Returns when that ends, in
-   * milliseconds since 1970; Infinity: never.
+   * Throws unless the bearer of this verified token can assume the identity. Returns the identity's expiry in milliseconds since 1970;
+   * Infinity: never.
    */
   assume(identity: string, text: string): Promise<number>;
-  /** Violations of an identity's patterns: too large, alone or together, or no RE2 (patterns.ts). */
+  /** Returns the violations of an identity's patterns. */
   patternViolations(holder: PatternHolder): readonly Violation[];
-  /** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is (issuer-hosts.ts). */
+  /** Returns the violation of an issuer pattern, if any. */
   issuerPatternProblem(pattern: string): string | undefined;
-  /** Tells the log of identities whose pattern of issuers would be refused today: tokens that only it fits are. */
+  /** Logs identities with an issuer pattern that is no longer accepted. */
   reportIssuerPatterns(): Promise<void>;
-  /** Tells the log, beside other work, of identities whose patterns are beyond today's bounds. */
+  /** Logs identities with oversized patterns, in the background. */
   startPatternReport(): PatternReport;
   /**
-   * The document of the client whose id is its address (Client ID Metadata Documents), as it was fetched or is remembered.
-   * `address`: who has it fetched. Throws `unknownClient`, whatever is wrong, or RESOURCE_EXHAUSTED.
+   * Returns the metadata document of a client, fetched or cached. `address` is that of the client requesting it. Throws
+   * `unknownClient` for any failure, or RESOURCE_EXHAUSTED.
    */
   clientDocument(clientId: string, address: string): Promise<JsonObject>;
-  /** The guarded client to issuers. */
+  /** The guarded client to other servers. */
   readonly outbound: Outbound;
-  /** Closes the connections to issuers. */
   close(): Promise<void>;
 }
 
-/** What of it is wrong shows before anything is waited for. Throws a Fault of one line. */
+/** Validates settings before anything asynchronous. Throws a one-line Fault. */
 export const checkAuthnOptions = ({
   egressAllow,
   issuerHosts = "",
@@ -186,8 +178,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const scimTokens = openScimTokens(store, clock, issuer);
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
-  // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
-  // verified is cached, so that wrong tokens cannot drive out right ones.
+  // Keyed by the whole header, because a sliced string would be hashed each time. Only verified tokens are cached, so that invalid
+  // ones cannot evict them.
   const ownCallers = lruCache<{ readonly caller: Caller; readonly endMs: number; readonly isForApi: boolean }>(limits.tokenCacheEntries);
   const foreignCallers = lruCache<Caller>(limits.tokenCacheEntries);
   const looked = { own: { hit: 0, miss: 0 }, foreign: { hit: 0, miss: 0 } };
@@ -201,18 +193,18 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const authenticateOwn = async (token: Token, header: string, identity: string | undefined, resource?: string): Promise<Caller> => {
     looked.own.miss++;
     const caller = await readOwnToken(keys, token);
-    // Registry tokens have an audience of their own, and no other one (registry-token.ts).
+    // Registry tokens have only the registry's audience (registry-token.ts).
     if (caller.registry === undefined || !caller.audience.includes(registryAudience(issuer))) audiences.check(caller.audience, resource);
     if (identity !== undefined && identity !== caller.uid)
       throw unauthenticated("a token of this server acts as its own subject: exchange it to act as another identity");
-    // Never for a registry token, whatever the operator lists in GANTRY_AUDIENCES.
+    // Never for a registry token, whatever GANTRY_AUDIENCES lists.
     const isForApi = caller.registry === undefined && audiences.includesApi(caller.audience);
     ownCallers.set(header, { caller, endMs: tokenEndMs(token), isForApi }, entryWeightOf(header));
     return caller;
   };
 
   const throwAsUnauthenticated = (thrown: unknown): never => {
-    // In an exchange these tell the client what to do next; here the request has simply not said who it is.
+    // The specific codes help in an exchange; here the request is merely unauthenticated.
     const refused = thrown instanceof Fault && (thrown.code === "PERMISSION_DENIED" || thrown.code === "NOT_FOUND");
     throw refused ? unauthenticated(thrown.message, thrown) : thrown;
   };
@@ -224,7 +216,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return identity;
   };
 
-  /** One request, one signature: nothing is cached, and the second time it is refused. */
+  /** A signed request is valid once. */
   const authenticateAws = async (presented: string, identity: string | undefined): Promise<Caller> => {
     if (identity === undefined) throw unauthenticated("an AWS request acts as an assumable identity: name it in the header Gantry-Identity");
     const { request, act, subject } = await awsTokens.verify(identity, presented).catch(throwAsUnauthenticated);
@@ -243,10 +235,9 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   };
 
   const authenticateForeign = async (token: Token, identity: string | undefined): Promise<Caller> => {
-    // Looked up each time: the row decides, and may have changed (decisions: Access). What is cached below is only what
-    // the token itself says.
+    // Looked up on every request (decisions: Access); only the token's own claims are cached below.
     const uid = await actingUidOf(token, identity).catch(throwAsUnauthenticated);
-    // A uid has no spaces: two pairs cannot have one key (attack 11).
+    // A UID contains no spaces, so keys are unique (attack 11).
     const key = `${uid} ${token.text}`;
     const cached = foreignCallers.peek(key);
     looked.foreign[cached === undefined ? "miss" : "hit"]++;
@@ -279,7 +270,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       if (address) clientLimits.take("exchanges", address());
       return authenticateAws(presented, identity);
     }
-    // A client of registries that nobody has logged in with: what it shows has no subject, and would be told as malformed.
+    // An anonymous token would otherwise be reported as malformed.
     if (await anonymousTokens.isAnonymous(header)) throw unauthenticated("authentication required: log in first");
     const token = readToken(presented, clock(), acceptsRegistryTokens);
     if (token.issuer === issuer) return authenticateOwn(token, header, identity);
@@ -294,7 +285,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     acceptsRegistryTokens: boolean,
   ): Caller | Promise<Caller> => {
     const header = authorization ?? "";
-    // An empty header, as some clients send it, names nobody.
+    // Some clients send an empty header.
     const assumed = identity === "" ? undefined : identity;
     const cached = ownCallers.peek(header);
     const isAccepted = cached !== undefined && (cached.isForApi || (acceptsRegistryTokens && cached.caller.registry !== undefined));

@@ -1,4 +1,4 @@
-// Which hosts a pattern of issuers names.
+// Hosts that an issuer pattern contains literally.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { isNamedHost, issuerPatternProblem, readIssuerHosts } from "./issuer-hos
 
 const none = readIssuerHosts("");
 
-/** Patterns that are taken, each with a host that it leads to and one that it does not. */
+/** Accepted patterns, each with a host that it allows and one that it does not. */
 const taken: readonly (readonly [pattern: string, host: string, other: string])[] = [
   ["https://ci\\.example\\.com", "ci.example.com", "other.example.com"],
   ["https://ci[.]example[.]com/.*", "ci.example.com", "example.com"],
@@ -27,12 +27,12 @@ const taken: readonly (readonly [pattern: string, host: string, other: string])[
   ["https://ci[0-9]*\\.example\\.com", "ci7.example.com", "evil.net"],
 ];
 for (const [pattern, host, other] of taken)
-  test(`the pattern ${pattern} is taken, and leads to ${host} and not to ${other}`, () => {
+  test(`the pattern ${pattern} is accepted, allowing ${host} and not ${other}`, () => {
     assert.equal(issuerPatternProblem(pattern, none), undefined);
     assert.deepEqual([isNamedHost(pattern, host, none), isNamedHost(pattern, other, none)], [true, false]);
   });
 
-/** Each with a host that RE2 would let it lead to. */
+/** Each with a host that RE2 would match. */
 const refused: readonly (readonly [pattern: string, host: string])[] = [
   [".*", "evil.net"],
   ["https://.*", "evil.net"],
@@ -63,12 +63,12 @@ const refused: readonly (readonly [pattern: string, host: string])[] = [
   ["https://(", "evil.net"],
 ];
 for (const [pattern, host] of refused)
-  test(`the pattern ${pattern} is refused with a sentence, and leads nowhere`, () => {
+  test(`the pattern ${pattern} is refused with a description, and allows no host`, () => {
     assert.match(issuerPatternProblem(pattern, none) ?? "", /^must name the host of its issuers.*GANTRY_ISSUER_HOSTS$/);
     assert.equal(isNamedHost(pattern, host, none), false);
   });
 
-test("what the operator lists is taken besides: a host where it is met, all hosts below a name in patterns, too", () => {
+test("the operator's list adds single hosts, and wildcards for hosts below a name", () => {
   const listed = readIssuerHosts(" ci.example.com, *.github.io ");
   assert.equal(issuerPatternProblem("https://[a-z]+\\.github\\.io", listed), undefined);
   assert.equal(isNamedHost("https://[a-z]+\\.github\\.io", "team.github.io", listed), true);

@@ -1,26 +1,22 @@
-// Which hosts a pattern of issuers can lead to. Whoever holds a token writes its issuer, and a pattern that fits any host
-// makes this server ask whomever strangers name (attack 39). So only issuers are asked whose host the pattern names
-// literally, or at least its registrable domain (example.com, example.co.uk), or which the operator lists
-// (GANTRY_ISSUER_HOSTS).
+// Limits which hosts an issuer pattern can lead to. The bearer writes a token's issuer, so a pattern for any host would let
+// strangers direct requests of this server (attack 39). An issuer is contacted only if the pattern contains its host or registrable
+// domain (example.com, example.co.uk) literally, or if GANTRY_ISSUER_HOSTS lists it.
 //
 //   list  = host *( "," host )
 //   host  = name / "*." name         ; the second: every host below
 //
-// Pure. A pattern is read only as far as its host; what is not understood names nothing. Which texts it fits, RE2 decides:
-// here it is enough that no host is taken for named that is not.
+// Pure. A pattern is parsed up to the end of the host, and anything unknown is not literal. RE2 does the actual matching.
 
 import { Fault } from "#base/fault.ts";
 import { getDomain } from "tldts";
 
-/** One host, or every host below a name. */
 type Named = { readonly exact: string } | { readonly below: string };
 
-/** The operator's list. */
 export type IssuerHosts = readonly Named[];
 
 const hostForm = /^(\*\.)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/;
 
-/** Reads GANTRY_ISSUER_HOSTS. Throws a Fault of one line. */
+/** Parses GANTRY_ISSUER_HOSTS. Throws a one-line Fault. */
 export const readIssuerHosts = (list: string): IssuerHosts =>
   list
     .split(",")
@@ -35,15 +31,15 @@ export const readIssuerHosts = (list: string): IssuerHosts =>
 
 const covers = (named: Named, host: string): boolean => ("exact" in named ? named.exact === host : host.endsWith(`.${named.below}`));
 
-// ---- reading a pattern --------------------------------------------------------------------------------------------
+// ---- parsing a pattern --------------------------------------------------------------------------------------------
 
-/** How long the token of a pattern at `at` is: a character, an escape, a class, a group. 0: it has no end. */
+/** Length of a character, escape, class or group; 0 if it is unterminated. */
 const tokenLength = (pattern: string, at: number): number => {
   switch (pattern[at]) {
     case "\\":
       return pattern[at + 1] === undefined ? 0 : 2;
     case "[": {
-      // A bracket at its beginning is one of its characters.
+      // A leading bracket is a member of the class.
       let end = at + (pattern[at + 1] === "^" ? 2 : 1) + 1;
       while (end < pattern.length && pattern[end] !== "]") end += pattern[end] === "\\" || pattern.startsWith("[:", end) ? 2 : 1;
       return end < pattern.length ? end + 1 - at : 0;
@@ -62,7 +58,7 @@ const tokenLength = (pattern: string, at: number): number => {
   }
 };
 
-/** The alternatives of a pattern, without those within its groups; undefined where it cannot be read. */
+/** Top-level alternatives; undefined if the pattern cannot be parsed. */
 const alternativesOf = (pattern: string): string[] | undefined => {
   const found: string[] = [];
   let begin = 0;
@@ -80,7 +76,7 @@ const alternativesOf = (pattern: string): string[] | undefined => {
 
 const quantifierForm = /^(?:[*+?]|\{[0-9,]*\})[?]?/;
 
-/** What a token stands for, if it is one letter, digit, hyphen or dot; undefined for anything else. */
+/** The letter, digit, hyphen or dot that a token matches. */
 const literalOf = (token: string): string | undefined => {
   if (/^[a-z0-9-]$/i.test(token)) return token.toLowerCase();
   if (token === "\\." || token === "[.]") return ".";
@@ -89,16 +85,16 @@ const literalOf = (token: string): string | undefined => {
 
 const endsHost = (pattern: string): boolean => /^(?:\\?\/|:)/.test(pattern);
 
-/** The alternatives within a group, where none of them can go on with the host: each begins its end, or is empty. */
+/** Whether each alternative of a group starts with the end of the host, or is empty. */
 const hostEndsIn = (group: string): "always" | "perhaps" | undefined => {
   const alternatives = alternativesOf(group.slice(1, -1).replace(/^\?(?::|P?<\w+>)/, ""));
   if (!alternatives?.every((each) => each === "" || endsHost(each))) return undefined;
-  // Behind an optional slash the host would go on.
+  // After an optional slash the host would continue.
   if (alternatives.some((each) => quantifierForm.test(each.replace(/^(?:\\?\/|:)/, "")))) return undefined;
   return alternatives.includes("") ? "perhaps" : "always";
 };
 
-/** What one alternative names; undefined: nothing. */
+/** Undefined if the alternative is unlimited. */
 const namedBy = (alternative: string): Named | undefined => {
   const text = alternative.replace(/^(?:\^|\\A)/, "");
   const scheme = /^https?\??:(?:\\?\/){2}/.exec(text)?.[0];
@@ -129,12 +125,11 @@ const namedBy = (alternative: string): Named | undefined => {
     literal = character === undefined ? "" : literal + character;
   }
   if (isLiteral) return literal === "" ? undefined : { exact: literal };
-  // Of the label in which the wild part ends nothing is certain.
+  // The label that contains the end of the wildcard is unknown.
   const dot = literal.indexOf(".");
   return dot < 0 ? undefined : { below: literal.slice(dot + 1) };
 };
 
-/** What each alternative of a pattern names; undefined in the place of one that names nothing. */
 const hostsNamedBy = (pattern: string): (Named | undefined)[] => {
   const alternatives = alternativesOf(pattern);
   return alternatives === undefined ? [undefined] : alternatives.map(namedBy);
@@ -148,13 +143,13 @@ const isBounded = (named: Named | undefined, listed: IssuerHosts): boolean => {
   return listed.some((entry) => "below" in entry && (entry.below === named.below || named.below.endsWith(`.${entry.below}`)));
 };
 
-/** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is. */
+/** Returns the violation of an issuer pattern, if any. */
 export const issuerPatternProblem = (pattern: string, listed: IssuerHosts): string | undefined =>
   hostsNamedBy(pattern).every((named) => isBounded(named, listed))
     ? undefined
     : "must name the host of its issuers, or at least its registrable domain, literally, with \\. for each dot, such as https://ci\\.example\\.com/.* " +
       "or https://[a-z]+\\.example\\.com; other hosts are for the operator to list in GANTRY_ISSUER_HOSTS";
 
-/** Whether an issuer at `host` may be asked because this pattern fits it. */
+/** Returns whether an issuer at `host` that matches this pattern may be contacted. */
 export const isNamedHost = (pattern: string, host: string, listed: IssuerHosts): boolean =>
   listed.some((entry) => covers(entry, host)) || hostsNamedBy(pattern).some((named) => named !== undefined && isBounded(named, listed) && covers(named, host));

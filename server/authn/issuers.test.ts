@@ -1,4 +1,4 @@
-// Foreign issuers that rotate, break, stall or were never ours to ask.
+// Foreign issuers: key rotation, failures, stalls, and issuers that must not be contacted.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ interface Scene {
   readonly services: TestServices;
   readonly issuer: TestIssuer;
   readonly uid: string;
-  /** Tries a fresh token of the issuer; gives "" or the refusal. */
+  /** Exchanges a fresh token of the issuer; returns "" or the refusal. */
   tries(header?: Record<string, unknown>): Promise<string>;
 }
 
@@ -20,7 +20,7 @@ const scene = async (t: TestContext): Promise<Scene> => {
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   let count = 0;
   const tries: Scene["tries"] = async (header) => {
-    // Each token is another one: nothing is answered from what was verified before.
+    // Tokens differ, so that no cached signature helps.
     const token = await issuer.token({ sub: "robot", aud: publicUrl, jti: String(count++) }, header);
     return services.exchange(token, { identity: uid }).then(
       () => "",
@@ -35,7 +35,7 @@ const unreadable = (issuer: TestIssuer): string =>
   "and so must the key set that it names; this server's log says what failed";
 const unknownKey = /^UNAUTHENTICATED: the token's key is not among its issuer's keys: its header "kid" is "[^"]*", and its "alg" is \w+$/;
 
-test("an issuer is asked once for many tokens at once, and again when its keys are old", async (t) => {
+test("concurrent tokens cause one request to their issuer, and expired keys another", async (t) => {
   const { services, issuer, tries } = await scene(t);
   assert.deepEqual(await Promise.all(Array.from({ length: 20 }, () => tries())), Array(20).fill(""));
   assert.deepEqual(issuer.requestedPaths, ["/.well-known/openid-configuration", "/keys"]);
@@ -44,7 +44,7 @@ test("an issuer is asked once for many tokens at once, and again when its keys a
   assert.equal(issuer.requestedPaths.length, 4);
 });
 
-test("a new key of an issuer is found at once, and a withdrawn one stops counting with its key set", async (t) => {
+test("an issuer's new key works at once, and a withdrawn one stops with its key set", async (t) => {
   const { services, issuer, uid, tries } = await scene(t);
   const old = await issuer.token({ sub: "robot", aud: publicUrl });
   assert.equal((await services.authn.authenticate(`Bearer ${old}`, uid)).uid, uid);
@@ -56,7 +56,7 @@ test("a new key of an issuer is found at once, and a withdrawn one stops countin
   assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
 });
 
-test("attack 18, a storm of made-up key names asks the issuer at most once per interval", async (t) => {
+test("attack 18, a storm of made-up key IDs causes at most one request to the issuer per interval", async (t) => {
   const { services, issuer, tries } = await scene(t);
   assert.equal(await tries(), "");
   services.time.nowMs += limits.issuerRetryMs;
@@ -68,7 +68,7 @@ test("attack 18, a storm of made-up key names asks the issuer at most once per i
   assert.equal(await tries(), "", "true tokens pass all the while");
 });
 
-test("attack 18, an issuer that nobody named is never asked", async (t) => {
+test("attack 18, an issuer that no identity names is never contacted", async (t) => {
   const { services, uid } = await scene(t);
   const stranger = await startIssuer(t, () => services.time.nowMs);
   const token = await stranger.token({ sub: "robot", aud: publicUrl });
@@ -77,7 +77,7 @@ test("attack 18, an issuer that nobody named is never asked", async (t) => {
   assert.deepEqual(stranger.requestedPaths, []);
 });
 
-test("attack 17, an issuer pattern never leads to a URL that two readers read differently", async (t) => {
+test("attack 17, an issuer pattern never leads to a URL that parsers read differently", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuerPattern: "(?s).*", subject: "robot" });
@@ -111,7 +111,7 @@ test("attack 17, an issuer pattern never leads to a URL that two readers read di
   assert.deepEqual(issuer.requestedPaths, []);
 });
 
-test("attack 20, a redirect of discovery or of the key set is not followed", async (t) => {
+test("attack 20, a redirect of the discovery document or key set is not followed", async (t) => {
   for (const moved of ["/.well-known/openid-configuration", "/keys"]) {
     const { services, issuer, tries } = await scene(t);
     const other = await startIssuer(t, () => services.time.nowMs);
@@ -125,7 +125,7 @@ test("attack 20, a redirect of discovery or of the key set is not followed", asy
   }
 });
 
-test("attack 19, an issuer at a private address is not asked unless the operator allows it", async (t) => {
+test("attack 19, an issuer at a private address is not contacted unless the operator allows it", async (t) => {
   const { services, issuer, uid } = await scene(t);
   const strict = await services.replica({ egressAllow: "sink=127.0.0.0/8" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
@@ -133,7 +133,7 @@ test("attack 19, an issuer at a private address is not asked unless the operator
   assert.deepEqual(issuer.requestedPaths, []);
   assert.equal((await services.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
 
-  // The keys' own address is checked as well: discovery of a public issuer could name any.
+  // The address of jwks_uri is checked too, because discovery could name any.
   const lured = await services.replica({ egressAllow: `issuer=127.0.0.1:${new URL(issuer.url).port}` });
   const inside = await startIssuer(t, () => services.time.nowMs);
   issuer.instead = (_, response) => {
@@ -144,7 +144,7 @@ test("attack 19, an issuer at a private address is not asked unless the operator
   assert.deepEqual(inside.requestedPaths, []);
 });
 
-test("attack 23, an issuer that answers wrongly vouches for nobody, and the reason is in the log", async (t) => {
+test("attack 23, an issuer with invalid responses verifies no token, and the reason is logged", async (t) => {
   const { services, issuer, tries } = await scene(t);
   const keys = async (): Promise<object[]> => [(await makeKey("one")).public];
   const answers: readonly [string, number, string | object][] = [
@@ -179,7 +179,7 @@ test("attack 23, an issuer that answers wrongly vouches for nobody, and the reas
   assert.equal(await tries(), "");
 });
 
-test("an issuer that is down is not asked with every request, and is found again when it is back", async (t) => {
+test("an issuer that is down is not contacted on every request, and recovers", async (t) => {
   const { services, issuer, tries } = await scene(t);
   issuer.instead = (request) => {
     request.destroy();
@@ -192,7 +192,7 @@ test("an issuer that is down is not asked with every request, and is found again
   assert.equal(await tries(), "");
 });
 
-test("a short outage is not noticed: keys are renewed before they are too old, and used until then", async (t) => {
+test("keys survive a short outage: they are renewed early and used until they expire", async (t) => {
   const { services, issuer, tries } = await scene(t);
   assert.equal(await tries(), "");
   issuer.instead = (request) => {
@@ -205,7 +205,7 @@ test("a short outage is not noticed: keys are renewed before they are too old, a
   assert.equal(await tries(), unreadable(issuer));
 });
 
-test("an issuer that stalls keeps nobody else waiting", async (t) => {
+test("a stalled issuer does not delay requests for others", async (t) => {
   const { services, issuer, tries } = await scene(t);
   const other = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: other.url, subject: "robot" });
@@ -225,7 +225,7 @@ test("an issuer that stalls keeps nobody else waiting", async (t) => {
   assert.equal(await stalled, unreadable(issuer));
 });
 
-/** An identity whose pattern fits every path of the issuer, and exchanges of tokens that name made-up ones. */
+/** An identity with a pattern for every path of the issuer, and exchanges of tokens with made-up issuers. */
 const patternScene = async (t: TestContext) => {
   const here = await scene(t);
   const stranger = await startIssuer(t, () => here.services.time.nowMs);
@@ -241,10 +241,10 @@ const patternScene = async (t: TestContext) => {
   return { ...here, stranger, guess };
 };
 
-test("attack 38, 1,500 made-up issuers that fit a pattern cost few questions, and push out neither keys nor what is known of others", async (t) => {
+test("attack 38, 1,500 made-up issuers that match a pattern cause few requests and evict neither keys nor failures", async (t) => {
   const { services, issuer, tries, stranger, guess } = await patternScene(t);
   assert.equal(await tries(), "");
-  // Of a third, which is down, it is known.
+  // A third issuer, known to be down.
   const down = await startIssuer(t, () => services.time.nowMs);
   down.instead = (request) => {
     request.destroy();
@@ -269,7 +269,7 @@ test("attack 38, 1,500 made-up issuers that fit a pattern cost few questions, an
   assert.equal(stranger.requestedPaths.length, limits.issuerTriesMax + 1, "others are tried again after a while");
 });
 
-test("attack 38, made-up issuers with good keys push out none but each other", async (t) => {
+test("attack 38, made-up issuers with valid keys evict only each other", async (t) => {
   const { issuer, tries, stranger, guess } = await patternScene(t);
   assert.equal(await tries(), "");
   stranger.instead = (request, response) => {
@@ -286,7 +286,7 @@ test("attack 38, made-up issuers with good keys push out none but each other", a
   assert.deepEqual(stranger.requestedPaths, []);
 });
 
-test("attack 38, forty exchanges that name issuers which do not answer keep no other organization waiting", async (t) => {
+test("attack 38, forty exchanges with unresponsive issuers do not delay another organization", async (t) => {
   const { tries, stranger, guess } = await patternScene(t);
   const held: { destroy(): void }[] = [];
   let allArrived = (): void => {};
@@ -308,7 +308,7 @@ test("attack 38, forty exchanges that name issuers which do not answer keep no o
   for (const refusal of await Promise.all(stalled)) assert.match(refusal, /^(?:UNAVAILABLE|RESOURCE_EXHAUSTED)/);
 });
 
-test("an issuer that fails again and again is left alone for longer each time, up to a bound", async (t) => {
+test("repeated failures of an issuer back off up to a limit", async (t) => {
   const { services, issuer, tries } = await scene(t);
   issuer.instead = (request) => {
     request.destroy();
@@ -325,7 +325,7 @@ test("an issuer that fails again and again is left alone for longer each time, u
   assert.deepEqual(asked.slice(0, 6), [0, 1, 3, 7, 11, 15]);
 });
 
-test("attack 39, an issuer that a pattern fits is asked only where the pattern names its host", async (t) => {
+test("attack 39, an issuer that matches a pattern is contacted only if the pattern contains its host", async (t) => {
   const { services, issuer } = await scene(t);
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
   for (const issuerPattern of [".*", "http://.*", "http://[0-9.]+:\\d+", "http://127.0.0.1:\\d+"]) {

@@ -1,10 +1,8 @@
-// The keys of foreign issuers: OIDC discovery, then the key set, both through the guarded client, and cached.
+// Keys of foreign issuers, by OIDC discovery through the guarded client, and cached.
 //
-// An issuer is asked once at a time and, whatever tokens name it, at most every issuerRetryMs, one that failed after pauses
-// that grow: tokens with made-up key names cannot make us a flood (attack 18), and an issuer that is down costs one wait,
-// not one per request. Made-up issuers that fit a pattern are few in any interval (attack 38).
-// Keys of half their lifetime are renewed in the background, so that a short outage is not noticed; keys beyond
-// their lifetime are not used: any doubt about an issuer is a denial (attack 23).
+// An issuer has one request at a time, at most every issuerRetryMs, and backs off after failures. So made-up key IDs cannot cause a
+// flood (attack 18), and an issuer that is down does not delay every request. Unknown issuers that match a pattern are limited per
+// interval (attack 38). Keys are renewed in the background at half their lifetime, and never used beyond it (attack 23).
 
 import type { JSONWebKeySet, LocalJWKSet } from "jose";
 import * as errors from "jose/errors";
@@ -26,27 +24,23 @@ import { checkSignature, foreignAlgorithms, quoteForError, type Token } from "./
 
 interface CachedKeys {
   readonly keys: LocalJWKSet;
-  /** Milliseconds since 1970. */
   readonly fetchedMs: number;
 }
 
-/** Why an issuer may be asked: who names it, and how. */
+/** Why an issuer may be contacted. */
 export interface IssuerNaming {
-  /** The organization that names the issuer, or "people" for an issuer whose users are registered: then its host has the share. */
+  /** Organization that names the issuer, or "people" for an issuer with registered users, which has a share per host. */
   readonly tenant: OutboundTenant;
-  /** By a pattern, so that whoever makes up a token may have made up the issuer; true where the pattern names this host, too. */
+  /** Set if a pattern matched, so the token's bearer may have made up the issuer; returns whether the pattern limits the host. */
   readonly byPattern?: ((host: string) => boolean) | undefined;
 }
 
 export interface Issuers {
-  /** Whether the token's issuer signed it. Only for issuers that the caller found reason to contact. */
+  /** Throws unless the token's issuer signed it. Call only for issuers that may be contacted. */
   verify(token: Token, naming: IssuerNaming): Promise<void>;
 }
 
-/**
- * The issuer's URL, in the one spelling that a URL has: no user name, query or fragment, no upper case, no default
- * port, no dots. Everything else could be read as one host by us and as another by the next (attack 17).
- */
+/** Requires the canonical spelling of a URL without user name, query or fragment: parsers could read others as different hosts (attack 17). */
 const issuerUrlOf = (issuer: string): string => {
   const url = URL.parse(issuer);
   const isCanonical =
@@ -76,34 +70,31 @@ const fetchKeys = async (outbound: Outbound, issuer: string, tenant: OutboundTen
   const keys = await fetchJson(outbound, text(discovery, "jwks_uri"), tenant);
   if (!Array.isArray(keys.keys)) throw new Error("the key set has no keys");
   const keySet = keys as unknown as JSONWebKeySet;
-  // It throws where these are no keys.
+  // Throws if the keys are invalid.
   createLocalJWKSet(keySet);
   return keySet;
 };
 
-/** Asks an issuer for its keys, once and unremembered. Throws with what is wrong, for the operator alone. */
+/** Fetches an issuer's keys once, uncached. Throws with the reason, for the operator only. */
 export const checkIssuer = async (outbound: Outbound, issuer: string, organization: string): Promise<void> => {
   await fetchKeys(outbound, issuer, { organization });
 };
 
-/** Who an exchange with an issuer counts for. */
 const partyOf = (issuer: string, { tenant }: IssuerNaming): string => shareKey(tenant, new URL(issuer).host);
 
 export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings: Siblings = alone): Issuers => {
   const triesMax = siblings.share(limits.issuerTriesMax);
-  // What is good and what failed are remembered apart, and each organization has its share of either: made-up issuers push
-  // out neither the keys of true ones nor what is known of others that failed.
+  // Successes and failures are cached separately, with a share per organization, so that made-up issuers evict neither.
   const known = sharedCache<CachedKeys>(limits.issuerShareKiB, limits.issuerPartiesMax);
   const pauses = openPauses(clock, limits.issuerFailuresMax);
-  /** When an issuer that has keys was asked last; as many as have. */
   const triedMs = new Map<string, number>();
   const pending = new Map<string, Promise<CachedKeys>>();
-  /** For each organization, what was tried by pattern without being known or reached in the running interval. */
+  /** Failed requests by pattern in the current interval, by organization. */
   const tries = new Map<string, { readonly sinceMs: number; readonly count: number }>();
 
   const mayTry = (issuer: string): boolean => clock() - (triedMs.get(issuer) ?? Number.NEGATIVE_INFINITY) >= limits.issuerRetryMs && pauses.mayTry(issuer);
 
-  // Not why: whoever names addresses here would learn what this server sees at them. The log has it.
+  // Without the reason, which would let callers probe this server's network. The log has it.
   const unreachable = (issuer: string, cause?: unknown): Fault =>
     new Fault(
       "UNAVAILABLE",
@@ -112,8 +103,8 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
       { cause },
     );
 
-  const countTry = (party: string): void => {
-    const held = tries.get(party);
+  const countTry = (fairnessKey: string): void => {
+    const held = tries.get(fairnessKey);
     const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
     if (running.count >= triesMax)
       throw throttled("too many unknown issuers match the patterns of one organization. Try again", {
@@ -122,15 +113,15 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
         windowMs: limits.issuerRetryMs,
         retryMs: limits.issuerRetryMs,
       });
-    tries.delete(party);
-    tries.set(party, { ...running, count: running.count + 1 });
+    tries.delete(fairnessKey);
+    tries.set(fairnessKey, { ...running, count: running.count + 1 });
     const [oldest] = tries.keys();
     if (tries.size > limits.issuerPartiesMax && oldest !== undefined) tries.delete(oldest);
   };
 
-  const returnTry = (party: string): void => {
-    const held = tries.get(party);
-    if (held !== undefined) tries.set(party, { ...held, count: Math.max(0, held.count - 1) });
+  const returnTry = (fairnessKey: string): void => {
+    const held = tries.get(fairnessKey);
+    if (held !== undefined) tries.set(fairnessKey, { ...held, count: Math.max(0, held.count - 1) });
   };
 
   const noteTried = (issuer: string): void => {
@@ -145,25 +136,25 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
   const renew = (issuer: string, naming: IssuerNaming): Promise<CachedKeys> => {
     const underWay = pending.get(issuer);
     if (underWay !== undefined) return underWay;
-    const party = partyOf(issuer, naming);
+    const fairnessKey = partyOf(issuer, naming);
     const isGuess = naming.byPattern !== undefined && known.peek(issuer) === undefined;
-    if (isGuess) countTry(party);
-    // An organization's literal issuers are its own; strangers' made-up ones have a share beside them.
-    const failureParty = isGuess ? `${party} by pattern` : party;
+    if (isGuess) countTry(fairnessKey);
+    // Made-up issuers have a separate share from an organization's literal ones.
+    const failureParty = isGuess ? `${fairnessKey} by pattern` : fairnessKey;
     const fetching = fetchKeys(outbound, issuer, naming.tenant)
       .then(
         (fetched) => {
           const cached: CachedKeys = { keys: createLocalJWKSet(fetched), fetchedMs: clock() };
-          known.set(issuer, cached, party, entryWeightOf(JSON.stringify(fetched)));
+          known.set(issuer, cached, fairnessKey, entryWeightOf(JSON.stringify(fetched)));
           noteTried(issuer);
           pauses.succeeded(issuer);
-          if (isGuess) returnTry(party);
+          if (isGuess) returnTry(fairnessKey);
           return cached;
         },
         (cause: unknown) => {
-          // That too much is asked at once is no word about the issuer.
+          // A rate limit says nothing about the issuer.
           if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") {
-            if (isGuess) returnTry(party);
+            if (isGuess) returnTry(fairnessKey);
             throw cause;
           }
           pauses.failed(issuer, failureParty);
@@ -180,7 +171,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
     const cached = known.use(issuer, partyOf(issuer, naming));
     const ageMs = clock() - (cached?.fetchedMs ?? Number.NEGATIVE_INFINITY);
     if (cached !== undefined && ageMs < limits.issuerKeysLifetimeMs) {
-      // The failure is in the log, and the keys are good for as long again.
+      // The failure is logged, and the keys stay valid as long again.
       if (ageMs * 2 >= limits.issuerKeysLifetimeMs && mayTry(issuer)) renew(issuer, naming).catch(() => {});
       return cached;
     }
@@ -188,7 +179,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
     if (underWay === undefined && !mayTry(issuer)) throw unreachable(issuer);
     if (underWay === undefined) return await renew(issuer, naming);
     return await underWay.catch((cause: unknown) => {
-      // The request waited in another tenant's full queue: this tenant has a share of its own.
+      // The request waited in another tenant's full queue; this tenant has its own share.
       if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") return renew(issuer, naming);
       throw cause;
     });
@@ -207,7 +198,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
             return await cached.keys(...parameters);
           } catch (error) {
             if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-            // The issuer may have a new key. Whoever comes while it is asked waits for that answer.
+            // The issuer may have a new key. Concurrent requests share one fetch.
             const underWay = pending.get(issuer);
             if (underWay === undefined && !mayTry(issuer)) throw error;
             const renewed = await (underWay ?? renew(issuer, naming));

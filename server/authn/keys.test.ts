@@ -1,4 +1,4 @@
-// Our signing keys: made once, shared by replicas, rotated without a refused token, never shown.
+// Signing keys: creation, sharing between replicas, rotation, and secrecy.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ const kids = async (authn: Authn): Promise<unknown[]> => (await published(authn)
 const mint = (authn: Authn): Promise<string> => authn.mint({ uid: newRoot(), audience: [publicUrl] });
 const takes = async (authn: Authn, token: string): Promise<boolean> => (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
 
-test("servers that start at once on one empty store share one key, and a restart keeps it", async (t) => {
+test("servers that start concurrently on an empty store share one key, and a restart keeps it", async (t) => {
   const services = await openTestServices(t);
   await services.store.write((rows) => rows.query("delete from signing_keys"));
   const replicas = await Promise.all([services.replica(), services.replica(), services.replica()]);
@@ -31,7 +31,7 @@ test("servers that start at once on one empty store share one key, and a restart
   assert.ok(await takes(restarted, token));
 });
 
-test("only public members are published, and the private ones are sealed in the store", async (t) => {
+test("only public members are published, and private keys are sealed in the store", async (t) => {
   const { authn, store, vault } = await openTestServices(t);
   for (const key of await published(authn)) {
     assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
@@ -45,7 +45,7 @@ test("only public members are published, and the private ones are sealed in the 
   assert.equal(vault.open("page-token", sealed ?? "", [kid ?? ""]), undefined);
 });
 
-test("a rotation refuses nobody: both keys are published, every replica takes tokens of either, the old one goes last", async (t) => {
+test("a rotation refuses no token: both keys are published, every replica accepts both, and the old one is deleted last", async (t) => {
   const services = await openTestServices(t);
   const other = await services.replica();
   const before = await mint(other);
@@ -54,7 +54,7 @@ test("a rotation refuses nobody: both keys are published, every replica takes to
   const newKid = (await kids(services.authn)).find((kid) => kid !== oldKid);
   assert.ok(newKid);
 
-  // The other replica has not looked at the store; a storm of unknown keys keeps it from looking too often.
+  // The other replica has not reloaded, and unknown keys cannot make it reload often.
   assert.equal(headerOf(await mint(services.authn)).kid, oldKid, "the new key is published before it signs");
   services.time.nowMs += overlapMs;
   const late = await mint(other);
@@ -69,7 +69,7 @@ test("a rotation refuses nobody: both keys are published, every replica takes to
   assert.equal((await services.store.read.query("select 1 from signing_keys where kid = $1", [String(oldKid)])).length, 0);
 });
 
-test("a replica that is shown made-up keys without end still knows a new key when its first token comes", async (t) => {
+test("a replica flooded with made-up key IDs still accepts the first token of a new key", async (t) => {
   const services = await openTestServices(t);
   let looks = 0;
   const store: Store = {
@@ -100,9 +100,9 @@ test("a replica that is shown made-up keys without end still knows a new key whe
   assert.ok(await takes(other, token));
 });
 
-test("two operators who rotate at once, or twice in a row, leave one key that signs in the end", async (t) => {
+test("concurrent or repeated rotations leave one signing key", async (t) => {
   const services = await openTestServices(t);
-  // Keys take their time to be made; these two begin to write in the same moment.
+  // Delays the writes until both have generated a key.
   let waiting: (() => void) | undefined;
   const store: Store = {
     ...services.store,
@@ -124,7 +124,7 @@ test("two operators who rotate at once, or twice in a row, leave one key that si
   for (const authn of [services.authn, other]) assert.equal(headerOf(await mint(authn)).kid, signing[0]?.[0]);
 });
 
-test("another secret key stops the start with one line", async (t) => {
+test("a different secret key stops the start with one line", async (t) => {
   const services = await openTestServices(t);
   await assert.rejects(services.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
     /^the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
@@ -132,7 +132,7 @@ test("another secret key stops the start with one line", async (t) => {
   await assert.rejects(services.replica({ egressAllow: "nowhere" }), /^Fault: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/);
 });
 
-test("a library that only knows our issuer verifies our tokens through discovery", async (t) => {
+test("a library that knows only the issuer verifies tokens through discovery", async (t) => {
   let authn: Authn | undefined;
   const url = await startHttpServer(t, async (request, response) => {
     const body = request.url === "/.well-known/openid-configuration" ? authn?.discovery() : await authn?.keys();
@@ -152,7 +152,7 @@ test("a library that only knows our issuer verifies our tokens through discovery
   assert.deepEqual(payload.aud, ["a", "b"]);
 });
 
-test("a token lives an hour at most, acts as a uid, and is narrowed to nothing by an empty list", async (t) => {
+test("a token is valid for at most an hour, acts as a UID, and permits nothing if its lists are empty", async (t) => {
   const { authn, time } = await openTestServices(t);
   const nobody = await authn.mint({ uid: "nobody", audience: [publicUrl] });
   assert.match(await refusalOf(() => authn.authenticate(`Bearer ${nobody}`, undefined)), /its claim "sub" is not a uid/);
@@ -165,7 +165,7 @@ test("a token lives an hour at most, acts as a uid, and is narrowed to nothing b
   assert.match(await refusalOf(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })), /^INVALID_ARGUMENT: .* too many/);
 });
 
-test("a key that has signed for its whole time is replaced when somebody looks, and no sooner", async (t) => {
+test("a rotation happens once the key's lifetime is over, and no sooner", async (t) => {
   const services = await openTestServices(t);
   const [first] = await kids(services.authn);
   services.time.nowMs += limits.signingKeyLifetimeMs;

@@ -1,9 +1,7 @@
-// The keys that sign our tokens: rows of signing_keys, the private halves sealed with the vault. Any number of
-// servers share them.
+// Signing keys: rows of signing_keys, sealed by the vault, shared by all servers.
 //
-// A rotation publishes the new key at once and signs with it a little later (`overlapMs`), so that every server
-// has seen it before the first token of it arrives; the old one signs until then, and is published until the last
-// of its tokens has expired. Nobody is ever refused in between (decisions: Tokens).
+// A rotation publishes the new key at once and signs with it after `overlapMs`, when every server knows it. The old key stays
+// published until its last token expires. So no valid token is ever refused (decisions: Tokens).
 
 import type { CryptoKey, JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
@@ -30,7 +28,7 @@ import type { Read, Store, Vault } from "#db";
 
 interface Key {
   readonly kid: string;
-  /** From then on it signs nothing, in milliseconds since 1970. */
+  /** Time at which it stops signing. */
   readonly retireMs: number;
   readonly published: JsonObject;
   readonly verifying: CryptoKey;
@@ -38,28 +36,24 @@ interface Key {
 }
 
 export interface Keys {
-  /** The key that signs now. */
   signingKey(): Promise<{ readonly kid: string; readonly key: CryptoKey }>;
-  /** The public key of that name; throws UNAUTHENTICATED where we have none. */
+  /** Returns the public key with this ID; throws UNAUTHENTICATED if unknown. */
   verifyingKey(kid: string | undefined): Promise<CryptoKey>;
-  /** The public keys as a JSON Web Key Set. */
+  /** As a JSON Web Key Set. */
   publicKeySet(): Promise<JsonObject>;
-  /** Begins to replace the key that signs. */
   rotate(): Promise<void>;
-  /** The same, if the newest key is older than limits.signingKeyLifetimeMs. */
+  /** Begins a rotation if the newest key is older than limits.signingKeyLifetimeMs. */
   rotateIfDue(): Promise<void>;
 }
 
 const algorithm = "RS256";
 const modulusLength = 2048;
 
-// A server looks for new keys at most every issuerRetryMs, whatever tokens it is shown; clocks differ by
-// clockSkewMs. After both, all servers know a key that was published at the beginning.
+// A server reloads keys at most every issuerRetryMs, and clocks differ by up to clockSkewMs. After both, all servers know a new key.
 const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
-/** How long after its retirement a key's last token may live. */
 const afterlifeMs = limits.accessTokenLifetimeMs + limits.clockSkewMs;
 
-/** Only what a verifier needs, by name: a private member can never slip into the published set. */
+/** Lists members by name, so that a private one cannot be published. */
 const publicJwkOf = (jwk: JsonObject): JsonObject => ({
   kty: "RSA",
   use: "sig",
@@ -99,7 +93,7 @@ const loadKeys = async (rows: Read): Promise<Key[]> => {
   return keys;
 };
 
-/** The keys of the store; makes the first one where there is none. */
+/** Loads the keys from the store, and creates the first one. */
 export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Log): Promise<Keys> => {
   let keys: ReadonlyMap<string, Key> = new Map();
   let loadedMs = Number.NEGATIVE_INFINITY;
@@ -117,20 +111,19 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
       });
     return loading;
   };
-  /** Never more than one look at the store per interval, whoever asks. */
   const reloadIfStale = async (): Promise<void> => {
     if (Math.abs(clock() - loadedMs) >= limits.issuerRetryMs) await load();
   };
   const publishedKeys = (): Key[] => [...keys.values()].filter((key) => key.retireMs + afterlifeMs > clock());
 
-  // The one that retires first: its successor waits until then.
+  // The one that retires first; its successor waits.
   const currentKey = (): Key | undefined => {
     let next: Key | undefined;
     for (const key of keys.values()) if (key.retireMs > clock() && (next === undefined || key.retireMs < next.retireMs)) next = key;
     return next;
   };
 
-  /** Adds a key that signs once those before it retire at `retireMs`; without one, only where none signs. */
+  /** The key signs once earlier ones retire at `retireMs`; if undefined, it is added only if no key signs. */
   const addKey = async (retireMs: number | undefined): Promise<void> => {
     const made = await makeSigningKey();
     const sealed = vault.seal(signingKeyPurpose, made.secret, signingKeyBinding(made.kid));
@@ -145,7 +138,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
       return true;
     });
     if (added) log("authn.key.made", { kid: made.kid });
-    // A look at the table that began before may have missed it.
+    // A load that started earlier may have missed it.
     await loading?.catch(() => {});
     await load();
   };
@@ -167,7 +160,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
 
   await load();
   if (currentKey() === undefined) await addKey(undefined);
-  // A wrong secret key shows at the start, in one line, and not at the first token.
+  // Fails at the start, rather than at the first token, if the secret key is wrong.
   await signingKey();
 
   return {

@@ -1,10 +1,10 @@
-// When an identity was last seen: whenever somebody else's token or AWS request acted as it.
+// Time when a foreign token or AWS request last acted as an identity.
 
 import type { Log } from "#base/log.ts";
 import type { Store } from "#db";
 import { updateLastSeen } from "#iam/store";
 
-/** Notes that the identity was assumed. Never waits for another who does the same, and never fails its caller. */
+/** Stores the time. Never waits for a concurrent update, and never throws. */
 export const recordLastSeen = async (store: Store, log: Log, uid: string, nowMs: number): Promise<void> => {
   try {
     await store.write((rows) => updateLastSeen(rows, uid, nowMs));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lruCache, entryWeightOf } from "./lru-cache.ts";
 
-test("what was not used for longest makes room, and looking is not using", () => {
+test("the least recently used entry is evicted, and peek is not a use", () => {
   const map = lruCache<number>(3);
   for (const key of ["a", "b", "c"]) map.set(key, 1);
   map.peek("a");
@@ -19,7 +19,7 @@ test("what was not used for longest makes room, and looking is not using", () =>
   );
 });
 
-test("weights bound the sum: a heavy entry drives out several, one too heavy none", () => {
+test("the total weight is bounded: a heavy entry evicts several, and one beyond the limit is not stored", () => {
   const map = lruCache<number>(10);
   for (let n = 0; n < 10; n++) map.set(`k${n}`, n);
   map.set("heavy", 1, 5);

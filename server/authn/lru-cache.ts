@@ -1,19 +1,19 @@
-// A cache that cannot grow beyond its bound: the entry that was not used for longest makes room.
+// Bounded cache with least-recently-used eviction.
 
-/** An entry's weight where its texts may be long: one for each begun KiB, about a token's size. */
+/** Returns an entry's weight: one per started KiB, about the size of a token. */
 export const entryWeightOf = (...texts: readonly string[]): number => Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 1024);
 
 export interface LruCache<V> {
-  /** The value at `key`, without counting as a use: for the hot path, where reordering would cost more. */
+  /** Returns the value without counting as a use, for hot paths where reordering costs too much. */
   peek(key: string): V | undefined;
-  /** The value at `key`, which thereby becomes the youngest. */
+  /** Returns the value and marks it as the most recently used. */
   use(key: string): V | undefined;
   set(key: string, value: V, weight?: number): void;
   delete(key: string): void;
   readonly size: number;
 }
 
-/** Holds entries whose weights (1 where none is given) sum up to at most `weightMax`. */
+/** Creates a cache with a maximum total weight (default 1 per entry). */
 export const lruCache = <V>(weightMax: number): LruCache<V> => {
   const entries = new Map<string, { readonly value: V; readonly weight: number }>();
   let total = 0;

@@ -1,4 +1,4 @@
-// GANTRY_MAIL_ISSUERS: which issuers may say that an address is somebody's, and of which domains.
+// GANTRY_MAIL_ISSUERS: issuers trusted for email claims, by domain.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ for (const [issuer, email, expected] of [
 ] as const)
   test(`${issuer} ${expected ? "speaks" : "does not speak"} for ${JSON.stringify(email)}`, () => assert.equal(speaksForMail(list, issuer, email), expected));
 
-test("an absent list lets nobody speak for anything", () => {
+test("without a list no issuer is trusted", () => {
   assert.equal(readMailIssuers("").size, 0);
   assert.equal(speaksForMail(readMailIssuers(""), "https://login.example.com", "ada@example.com"), false);
 });

@@ -1,16 +1,15 @@
-// Which issuers the operator believes about e-mail addresses (GANTRY_MAIL_ISSUERS), besides the identity providers of the
-// group concerned. Each entry names the domains that its issuer may speak for: an issuer can say any address of anybody,
-// and one that lets people choose theirs would open every group that trusts a domain (attack 63).
+// Issuers that the operator trusts for email claims (GANTRY_MAIL_ISSUERS), in addition to a group's identity providers. Entries
+// limit the domains, because an issuer can claim any address, even user-chosen ones (attack 63).
 //
 //   list   = entry *( "," entry )
-//   entry  = issuer "=" ( "*" / domain *( "|" domain ) )     ; "*": every domain, which has to be said
+//   entry  = issuer "=" ( "*" / domain *( "|" domain ) )     ; "*": every domain
 //
-// A domain is itself, without what lies below it. Pure.
+// A domain does not include its subdomains. Pure.
 
 import { Fault } from "#base/fault.ts";
 import { normalIssuer } from "./people.ts";
 
-/** By issuer, in its one spelling: the domains that it may speak for, in small letters. */
+/** Domains in lower case, by canonical issuer. */
 export type MailIssuers = ReadonlyMap<string, ReadonlySet<string>>;
 
 const everyDomain = "*";
@@ -32,12 +31,12 @@ const readDomains = (entry: string, list: string): string[] => {
   return domains;
 };
 
-/** Reads GANTRY_MAIL_ISSUERS. Throws a Fault of one line. */
+/** Parses GANTRY_MAIL_ISSUERS. Throws a one-line Fault. */
 export const readMailIssuers = (list: string): MailIssuers => {
   const found = new Map<string, Set<string>>();
   const entries = list.split(",").map((entry) => entry.trim());
   for (const entry of entries.filter((text) => text !== "")) {
-    // The last one: an issuer's path may hold the sign, a domain does not.
+    // The last one: an issuer's path may contain "=".
     const at = entry.lastIndexOf("=");
     if (at < 0) throw settingFault(`${JSON.stringify(entry)} names no domains ("=*" for every one)`);
     const issuer = normalIssuer(entry.slice(0, at).trim());
@@ -47,11 +46,11 @@ export const readMailIssuers = (list: string): MailIssuers => {
   return found;
 };
 
-/** Whether the operator's list lets the issuer say that this is somebody's address. */
+/** Returns whether the list trusts the issuer for this address. */
 export const speaksForMail = (list: MailIssuers, issuer: string, email: string): boolean => {
   const domains = list.get(normalIssuer(issuer));
   const domain = /^[^@]+@([^@]+)$/.exec(email)?.[1];
   if (domains === undefined || domain === undefined) return false;
-  // In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands.
+  // Folds ASCII only: other letters fold onto ASCII too (the Kelvin sign becomes k), but such a domain can have another owner.
   return domains.has(everyDomain) || domains.has(domain.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
 };

@@ -1,9 +1,8 @@
-// Our own tokens, written and read back (authentication.md: 2).
+// Issues and reads this server's tokens (authentication.md: 2).
 //
-// The public format's claim `cap` lists the bits of every right that the token has. Gantry decides from live
-// rights, so a list made at minting would only be wrong later; what must travel is the downscoping alone. It goes
-// into two claims of our own, `gantry_cap` (capability names) and `gantry_scopes` (group uids): a `cap` with
-// another meaning than the public one would mislead the clients that decode it.
+// The public format's claim `cap` lists all permissions of the token. Gantry decides from live permissions, so tokens carry only
+// downscoping, in `gantry_cap` (capability names) and `gantry_scopes` (group UIDs). A `cap` with another meaning would mislead
+// clients that decode it.
 
 import { SignJWT } from "jose/jwt/sign";
 import { invalid, unauthenticated } from "#base/fault.ts";
@@ -18,20 +17,19 @@ import { readRegistryAccess, registryAudience, registryClaims } from "./registry
 import { checkSignature, claimOf, ownAlgorithms, registryTokenType, type Token } from "./token.ts";
 
 export interface MintRequest {
-  /** The identity that the token acts as. */
   readonly uid: string;
   readonly audience: readonly string[];
   readonly act?: Readonly<Record<string, string>> | undefined;
   readonly capabilities?: readonly string[] | undefined;
   readonly scopes?: readonly string[] | undefined;
-  /** At most (and by default) limits.accessTokenLifetimeMs. */
+  /** Default and maximum: limits.accessTokenLifetimeMs. */
   readonly lifetimeMs?: number | undefined;
   readonly email?: string | undefined;
-  /** The sign-in whose rights the token carries besides its subject's. */
+  /** Sign-in with permissions from groups. */
   readonly session?: string | undefined;
-  /** The authorization code's grant that the token may be taken back with. */
+  /** Session that the token is revoked with. */
   readonly grant?: string | undefined;
-  /** Makes it a registry token, which permits no more than this; its audience is the registry. */
+  /** Makes it a registry token with this access only, for the registry's audience. */
   readonly registry?: RegistryAccess | undefined;
 }
 
@@ -39,7 +37,7 @@ const downscopingClaims = { capabilities: "gantry_cap", scopes: "gantry_scopes" 
 const sessionClaim = "gantry_session";
 const grantClaim = "gantry_grant";
 
-/** Writes and signs a token; its end is in milliseconds since 1970. */
+/** Signs a token; returns it with its expiry in milliseconds since 1970. */
 export const mintToken = async (
   keys: Keys,
   clock: Clock,
@@ -68,7 +66,7 @@ export const mintToken = async (
   const { kid, key } = await keys.signingKey();
   const typ = request.registry === undefined ? "JWT" : registryTokenType;
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ, kid }).sign(key);
-  // A token that we would refuse to read helps nobody; the lists are what made it long.
+  // This server would refuse to read such a token; long lists are the cause.
   if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences in one token" }]);
   return { token, expireTimeMs: expires * 1000 };
 };
@@ -97,7 +95,7 @@ const readOriginClaims = (token: Token): { readonly session?: string; readonly g
   return { ...(session === undefined ? {} : { session }), ...(grant === undefined ? {} : { grant }) };
 };
 
-/** The caller of a token that says it is ours, verified but for its audience (audiences.ts). */
+/** Verifies a token of this server, except its audience (audiences.ts), and returns the caller. */
 export const readOwnToken = async (keys: Keys, token: Token): Promise<Caller> => {
   if (!ownAlgorithms.includes(token.algorithm)) throw unauthenticated(`the token's algorithm is not accepted; expected ${ownAlgorithms.join(", ")}`);
   const key = await keys.verifyingKey(token.kid);

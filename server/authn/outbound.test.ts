@@ -17,7 +17,7 @@ const open = (t: TestContext, allow: string): Outbound => {
   return outbound;
 };
 
-/** Why a request failed. What its caller may see is always the same. */
+/** Returns the cause of a failure, and checks that the caller's error is always the same. */
 const why = async (outbound: Outbound, url: string, request: Partial<OutboundRequest> = {}): Promise<string> => {
   try {
     await outbound.fetch("issuer", url, { tenant: "operator", ...request });
@@ -29,7 +29,7 @@ const why = async (outbound: Outbound, url: string, request: Partial<OutboundReq
   return "it was reached";
 };
 
-/** A server that counts who comes. */
+/** A server that records requested paths. */
 const counting = async (t: TestContext): Promise<{ url: string; port: string; requestedPaths: string[] }> => {
   const requestedPaths: string[] = [];
   const url = await startHttpServer(t, (request, response) => {
@@ -39,7 +39,7 @@ const counting = async (t: TestContext): Promise<{ url: string; port: string; re
   return { url, port: new URL(url).port, requestedPaths };
 };
 
-test("attack 19, local addresses: none is reached without the operator's word, however it is spelled", async (t) => {
+test("attack 19, local addresses: none is reachable unless listed, in any spelling", async (t) => {
   const { port, requestedPaths } = await counting(t);
   const outbound = open(t, "");
   for (const host of [
@@ -68,7 +68,7 @@ test("attack 19, local addresses: none is reached without the operator's word, h
   assert.deepEqual(requestedPaths, []);
 });
 
-test("attack 240: a refusal names the address without its query, in which a key may stand", async (t) => {
+test("attack 240: an error names the URL without its query, which may contain a key", async (t) => {
   const outbound = open(t, "");
   for (const purpose of ["issuer", "feed", "sink"] as const)
     await assert.rejects(outbound.fetch(purpose, "http://127.0.0.1:9/feed?key=confidential#part", { tenant: "operator" }), {
@@ -77,7 +77,7 @@ test("attack 240: a refusal names the address without its query, in which a key 
     });
 });
 
-test("what the operator allows is reached over plain http, for its purpose and port only", async (t) => {
+test("an allowed address is reachable over http, for its purpose and port only", async (t) => {
   const { url, port, requestedPaths } = await counting(t);
   const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`, { tenant: "operator" });
   assert.equal(answer.status, 200);
@@ -88,13 +88,13 @@ test("what the operator allows is reached over plain http, for its purpose and p
   assert.match(await why(open(t, "127.0.0.1:1"), url), /is not a public address/);
   assert.equal(requestedPaths.length, 3);
 
-  // A connection that one purpose keeps open serves no other.
+  // A pooled connection of one purpose serves no other.
   const sink = open(t, "sink=127.0.0.0/8");
   await sink.fetch("sink", url, { tenant: "operator" });
   assert.match(await why(sink, url), /is not a public address/);
 });
 
-test("attack 20, redirect: an answer that leads elsewhere is an answer, and is not followed", async (t) => {
+test("attack 20, redirect: a redirect is returned and not followed", async (t) => {
   const target = await counting(t);
   for (const status of [301, 302, 303, 307, 308]) {
     const url = await startHttpServer(t, (_, response) => response.writeHead(status, { location: target.url }).end());
@@ -104,7 +104,7 @@ test("attack 20, redirect: an answer that leads elsewhere is an answer, and is n
   assert.deepEqual(target.requestedPaths, []);
 });
 
-test("attack 17, a URL that reads as one host and leads to another is not fetched", async (t) => {
+test("attack 17, a URL that looks like one host and leads to another is not fetched", async (t) => {
   const { url, port, requestedPaths } = await counting(t);
   const outbound = open(t, "127.0.0.0/8");
   assert.match(await why(outbound, `http://issuer.example@127.0.0.1:${port}/`), /user name/);
@@ -115,7 +115,7 @@ test("attack 17, a URL that reads as one host and leads to another is not fetche
   assert.equal(await why(outbound, url), "it was reached");
 });
 
-test("an answer that is too long is not read to its end, packed ones are not asked for", async (t) => {
+test("an oversized response is not read to its end, and compression is not requested", async (t) => {
   let encoding: string | undefined;
   const url = await startHttpServer(t, (request, response) => {
     encoding = request.headers["accept-encoding"];
@@ -130,7 +130,7 @@ test("an answer that is too long is not read to its end, packed ones are not ask
   assert.equal(encoding, "identity");
 });
 
-test("a server that does not answer, or never ends its answer, is left after the time limit", async (t) => {
+test("an unresponsive server, or an endless response, ends at the timeout", async (t) => {
   const silentUrl = await startHttpServer(t, () => {});
   const endlessUrl = await startHttpServer(t, (_, response) => void response.write("x"));
   const outbound = open(t, "127.0.0.0/8");
@@ -139,7 +139,7 @@ test("a server that does not answer, or never ends its answer, is left after the
   assert.match(await why(outbound, silentUrl, { signal: AbortSignal.abort() }), /abort/i);
 });
 
-test("a closed port and a name that does not exist are told like a refused address", async (t) => {
+test("a closed port and an unknown name look like a refused address", async (t) => {
   const server = await counting(t);
   const outbound = open(t, "127.0.0.0/8");
   assert.match(await why(outbound, "http://127.0.0.1:1/"), /ECONNREFUSED/);
@@ -147,7 +147,7 @@ test("a closed port and a name that does not exist are told like a refused addre
   assert.equal(await why(outbound, `${server.url}/`), "it was reached");
 });
 
-test("proxy variables of the environment change nothing", async (t) => {
+test("proxy variables of the environment have no effect", async (t) => {
   const proxy = await counting(t);
   const target = await counting(t);
   const names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"];
@@ -159,7 +159,7 @@ test("proxy variables of the environment change nothing", async (t) => {
   assert.deepEqual(proxy.requestedPaths, []);
 });
 
-// For the test below only: a certificate for the name localhost, and for no address, until 2126.
+// For the tests below: a certificate for the name localhost only, until 2126.
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBlDCCATugAwIBAgIUJAVLbVp/ET3lmbk4PL0t6quQJKowCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMDIyMzcwNVoYDzIxMjYxMDI3
@@ -177,7 +177,7 @@ mQOr0c+yO5BUviHWHCo/6iXortyhRANCAARop3eoUxpCRkFY74vB7S4b9wwHbS1E
 QoMJg8KkAjobWRmBFyFlwtMGmMWaI567EPTpfMWwZHLkiErRe0ZG56VP
 -----END PRIVATE KEY-----`;
 
-test("over https the certificate must be the name's, although the connection is made by address", async (t) => {
+test("over https the certificate must match the name, although the connection uses the address", async (t) => {
   const before = getCACertificates("default");
   setDefaultCACertificates([...before, certificate]);
   t.after(() => setDefaultCACertificates(before));
@@ -190,7 +190,7 @@ test("over https the certificate must be the name's, although the connection is 
   assert.match(await why(open(t, "127.0.0.0/8"), `https://127.0.0.1:${port}/`), /IP: 127\.0\.0\.1 is not in the cert/);
 });
 
-test("attack 83, downgrade: a redirect from https to http is not followed, one to https is", async (t) => {
+test("attack 83, downgrade: a redirect from https to http is refused, and one to https is followed", async (t) => {
   const before = getCACertificates("default");
   setDefaultCACertificates([...before, certificate]);
   t.after(() => setDefaultCACertificates(before));
@@ -211,7 +211,7 @@ test("attack 83, downgrade: a redirect from https to http is not followed, one t
   assert.equal(await why(outbound, url, { redirectsMax: 3 }), "it was reached");
 });
 
-test("one organization has its share of the exchanges of a purpose, and no other waits for it", async (t) => {
+test("one organization has its share of requests per purpose, and others do not wait for it", async (t) => {
   const held: (() => void)[] = [];
   let allArrived = (): void => {};
   const arrived = new Promise<void>((done) => (allArrived = done));
@@ -234,7 +234,7 @@ test("one organization has its share of the exchanges of a purpose, and no other
   assert.equal((await outbound.fetch("issuer", url, { tenant: { organization: "a" } })).status, 200);
 });
 
-test("an issuer's host that cannot be connected to is left alone for longer each time, whatever is asked of it", async (t) => {
+test("an unreachable issuer host backs off, whatever is requested from it", async (t) => {
   let connections = 0;
   const server = createTcpServer((socket) => {
     connections++;
@@ -258,9 +258,9 @@ test("an issuer's host that cannot be connected to is left alone for longer each
   assert.equal(connections, earlier + 1, "what has a schedule of its own is not held up");
 });
 
-test("an address that does not answer leaves time for the next one of its name", async (t) => {
+test("an unresponsive address leaves time for the next one of its name", async (t) => {
   const { port, requestedPaths } = await counting(t);
-  // Of 192.0.2.0/24 (RFC 5737) nothing comes back, or it is refused at once.
+  // 192.0.2.0/24 (RFC 5737) never responds, or refuses at once.
   const outbound = openOutbound({ allow: "127.0.0.0/8,192.0.2.0/24", resolve: () => Promise.resolve(["192.0.2.1", "127.0.0.1"]) });
   t.after(() => outbound.close());
   assert.equal(await why(outbound, `http://twofold.example:${port}/`), "it was reached");

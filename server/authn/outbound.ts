@@ -1,10 +1,9 @@
-// The one client for everything that the server fetches or sends to others: issuers' discovery and keys, webhook
-// sinks, feeds. No proxy, limits on time and size, and each connection goes to an address that was checked (egress.ts)
-// after the name was resolved, so that no second look-up can answer differently (attack 20). Redirects are followed for
-// whoever asks for it alone, a few of them, each checked like the first address (attack 83).
+// The client for all requests to other servers. It uses no proxy and limits time and size. Each connection goes to an address
+// checked after resolution (egress.ts), which prevents DNS rebinding (attack 20). Redirects are opt-in, and checked like the first
+// URL (attack 83).
 //
-// Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
-// port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
+// All failures are UNAVAILABLE with the same text, because callers could otherwise scan the operator's network (attack 21). The
+// cause is for the log.
 
 import { isIP, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
@@ -24,12 +23,12 @@ import { resolveName } from "./resolve.ts";
 import { openShares, type Shares } from "./shares.ts";
 
 /**
- * The tenant that a request counts for: each has a share of the requests under way.
+ * Tenant that a request counts for; each has a share of concurrent requests.
  *
- *   organization   the organization that named the address, by its root uid
+ *   organization   the organization that named the URL, by its root UID
  *   address        an anonymous caller, by its client address (an IPv6 /64 counts as one)
- *   "operator"     an address from the settings: each host has a share
- *   "people"       an issuer whose users are registered here, whichever organization's they are: each host has a share
+ *   "operator"     a URL from the settings: a share per host
+ *   "people"       an issuer with registered users, whatever their organization: a share per host
  */
 export type OutboundTenant = { readonly organization: string } | { readonly address: string } | "operator" | "people";
 
@@ -38,65 +37,62 @@ export interface OutboundRequest {
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For the whole exchange, the last byte included. */
+  /** For the whole exchange, up to the last byte. */
   readonly timeoutMs?: number;
-  /** Longest answer that is read. */
+  /** Of the response. */
   readonly bytesMax?: number;
-  /** Only the status counts: the answer's body, of whatever length, is thrown away. */
+  /** Discards the body, whatever its length. */
   readonly discard?: boolean;
-  /** The longest silence within the exchange; the whole time without it. */
+  /** Maximum idle time within the exchange; default: the whole timeout. */
   readonly idleMs?: number;
-  /** The body of a 200, piece by piece, instead of in memory; bytesMax holds. What it throws is thrown by `fetch`. */
+  /** Streams the body of a 200 instead of buffering it, within bytesMax. `fetch` rethrows its errors. */
   readonly receive?: (piece: Uint8Array) => Promise<void>;
-  /** How many redirects are followed; none without it. */
   readonly redirectsMax?: number;
-  /** The caller's own end, besides the time limit. */
+  /** In addition to the timeout. */
   readonly signal?: AbortSignal;
 }
 
 export interface OutboundReply {
   readonly status: number;
-  /** Lower-case names; of a repeated header the first. */
+  /** Lower-case names; the first value of repeated headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Where the answer came from, behind all redirects. */
+  /** After redirects. */
   readonly url: string;
 }
 
 export interface ConnectTarget {
   readonly host: string;
   readonly port: number;
-  /** True: by TLS. Otherwise listed addresses alone are connected to. */
+  /** Plain connections require a listed address. */
   readonly secure: boolean;
-  /** By TLS: what this side shows to a server that asks for it. */
   readonly shown?: ClientCertificate | undefined;
 }
 
 export interface Outbound {
   /**
-   * One request and its whole answer, of any status: a redirect that is not followed is an answer like any other. Throws
-   * RESOURCE_EXHAUSTED where too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
+   * Sends a request and returns the response of any status, including redirects that are not followed. Throws RESOURCE_EXHAUSTED
+   * beyond the limits of purpose or tenant, and UNAVAILABLE for any other failure.
    */
   fetch(purpose: Purpose, url: string, request: OutboundRequest): Promise<OutboundReply>;
-  /** A connection for another protocol than HTTP, to an address that was checked the same way. Throws the same. */
+  /** Opens a connection for another protocol, with the same checks and errors. */
   connect(purpose: Purpose, target: ConnectTarget): Promise<Socket>;
   close(): Promise<void>;
 }
 
 const errorTextOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** No connection came to be, whatever was asked for: it says something of the host, not of one resource on it. */
+/** Concerns the host rather than one resource. */
 class ConnectFailed extends Error {}
 
-/** None was tried: we do not connect to such an address. */
 class AddressRefused extends Error {}
 
-// Only with the first request: it takes 5 MB and a tenth of a second, and there are servers that ask nobody.
+// Loaded with the first request: it takes 5 MB and a tenth of a second, and some servers never need it.
 type Client = typeof import("undici");
 
 const loadClient = (): Promise<Client> => import("undici");
 
-/** Connects by address: undici is given the one that was checked, and the name only for the certificate. */
+/** Connects undici to the checked address; the name serves only for the certificate. */
 const guardedConnector = (
   makeConnector: Client["buildConnector"],
   purpose: Purpose,
@@ -106,14 +102,14 @@ const guardedConnector = (
   shown?: ClientCertificate,
 ): buildConnector.connector => {
   return (target, connected) => {
-    // One end for the name and all its addresses.
+    // One deadline for resolution and all addresses.
     const endMs = performance.now() + limits.outboundConnectMs;
     const callback: buildConnector.Callback = (...[error, socket]) => {
       if (error === null) connected(null, socket);
       else if (error instanceof AddressRefused) connected(error, null);
       else connected(new ConnectFailed(error.message, { cause: error }), null);
     };
-    // A literal IPv6 address wears brackets in a URL.
+    // A literal IPv6 address has brackets in a URL.
     const name = target.hostname.replace(/^\[|\]$/g, "");
     const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
     const attempt = (addresses: readonly string[], last: Error, trust: { readonly secureContext?: SecureContext }): void => {
@@ -132,10 +128,10 @@ const guardedConnector = (
         callback(last, null);
         return;
       }
-      // Each of those that are left has an equal part of the time.
+      // Each remaining address gets an equal part of the time.
       const connect = makeConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false, ...trust });
       const { servername: _, ...rest } = target;
-      // Without a name the certificate is checked against the address itself, which is then what the URL says.
+      // Without a name the certificate must match the address.
       const certificateName = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
       connect({ ...rest, ...certificateName, hostname: address, host: address }, (...[error, socket]) => {
         if (error === null) callback(null, socket);
@@ -151,7 +147,7 @@ const guardedConnector = (
   };
 };
 
-/** What the caller's own `receive` threw: the fault of the caller, not of who answers. */
+/** Error of the caller's `receive` rather than of the remote server. */
 class NotReceived extends Error {}
 
 const passBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number, receive: (piece: Uint8Array) => Promise<void>): Promise<void> => {
@@ -173,22 +169,18 @@ const readBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Pr
   return Buffer.concat(chunks);
 };
 
-/** The URL, if it is one that we would ever contact. */
 const parseTargetUrl = (text: string): URL => {
   const url = URL.parse(text);
   if (url === null) throw new Error("not a URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw new Error("neither https nor http");
-  // https://issuer@evil reads as the one and leads to the other (attack 17).
+  // https://issuer@evil looks like one host and leads to the other (attack 17).
   if (url.username !== "" || url.password !== "") throw new Error("the URL carries a user name or password");
   return url;
 };
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/**
- * Where a redirect leads; undefined where it is none, or leads nowhere. Throws where it must not be followed: to what is
- * encrypted no longer, or to an address that carries a password. The address itself is checked when it is connected to.
- */
+/** Undefined if it is no redirect. Throws for a downgrade to http or a URL with a password. The address is checked on connect. */
 const redirectTarget = (from: URL, status: number, location: string | undefined): URL | undefined => {
   if (!redirectStatuses.has(status) || location === undefined) return undefined;
   const to = parseTargetUrl(URL.parse(location, from.href)?.href ?? location);
@@ -196,7 +188,7 @@ const redirectTarget = (from: URL, status: number, location: string | undefined)
   return to;
 };
 
-// What says how an answer shall be; anything else may be a secret, which is for the host that it was given for.
+// Content negotiation only; other headers may hold secrets for the original host.
 const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "if-none-match", "if-modified-since"]);
 
 const headersFor = (headers: Readonly<Record<string, string>>, isSameOrigin: boolean): Readonly<Record<string, string>> =>
@@ -211,7 +203,7 @@ const firstHeaders = (headers: Readonly<Record<string, string | string[] | undef
   return found;
 };
 
-/** The key of the tenant's share. */
+/** Returns the key of the tenant's share. */
 export const shareKey = (tenant: OutboundTenant, host: string): string => {
   if (typeof tenant === "string") return host;
   return "organization" in tenant ? tenant.organization : networkOf(tenant.address);
@@ -226,23 +218,19 @@ const openPurposeShares: Readonly<Record<Purpose, (siblings: Siblings) => Shares
 };
 
 export interface OutboundOptions {
-  /** The processes that serve together; absent: this one alone. */
   readonly siblings?: Siblings;
-  /** GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
   readonly allow: string;
-  /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
   readonly caFile?: string | undefined;
   readonly log?: Log;
   readonly clock?: Clock;
-  /** For tests: where names are looked up. */
+  /** For tests. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
 }
 
-/** Opens the client. */
 export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
   const egress = readEgress(allow);
   const authorities = openAuthorities(caFile, log);
-  // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
+  // Pooled per purpose: a connection allowed for a webhook endpoint must not serve an issuer.
   const dispatchers = new Map<Purpose, Agent>();
   let isClosed = false;
   const dispatcherOf = ({ Agent, buildConnector }: Client, purpose: Purpose): Agent => {
@@ -251,16 +239,16 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
     return found;
   };
   const shares = new Map(purposes.map((purpose) => [purpose, openPurposeShares[purpose](siblings)]));
-  // Sinks and feeds have schedules of their own, with pauses that grow.
+  // Webhook endpoints and feeds have their own backoff.
   const silentHosts = openPauses(clock, limits.silentHostsMax);
   return {
     fetch: async (purpose, address, request) => {
       const share = shares.get(purpose);
-      let party = "";
+      let fairnessKey = "";
       let origin = "";
       let leave = (): void => {};
       const fromMs = performance.now();
-      // The host alone: the rest of an address may be a secret. Whom we ask learns nothing of the trace.
+      // Host only, because the rest of the URL may be secret. Trace context is not propagated.
       const tell = (attributes: Readonly<Record<string, number>>, failed?: string): void =>
         tracePart(
           `ask ${purpose}`,
@@ -272,12 +260,12 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
         const url = parseTargetUrl(address);
         if (share === undefined) throw new Error(`no purpose ${purpose}`);
         origin = url.origin;
-        party = shareKey(request.tenant, url.host);
+        fairnessKey = shareKey(request.tenant, url.host);
         if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const queueEnds = AbortSignal.timeout(timeoutMs);
-        leave = await share.enter(party, queueEnds);
-        // The result of these is remembered for all tenants: time in one tenant's queue must not make a host look silent to others.
+        leave = await share.enter(fairnessKey, queueEnds);
+        // Results of these are cached for all tenants, so time in one tenant's queue must not count as a silent host.
         const ends = purpose === "issuer" || purpose === "client" ? AbortSignal.timeout(timeoutMs) : queueEnds;
         const signal = request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]);
         const client = await loadClient();
@@ -288,7 +276,7 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
           const answer = await client.request(target, {
             dispatcher,
             method: request.method ?? "GET",
-            // Nothing compressed: a small body could unpack to more than the limit.
+            // Uncompressed: a small body could unpack beyond the limit.
             headers: { "accept-encoding": "identity", "user-agent": "gantry", ...headersFor(request.headers ?? {}, target.origin === origin) },
             ...(request.body === undefined ? {} : { body: request.body }),
             signal,
@@ -318,7 +306,7 @@ export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, cl
         tell({}, "unreachable");
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
         if (cause instanceof NotReceived) throw cause.cause;
-        if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
+        if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, fairnessKey);
         throw new Fault("UNAVAILABLE", unreachableText(address), { cause });
       } finally {
         leave();

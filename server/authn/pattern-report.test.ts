@@ -1,4 +1,4 @@
-// Identities that were stored before patterns were bounded, as a start finds them.
+// The report at the start about identities stored before patterns had limits.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -14,7 +14,7 @@ let world: World;
 const logged: { event: string; facts: Readonly<Record<string, unknown>> | undefined }[] = [];
 const ended = Promise.withResolvers<void>();
 
-/** Identities with these numbers, as an earlier server left them. */
+/** Inserts identities with these numbers, as an earlier version stored them. */
 const leave = (numbers: readonly number[], match: object, column: "claim_match" | "aws_identity" = "claim_match"): Promise<unknown> =>
   asOwner(
     database.url,
@@ -25,7 +25,7 @@ const leave = (numbers: readonly number[], match: object, column: "claim_match" 
 before(async () => {
   database = await freshDatabase({ planted: true });
   const claims = { issuer: "https://ci.example.com", subject: "job" };
-  // More than one page of what is in order, before and behind what is not.
+  // More than one page of valid ones around the invalid ones.
   await leave(
     Array.from({ length: 600 }, (_, index) => 1_000 + index),
     { ...claims, subjectPattern: "job-[0-9]+" },
@@ -48,7 +48,7 @@ after(async () => {
   await database?.drop();
 });
 
-test("identities whose patterns are beyond today's bounds are told of at the start: the first hundred with their field, and how many there are", async () => {
+test("identities with oversized patterns are logged at the start: the first hundred with their field, and the total", async () => {
   await ended.promise;
   const each = logged.filter(({ event }) => event === "authn.pattern.oversized").map(({ facts }) => facts ?? {});
   assert.equal(each.length, 100);

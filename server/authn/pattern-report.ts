@@ -1,16 +1,15 @@
-// Identities from before a bound: a pattern beyond it matches nobody, or could not be written again, and whoever wonders
-// finds it in the log of the start. Read page by page beside the server's work, for there may be a million identities.
+// Logs at the start identities with patterns beyond current limits, which match no token or could not be saved again. Reads pages in
+// the background, because there may be a million identities.
 
 import type { Log } from "#base/log.ts";
 import { findPatternHolders } from "#iam/store";
 import type { Store } from "#db";
 import { oversizedPattern, patternsOf } from "./patterns.ts";
 
-/** Lines of one start; of more than these the number alone is told. */
 const linesMax = 100;
 
 export interface PatternReport {
-  /** Settled when all identities were looked at, or when it was stopped. */
+  /** Resolves when the report is complete or stopped. */
   readonly ended: Promise<void>;
   stop(): void;
 }
@@ -32,7 +31,7 @@ export const startPatternReport = (store: Store, log: Log): PatternReport => {
     if (count > 0) log("authn.patterns.oversized", { identities: count, remedy: "update these identities with smaller patterns" });
   };
   const ended = report().catch((cause: unknown) => {
-    // A database that goes away meanwhile stops the report, not the server.
+    // A database failure ends the report, not the server.
     if (!stopped) log("authn.patterns.unread", { cause });
   });
   return {

@@ -1,5 +1,4 @@
-// The patterns of identities: which there are, and that they are bounded together before an engine sees any of them
-// (attack 37).
+// Patterns of identities, with a limit on their total size before any is compiled (attack 37).
 
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -7,10 +6,8 @@ import { limits } from "#base/limits.ts";
 import { patternCost } from "#base/pattern-cost.ts";
 import { compilePattern } from "#base/pattern.ts";
 
-/** A pattern and the field that holds it. */
 export type PatternField = readonly [field: string, pattern: string];
 
-/** What has patterns of an identity. */
 export interface PatternHolder {
   readonly claimMatch?: JsonObject | undefined;
   readonly awsIdentity?: JsonObject | undefined;
@@ -25,7 +22,7 @@ export const patternsOf = ({ claimMatch = {}, awsIdentity = {} }: PatternHolder)
     ...["arnPattern", "userIdPattern"].map((name) => [`awsIdentity.${name}`, text(awsIdentity, name)] as const),
   ].filter(([, pattern]) => pattern !== "");
 
-/** The first pattern that is too large, alone or with those before it; told from their texts. */
+/** Returns the first pattern that exceeds the size limit, alone or together with earlier ones, without compiling. */
 export const oversizedPattern = (patterns: readonly PatternField[]): Violation | undefined => {
   let cost = 0;
   for (const [field, pattern] of patterns) {
@@ -37,7 +34,7 @@ export const oversizedPattern = (patterns: readonly PatternField[]): Violation |
   return undefined;
 };
 
-/** Violations of all patterns of one identity, each with its field. What they cost together is told before any is compiled. */
+/** Returns violations of an identity's patterns. The total size is checked before any is compiled. */
 export const patternViolations = (patterns: readonly PatternField[]): Violation[] => {
   const oversized = oversizedPattern(patterns);
   if (oversized) return [oversized];

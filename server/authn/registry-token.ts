@@ -1,5 +1,4 @@
-// Registry tokens (docs/decisions/0069): a type of their own, which only the registry accepts, with the actions that they permit.
-// The type is in the header `typ`, and the audience is the registry's own: either one alone keeps them out of everywhere else.
+// Registry tokens (docs/decisions/0069): the header `typ` and the audience each keep them out of everything but the registry.
 
 import { unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -10,10 +9,9 @@ import { claimOf, type Token } from "./token.ts";
 
 const accessClaim = "gantry_access";
 
-/** The audience of registry tokens. No other part of the server accepts it. */
+/** Returns the audience of registry tokens, which no other part accepts. */
 export const registryAudience = (issuer: string): string => `${withoutTrailingSlash(issuer)}/v2/`;
 
-/** Returns the claim that carries the access. */
 export const registryClaims = ({ repos, newRepos }: RegistryAccess): JsonObject => ({
   [accessClaim]: [
     ...repos.map(({ repo, actions }) => ({ repo, actions: [...actions] })),
@@ -29,7 +27,7 @@ const readActions = (value: Json | undefined): readonly RegistryAction[] => {
   return Object.freeze(actions);
 };
 
-/** Returns the access that a registry token carries; throws UNAUTHENTICATED if the claim is missing or malformed. */
+/** Returns the access of a registry token; throws UNAUTHENTICATED if the claim is missing or malformed. */
 export const readRegistryAccess = ({ claims }: Token): RegistryAccess => {
   const entries = claimOf(claims, accessClaim);
   if (!Array.isArray(entries)) throw malformed();

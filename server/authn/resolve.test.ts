@@ -1,4 +1,4 @@
-// Looking up names, with name servers that do not answer (attack 38).
+// Name resolution with unresponsive name servers (attack 38).
 
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
 import { hostsEntries, resolveName, searchDomains } from "./resolve.ts";
 
-/** A name server that hears and says nothing. Gives its address. */
+/** Starts a name server that never responds. Returns its address. */
 const startSilentServer = async (t: TestContext): Promise<{ address: string; questions: () => number }> => {
   const socket = createSocket("udp4");
   let questions = 0;
@@ -18,7 +18,7 @@ const startSilentServer = async (t: TestContext): Promise<{ address: string; que
   return { address: `127.0.0.1:${socket.address().port}`, questions: () => questions };
 };
 
-test("names that nobody answers for end by themselves, and take no thread from others meanwhile", async (t) => {
+test("unresponsive names time out, and block no thread meanwhile", async (t) => {
   const { address, questions } = await startSilentServer(t);
   let ended = 0;
   const slow = Array.from({ length: 40 }, (_, n) =>
@@ -26,7 +26,7 @@ test("names that nobody answers for end by themselves, and take no thread from o
       .catch((error: unknown) => error)
       .finally(() => ended++),
   );
-  // Files are read by the threads that the system's resolver would hold; and more often than there are threads.
+  // File reads use the same threads as the system's resolver; there are more reads than threads.
   for (let n = 0; n < 8; n++) await readFile(import.meta.filename);
   assert.deepEqual(await resolveName("localhost"), await resolveName("LOCALHOST."));
   assert.equal(ended, 0);
@@ -34,7 +34,7 @@ test("names that nobody answers for end by themselves, and take no thread from o
   assert.ok(questions() >= 40);
 });
 
-test("an address is itself, and localhost is never a question for DNS", async (t) => {
+test("an address resolves to itself, and localhost is never queried in DNS", async (t) => {
   const { address, questions } = await startSilentServer(t);
   assert.deepEqual(await resolveName("192.0.2.7", [address]), ["192.0.2.7"]);
   assert.deepEqual(await resolveName("2001:db8::1", [address]), ["2001:db8::1"]);
@@ -43,14 +43,14 @@ test("an address is itself, and localhost is never a question for DNS", async (t
   assert.equal(questions(), 0);
 });
 
-test("a hosts file gives every address of a name, by any of its names", () => {
+test("a hosts file returns every address of a name, by any of its names", () => {
   const file = "127.0.0.1 localhost\n# 10.0.0.1 ci.example\n10.0.0.2\tCI.example  ci # ours\n::1 ci.example\nnonsense ci.example\n";
   assert.deepEqual(hostsEntries(file, "ci.example"), ["10.0.0.2", "::1"]);
   assert.deepEqual(hostsEntries(file, "ci"), ["10.0.0.2"]);
   assert.deepEqual(hostsEntries(file, "ours"), []);
 });
 
-test("the last line of domains in a resolv.conf counts", () => {
+test("the last line of search domains in a resolv.conf counts", () => {
   assert.deepEqual(searchDomains("nameserver 10.0.0.1\nsearch a.example\nsearch  b.example c.example\noptions ndots:5\n"), ["b.example", "c.example"]);
   assert.deepEqual(searchDomains("nameserver 10.0.0.1\n"), []);
 });

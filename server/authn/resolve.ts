@@ -1,21 +1,20 @@
-// Addresses of a name, within a time. The system's resolver (dns.lookup) has no end of its own and takes one of libuv's
-// four threads for as long: forty names whose servers do not answer stopped every keyless sign-in for minutes. So DNS is
-// asked directly, without threads, and /etc/hosts is read first, as the system would. The domains that /etc/resolv.conf
-// searches are tried for names without a dot.
+// Name resolution with a timeout. dns.lookup has none and blocks one of libuv's four threads: forty unresponsive names stopped every
+// keyless sign-in for minutes. So this queries DNS directly, after /etc/hosts. Names without a dot use the search domains of
+// /etc/resolv.conf.
 
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { limits } from "#base/limits.ts";
 
-/** The addresses that a hosts file has for a name, in its order. */
+/** Returns the addresses of a name in a hosts file, in order. */
 export const hostsEntries = (file: string, name: string): string[] =>
   file.split("\n").flatMap((line) => {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
     return isIP(address) !== 0 && names.some((each) => each.toLowerCase() === name) ? [address] : [];
   });
 
-/** The domains that a resolv.conf searches: its last such line. */
+/** Returns the search domains of a resolv.conf, from its last such line. */
 export const searchDomains = (file: string): string[] =>
   file
     .split("\n")
@@ -25,7 +24,7 @@ export const searchDomains = (file: string): string[] =>
 
 const readOrNothing = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
-/** IPv4 first: on a host without a route for IPv6 the other order costs a timeout, and every name has IPv4. */
+/** IPv4 first: on a host without an IPv6 route the other order costs a timeout. */
 const ask = async (resolver: Resolver, name: string): Promise<string[]> => {
   const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = [four, six].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
@@ -33,13 +32,13 @@ const ask = async (resolver: Resolver, name: string): Promise<string[]> => {
   return found;
 };
 
-/** `servers`: for tests, instead of the system's. */
+/** Resolves a name to addresses. `servers` replaces the system's, for tests. */
 export const resolveName = async (host: string, servers?: readonly string[]): Promise<string[]> => {
   if (isIP(host) !== 0) return [host];
   const name = host.toLowerCase().replace(/\.$/, "");
   const listed = hostsEntries(await readOrNothing("/etc/hosts"), name);
   if (listed.length > 0) return listed;
-  // RFC 6761, 6.3: never a question for DNS.
+  // RFC 6761 §6.3: never queried in DNS.
   if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1", "::1"];
   const resolver = new Resolver({ timeout: limits.nameTryMs, tries: limits.nameTriesMax });
   if (servers !== undefined) resolver.setServers(servers);

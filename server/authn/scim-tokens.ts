@@ -1,6 +1,5 @@
-// The SCIM token of an identity provider (authentication.md: 10). It opens the SCIM address of its provider alone, and is looked up
-// with each request: one that was revoked, and a provider for which SCIM was switched off, are refusedScimToken from the next one on.
-// A write looks once more, in its transaction (attack 202).
+// SCIM tokens of identity providers (authentication.md: 10), valid for the provider's SCIM endpoint only. Looked up on every
+// request, so that revocation takes effect at once, and again in a write's transaction (attack 202).
 
 import { createHash } from "node:crypto";
 import { type Fault, unauthenticated } from "#base/fault.ts";
@@ -15,25 +14,24 @@ import { entryWeightOf, lruCache } from "./lru-cache.ts";
 const form = /^bearer +(cgscim_[0-9a-f]{64})$/i;
 const suspended = "ORG_STATUS_SUSPENDED";
 
-// One text for all: whether there is a provider, whether SCIM is on there, and what was wrong with the token, nobody learns.
+// One error for all failures, which discloses neither the provider nor whether SCIM is enabled.
 const refusedScimToken = (): Fault => unauthenticated("send the SCIM token of this identity provider as Authorization: Bearer <token>");
 
-/** When this token ends, in milliseconds since 1970; undefined: it is none of the provider's. */
 const tokenEndOf = ({ tokenHash, expireTimeMs, previousTokenHash, previousExpireTimeMs }: ScimAccess, hash: string): number | undefined => {
   if (hash === tokenHash) return expireTimeMs;
   return hash === previousTokenHash ? previousExpireTimeMs : undefined;
 };
 
 export interface ScimTokens {
-  /** Who asks at the SCIM address of this provider: the provider itself, by its token. Throws UNAUTHENTICATED, whatever is wrong. */
+  /** Authenticates the provider by its token. Throws UNAUTHENTICATED. */
   authenticate(provider: string, authorization: string | undefined): Promise<Caller>;
-  /** What the caller's token opens now, by what a transaction has read that holds the provider's row. Throws UNAUTHENTICATED: nothing any longer. */
+  /** Checks the caller's token against state read in a transaction that locks the provider's row. Throws UNAUTHENTICATED if it is no longer valid. */
   confirm(caller: Caller | undefined, access: ScimAccess | undefined): ScimState;
 }
 
-/** @param issuer the address of this server */
+/** @param issuer the URL of this server */
 export const openScimTokens = (store: Store, clock: Clock, issuer: string): ScimTokens => {
-  // The same object for the same token: shares are counted by it.
+  // One object per token, because limits are counted by it.
   const callers = lruCache<Caller>(limits.tokenCacheEntries);
 
   const stateOf = (access: ScimAccess | undefined, tokenHash: string): ScimState & { readonly endMs: number } => {

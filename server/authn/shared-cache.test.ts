@@ -1,10 +1,10 @@
-// Shares of a cache: what one party puts in drives out nothing of another's.
+// Shares of a cache: insertions of one tenant evict nothing of another's.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sharedCache } from "./shared-cache.ts";
 
-test("a party that puts in more than its share loses its own oldest, and nobody else anything", () => {
+test("a tenant beyond its share loses its own oldest entries only", () => {
   const cache = sharedCache<number>(10, 100);
   cache.set("theirs", 1, "b");
   for (let n = 0; n < 1000; n++) cache.set(`made up ${n}`, n, "a");
@@ -13,7 +13,7 @@ test("a party that puts in more than its share loses its own oldest, and nobody 
   assert.deepEqual([cache.peek("made up 989"), cache.peek("made up 990")], [undefined, 990]);
 });
 
-test("an entry that several use stays until the last of them lets it go", () => {
+test("a shared entry stays until its last holder evicts it", () => {
   const cache = sharedCache<number>(2, 100);
   cache.set("common", 1, "a");
   assert.equal(cache.use("common", "b"), 1);
@@ -23,7 +23,7 @@ test("an entry that several use stays until the last of them lets it go", () => 
   assert.equal(cache.peek("common"), undefined);
 });
 
-test("a renewed entry is renewed for everybody who uses it, with its new weight", () => {
+test("a renewed entry is renewed for all its holders, with its new weight", () => {
   const cache = sharedCache<number>(4, 100);
   cache.set("common", 1, "a");
   cache.use("common", "b");
@@ -32,14 +32,14 @@ test("a renewed entry is renewed for everybody who uses it, with its new weight"
   assert.deepEqual([cache.use("common", "b"), cache.peek("b's own")], [2, undefined]);
 });
 
-test("one that is heavier than a share is kept alone", () => {
+test("an entry heavier than a share is kept alone", () => {
   const cache = sharedCache<number>(4, 100);
   cache.set("light", 1, "a");
   cache.set("heavy", 2, "a", 9);
   assert.deepEqual([cache.peek("light"), cache.peek("heavy")], [undefined, 2]);
 });
 
-test("of too many parties the one that came longest ago is forgotten, with what it alone holds", () => {
+test("beyond the maximum of tenants, the least recent one is evicted with the entries that only it holds", () => {
   const cache = sharedCache<number>(4, 2);
   cache.set("first", 1, "a");
   cache.set("second", 2, "b");

@@ -1,12 +1,12 @@
-// A cache that several parties fill, each within a share of its own: what one puts in drives out only what it alone has put
-// in before. An entry that several use stays for as long as one of them holds it.
+// Cache with a share per tenant: an insertion evicts only entries of the same tenant. A shared entry stays as long as one tenant
+// holds it.
 
 export interface SharedCache<V> {
-  /** The value at `key`, whoever put it there; `party` now holds it, too. */
-  use(key: string, party: string): V | undefined;
-  /** The same without counting as a use, nor as its party's. */
+  /** Returns the value and adds it to the tenant's share. */
+  use(key: string, fairnessKey: string): V | undefined;
+  /** Returns the value without counting as a use. */
   peek(key: string): V | undefined;
-  set(key: string, value: V, party: string, weight?: number): void;
+  set(key: string, value: V, fairnessKey: string, weight?: number): void;
   delete(key: string): void;
   readonly size: number;
 }
@@ -17,65 +17,62 @@ interface Entry<V> {
   readonly holders: Set<string>;
 }
 
-/**
- * `shareMax`: the sum of weights (1 where none is given) that one party holds. Of more parties than `partiesMax` the one that
- * came longest ago is forgotten.
- */
+/** `shareMax`: total weight (default 1 per entry) per tenant. Beyond `partiesMax` tenants, the least recently used one is evicted. */
 export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCache<V> => {
   const entries = new Map<string, Entry<V>>();
-  /** The keys of each, and the parties, in the order of their use. */
-  const parties = new Map<string, { readonly keys: Set<string>; weight: number }>();
+  /** Both in order of use. */
+  const keysByCaller = new Map<string, { readonly keys: Set<string>; weight: number }>();
 
-  const letGo = (party: string, key: string): void => {
+  const letGo = (fairnessKey: string, key: string): void => {
     const entry = entries.get(key);
-    const share = parties.get(party);
+    const share = keysByCaller.get(fairnessKey);
     if (!entry || !share?.keys.delete(key)) return;
     share.weight -= entry.weight;
-    entry.holders.delete(party);
+    entry.holders.delete(fairnessKey);
     if (entry.holders.size === 0) entries.delete(key);
   };
 
-  const forget = (party: string): void => {
-    for (const key of [...(parties.get(party)?.keys ?? [])]) letGo(party, key);
-    parties.delete(party);
+  const forget = (fairnessKey: string): void => {
+    for (const key of [...(keysByCaller.get(fairnessKey)?.keys ?? [])]) letGo(fairnessKey, key);
+    keysByCaller.delete(fairnessKey);
   };
 
   const remove = (key: string): void => {
-    for (const party of [...(entries.get(key)?.holders ?? [])]) letGo(party, key);
+    for (const fairnessKey of [...(entries.get(key)?.holders ?? [])]) letGo(fairnessKey, key);
   };
 
-  const hold = (party: string, key: string, entry: Entry<V>): void => {
-    const share = parties.get(party) ?? { keys: new Set<string>(), weight: 0 };
-    parties.delete(party);
-    parties.set(party, share);
+  const hold = (fairnessKey: string, key: string, entry: Entry<V>): void => {
+    const share = keysByCaller.get(fairnessKey) ?? { keys: new Set<string>(), weight: 0 };
+    keysByCaller.delete(fairnessKey);
+    keysByCaller.set(fairnessKey, share);
     if (!share.keys.delete(key)) share.weight += entry.weight;
     share.keys.add(key);
-    entry.holders.add(party);
+    entry.holders.add(fairnessKey);
     for (const oldest of share.keys) {
       if (share.weight <= shareMax || oldest === key) break;
-      letGo(party, oldest);
+      letGo(fairnessKey, oldest);
     }
-    for (const oldest of parties.keys()) {
-      if (parties.size <= partiesMax) break;
+    for (const oldest of keysByCaller.keys()) {
+      if (keysByCaller.size <= partiesMax) break;
       forget(oldest);
     }
   };
 
   return {
-    use: (key, party) => {
+    use: (key, fairnessKey) => {
       const entry = entries.get(key);
       if (entry === undefined) return undefined;
-      hold(party, key, entry);
+      hold(fairnessKey, key, entry);
       return entry.value;
     },
     peek: (key) => entries.get(key)?.value,
-    set: (key, value, party, weight = 1) => {
+    set: (key, value, fairnessKey, weight = 1) => {
       const holders = [...(entries.get(key)?.holders ?? [])];
       remove(key);
       const entry: Entry<V> = { value, weight, holders: new Set() };
       entries.set(key, entry);
-      // Renewed for one, it is for all who use it.
-      for (const holder of new Set([...holders, party])) hold(holder, key, entry);
+      // A renewed value is renewed for all its holders.
+      for (const holder of new Set([...holders, fairnessKey])) hold(holder, key, entry);
     },
     delete: remove,
     get size() {

@@ -6,7 +6,7 @@ import { openShares } from "./shares.ts";
 const never = new AbortController().signal;
 const isExhausted = (thrown: unknown): boolean => thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED";
 
-test("a party that has its share waits behind itself alone, and goes on in order as parts are given back", async () => {
+test("requests beyond a tenant's share wait only for its own, and proceed in order", async () => {
   const shares = openShares({ all: 4, each: 2 }, "issuers");
   const first = await shares.enter("a", never);
   const second = await shares.enter("a", never);
@@ -22,7 +22,7 @@ test("a party that has its share waits behind itself alone, and goes on in order
   const neighbour = await shares.enter("b", never);
   assert.deepEqual(order, []);
   first();
-  // Given back twice counts once.
+  // A double release counts once.
   first();
   (await third)();
   assert.deepEqual(order, ["third"]);
@@ -32,7 +32,7 @@ test("a party that has its share waits behind itself alone, and goes on in order
   neighbour();
 });
 
-test("when all is taken everybody is refused at once, and what was given back is there again", async () => {
+test("beyond the total every tenant is refused at once, and released slots are available again", async () => {
   const shares = openShares({ all: 2, each: 1 }, "issuers");
   const leaves = [await shares.enter("a", never), await shares.enter("b", never)];
   await assert.rejects(shares.enter("c", never), isExhausted);
@@ -41,7 +41,7 @@ test("when all is taken everybody is refused at once, and what was given back is
   again();
 });
 
-test("nobody waits longer than its own request, and a line has an end", async () => {
+test("no request waits beyond its own timeout, and the queue is bounded", async () => {
   const shares = openShares({ all: 10, each: 1 }, "issuers");
   const leave = await shares.enter("a", never);
   const ends = new AbortController();

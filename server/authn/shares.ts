@@ -1,15 +1,11 @@
-// How much may be under way at a time: in all, and for each party, so that none takes it all. Beyond its own share a
-// party waits, behind nobody but itself and no longer than its request may take; beyond all of it everybody is refused,
-// since whoever waited would wait for slow hosts of others.
+// Concurrency limits, in total and per tenant. Beyond its own limit a tenant's requests queue until their timeout. Beyond the total
+// they are refused, since waiting would depend on slow hosts of others.
 
 import { type Fault, throttled } from "#base/fault.ts";
 
 export interface Shares {
-  /**
-   * Takes a part of the party's share, until the function that it returns is called.
-   * @param ends when the request itself ends: nobody waits longer. Throws RESOURCE_EXHAUSTED.
-   */
-  enter(party: string, ends: AbortSignal): Promise<() => void>;
+  /** Acquires a slot and returns the function that releases it. Throws RESOURCE_EXHAUSTED. @param ends aborts when the request times out */
+  enter(fairnessKey: string, ends: AbortSignal): Promise<() => void>;
 }
 
 export interface ShareLimits {
@@ -18,7 +14,7 @@ export interface ShareLimits {
 }
 
 const retryMs = 1000;
-/** Of one party, for each that is under way: twenty who sign in at the same moment are served, a thousand are not kept. */
+/** Queue length per slot: twenty concurrent sign-ins are served, a thousand are not. */
 const waitingForEach = 8;
 
 export const openShares = ({ all, each }: ShareLimits, what: string): Shares => {
@@ -26,37 +22,37 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
   const waiting = new Map<string, Set<() => void>>();
   let total = 0;
 
-  const refuse = (party: string, own: boolean): Fault =>
-    throttled(`too many concurrent requests to ${what}${own ? ` for ${party}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
+  const refuse = (fairnessKey: string, own: boolean): Fault =>
+    throttled(`too many concurrent requests to ${what}${own ? ` for ${fairnessKey}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
 
-  const leave = (party: string): void => {
-    const line = waiting.get(party);
+  const leave = (fairnessKey: string): void => {
+    const line = waiting.get(fairnessKey);
     const [next] = line ?? [];
     if (line && next) {
-      // What was left is the next one's: neither number changes.
+      // The slot passes to the next in line, so both counts stay.
       line.delete(next);
-      if (line.size === 0) waiting.delete(party);
+      if (line.size === 0) waiting.delete(fairnessKey);
       next();
       return;
     }
     total--;
-    const left = (underWay.get(party) ?? 1) - 1;
-    if (left > 0) underWay.set(party, left);
-    else underWay.delete(party);
+    const left = (underWay.get(fairnessKey) ?? 1) - 1;
+    if (left > 0) underWay.set(fairnessKey, left);
+    else underWay.delete(fairnessKey);
   };
 
-  const waitInLine = (party: string, ends: AbortSignal): Promise<void> =>
+  const waitInLine = (fairnessKey: string, ends: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
-      const line = waiting.get(party) ?? new Set();
+      const line = waiting.get(fairnessKey) ?? new Set();
       if (line.size >= each * waitingForEach || ends.aborted) {
-        reject(refuse(party, true));
+        reject(refuse(fairnessKey, true));
         return;
       }
-      waiting.set(party, line);
+      waiting.set(fairnessKey, line);
       const giveUp = (): void => {
         line.delete(proceed);
-        if (line.size === 0) waiting.delete(party);
-        reject(refuse(party, true));
+        if (line.size === 0) waiting.delete(fairnessKey);
+        reject(refuse(fairnessKey, true));
       };
       const proceed = (): void => {
         ends.removeEventListener("abort", giveUp);
@@ -67,17 +63,17 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
     });
 
   return {
-    async enter(party, ends) {
-      const own = underWay.get(party) ?? 0;
-      if (own >= each) await waitInLine(party, ends);
+    async enter(fairnessKey, ends) {
+      const own = underWay.get(fairnessKey) ?? 0;
+      if (own >= each) await waitInLine(fairnessKey, ends);
       else {
-        if (total >= all) throw refuse(party, false);
+        if (total >= all) throw refuse(fairnessKey, false);
         total++;
-        underWay.set(party, own + 1);
+        underWay.set(fairnessKey, own + 1);
       }
       let isOver = false;
       return () => {
-        if (!isOver) leave(party);
+        if (!isOver) leave(fairnessKey);
         isOver = true;
       };
     },

@@ -1,4 +1,4 @@
-// For this module's tests: a real OIDC issuer on a port of its own, and authn over a real database.
+// Test support: a real OIDC issuer on its own port, and authn over a real database.
 
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +12,7 @@ import { freshDatabase } from "../../test/database.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { openAuthn, type Authn, type AuthnOptions } from "./index.ts";
 
-/** A server on a loopback port, closed with the test. Gives its address. */
+/** Starts a server on a loopback port, closed with the test. Returns its URL. */
 export const startHttpServer = async (t: TestContext, listener: RequestListener): Promise<string> => {
   const server = createServer(listener);
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -37,17 +37,17 @@ export const makeKey = async (kid: string, alg = "ES256"): Promise<SigningKey> =
 
 export interface TestIssuer {
   readonly url: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly requestedPaths: string[];
-  /** What it publishes. */
+  /** Published keys. */
   keys: SigningKey[];
-  /** Answers instead of the issuer, if it returns true. */
+  /** Handles a request instead of the issuer if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
-  /** A token signed with the first key. Claims that are undefined are left out. */
+  /** Returns a token signed with the first key. Undefined claims are omitted. */
   token(claims: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
 }
 
-/** Times of a token that is good for an hour from `nowMs`. */
+/** Returns the times of a token that is valid for an hour from `nowMs`. */
 export const hour = (nowMs: number): { iat: number; exp: number } => ({
   iat: Math.floor(nowMs / 1000),
   exp: Math.floor(nowMs / 1000) + 3600,
@@ -83,12 +83,12 @@ export interface TestServices {
   readonly authn: Authn;
   readonly store: Store;
   readonly vault: Vault;
-  /** The clock: set it. */
+  /** Mutable clock. */
   readonly time: { nowMs: number };
   readonly logged: { readonly event: string; readonly facts: Readonly<Record<string, unknown>> }[];
-  /** Another server on the same database; `options` are its own. */
+  /** Opens another server on the same database, with its own `options`. */
   replica(options?: Partial<AuthnOptions>): Promise<Authn>;
-  /** Stores an identity below `parent` (or a root one) and gives its uid. */
+  /** Stores an identity below `parent` (or a root one) and returns its UID. */
   identity(columns: Readonly<Record<string, string | object>>, uid?: string): Promise<string>;
   claimMatch(match: JsonObject): Promise<string>;
   person(issuer: string, subject: string): Promise<string>;
@@ -97,7 +97,7 @@ export interface TestServices {
 
 const base64Json = (part: string | undefined): JsonObject => JSON.parse(Buffer.from(part ?? "", "base64url").toString()) as JsonObject;
 
-/** What a token says, unverified. */
+/** Decodes a token's claims, unverified. */
 export const claimsOf = (token: string): JsonObject => base64Json(token.split(".")[1]);
 export const headerOf = (token: string): JsonObject => base64Json(token.split(".")[0]);
 
@@ -160,7 +160,7 @@ export const openTestServices = async (t: TestContext, options: Partial<AuthnOpt
   };
 };
 
-/** The fault that `work` ends with, as `CODE: text`. Anything else fails the test. */
+/** Returns the fault that `work` throws, as `CODE: text`. Anything else fails the test. */
 export const refusalOf = async (work: () => unknown): Promise<string> => {
   try {
     await work();

@@ -1,4 +1,4 @@
-// Attacks on the text of a token. Each is tried against a token of ours and, where it can be, a foreign one.
+// Attacks on the text of a token, against this server's tokens and, if possible, foreign ones.
 
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync } from "node:crypto";
@@ -19,7 +19,7 @@ const refusedBy = (services: TestServices, token: string, identity?: string): Pr
   refusalOf(() => services.authn.authenticate(`Bearer ${token}`, identity));
 const publishedKey = async (services: TestServices): Promise<JWK> => (((await services.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
 
-test("attack 14, algorithm confusion: a public key is no shared secret, and none is no algorithm", async (t) => {
+test('attack 14, algorithm confusion: a public key is no shared secret, and "none" is refused', async (t) => {
   const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const claims = claimsOf(own);
@@ -41,14 +41,14 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
     );
 });
 
-test("attack 280: the type of a registry token alone keeps it out, whatever audience it names and whoever issued it", () => {
+test("attack 280: the type alone keeps a registry token out, whatever its audience and issuer", () => {
   const claims = part({ iss: publicUrl, sub: newRoot(), aud: publicUrl, exp: 10, iat: 0 });
   const text = `${part({ alg: "RS256", typ: "gantry-registry+jwt" })}.${claims}.AA`;
   assert.throws(() => readToken(text, 0), /it is accepted only below \/v2\//);
   assert.equal(readToken(text, 0, true).isForRegistry, true);
 });
 
-test("attack 14, a foreign key serves only the algorithm that it is for", async (t) => {
+test("attack 14, a foreign key is valid only for its own algorithm", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
@@ -67,7 +67,7 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
   const ec = await makeKey("rsa", "ES256");
   const crossed = await new SignJWT({ ...claims, ...hour(services.time.nowMs) }).setProtectedHeader({ alg: "ES256", kid: "rsa" }).sign(ec.private);
   assert.match(await refusedBy(services, crossed, uid), /^UNAUTHENTICATED: the token's key is not among its issuer's keys/);
-  // Too short for RS256: the library refuses the key, and that is the token's fault too, never a 500.
+  // Too short for RS256: the library's refusal counts as the token's fault, never as a 500.
   const short = generateKeyPairSync("rsa", { modulusLength: 1024 });
   issuer.keys = [{ ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } }];
   services.time.nowMs += 600_000;
@@ -75,7 +75,7 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
   assert.match(await refusedBy(services, weak, uid), /^UNAUTHENTICATED: /);
 });
 
-test("attack 15, embedded key: a header that brings or points to its own key is refused", async (t) => {
+test("attack 15, embedded key: a header that carries or points to its own key is refused", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const { kid } = headerOf(await services.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
@@ -94,7 +94,7 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
   assert.deepEqual(issuer.requestedPaths, []);
 });
 
-test("attack 16, unknown crit: a header that must be understood is refused, and so is an unencoded payload", async (t) => {
+test("attack 16, unknown crit: a critical header is refused, and so is an unencoded payload", async (t) => {
   const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [, payload, signature] = own.split(".");
@@ -105,7 +105,7 @@ test("attack 16, unknown crit: a header that must be understood is refused, and 
     );
 });
 
-test("a token has one spelling: whitespace, padding, more or fewer parts and other forms are refused", async (t) => {
+test("a token has one spelling: whitespace, padding, extra or missing parts and other schemes are refused", async (t) => {
   const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [header = "", payload = "", signature = ""] = own.split(".");
@@ -142,7 +142,7 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
   for (const scheme of ["Bearer", "bearer", "BEARER"]) assert.equal(readBearer(`${scheme} ${own}`), own);
 });
 
-test("expired, not yet valid, and times that are no times are refused by what is wrong", async (t) => {
+test("expired, not yet valid and malformed times are refused with the reason", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
@@ -167,7 +167,7 @@ test("expired, not yet valid, and times that are no times are refused by what is
   assert.ok(new Date(forEver.expireTimeMs).toISOString(), "the last instant that can be written");
 });
 
-test("attack 17, issuer and audience of other types: lists, numbers and objects are no issuer and no subject", async (t) => {
+test("attack 17, issuer and audience of other types: lists, numbers and objects are refused", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuerPattern: ".*", subject: "robot" });
@@ -189,7 +189,7 @@ test("attack 30, prototype pollution: claims named after prototypes are data", (
   assert.equal(({} as Record<string, unknown>).aud, undefined);
 });
 
-test("every accepted spelling of this server's audience is taken, and none that only looks like it", async (t) => {
+test("every accepted spelling of this server's audience works, and none that only resembles it", async (t) => {
   const services = await openTestServices(t, { audiences: ["api.internal"] });
   const uid = newRoot();
   const tried = async (audience: string[]): Promise<boolean> => {

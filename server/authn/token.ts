@@ -1,5 +1,5 @@
-// The text of a token, read and not yet verified: form, header and claims of a compact JWS, and its times.
-// Whatever is odd is refused here, before any key is looked for; each refusal says what is wrong.
+// Parses and validates a token before verification: form, header and claims of a compact JWS, and its times. Malformed tokens are
+// refused before any key is looked up.
 
 import type { CompactVerifyGetKey } from "jose";
 import * as errors from "jose/errors";
@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { jsonEscapeOf, withUnseenAs } from "#base/unseen.ts";
 
-/** The `typ` header of tokens that only the registry accepts (docs/decisions/0069). All our other tokens say "JWT". */
+/** Header `typ` of registry tokens (docs/decisions/0069). Other tokens of this server have "JWT". */
 export const registryTokenType = "gantry-registry+jwt";
 
 export interface Token {
@@ -24,24 +24,22 @@ export interface Token {
   readonly claims: JsonObject;
 }
 
-/** What our own tokens are signed with; nothing else is read as ours. */
 export const ownAlgorithms: readonly string[] = ["RS256"];
 
-// Asymmetric only. A list that held HS256 would let a public key serve as a shared secret (attack 14).
+// Asymmetric only: with HS256, a public key could serve as a shared secret (attack 14).
 export const foreignAlgorithms: readonly string[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"];
 
-// Headers that bring or point to a key of the sender's choice (attack 15), or change what is signed (attack 16):
-// `crit` names extensions, of which we understand none, and `b64` is one.
+// Headers that carry or point to a key of the sender's choice (attack 15), or change what is signed (attack 16): `crit` names
+// extensions, such as `b64`.
 const refusedHeaders = ["crit", "b64", "jwk", "jku", "x5c", "x5u"];
 
-// jose decodes base64url leniently (whitespace, padding); a token has one spelling.
+// jose accepts whitespace and padding; a token must have one spelling.
 const compactJwsForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const bearerScheme = /^bearer +/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** The last instant that a Date can hold. */
 const endOfTimeMs = 8.64e15;
 
-/** The token of an Authorization header. */
+/** Returns the token of an Authorization header. Throws UNAUTHENTICATED. */
 export const readBearer = (authorization: string | undefined): string => {
   if (authorization === undefined || authorization === "") throw unauthenticated("authentication required: send Authorization: Bearer <token>");
   const start = bearerScheme.exec(authorization)?.[0].length;
@@ -60,22 +58,22 @@ const decodeJsonPart = (part: string, what: string): JsonObject => {
   return value;
 };
 
-/** The claim of that name, if the token has it: never what a prototype has. */
+/** Returns a claim, ignoring the prototype. */
 export const claimOf = (claims: JsonObject, name: string): Json | undefined => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
 /**
- * True for a text without control characters and lone surrogates. What a token says of its bearer goes into rows,
- * events and log lines: a NUL would fail the row, a line break could forge the line (attack 28).
+ * Returns whether a text has no control characters or lone surrogates. Claims reach rows, events and log lines: a NUL would fail the
+ * row, and a line break could forge a log line (attack 28).
  */
 export const isClean = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
 
 const quotedLengthMax = 200;
 
-/** A text from outside as an error carries it: in quotes, visible, and never so long that the error cannot be sent. */
+/** Quotes an untrusted text for an error: visible and bounded. */
 export const quoteForError = (value: string): string =>
   withUnseenAs(JSON.stringify(value.length > quotedLengthMax ? `${value.slice(0, quotedLengthMax)}…` : value), jsonEscapeOf);
 
-/** A claim's value as an error carries it: its JSON, as bounded as a text. */
+/** Quotes a claim's value for an error, as bounded JSON. */
 export const quoteClaim = (value: Json): string => {
   const json = JSON.stringify(value);
   if (json.length <= quotedLengthMax) return withUnseenAs(json, jsonEscapeOf);
@@ -103,8 +101,8 @@ const audienceClaim = (claims: JsonObject): string[] => {
 };
 
 /**
- * Reads a token's text and its times at `nowMs`. Nothing in it is true before `checkSignature`. Throws UNAUTHENTICATED for a
- * registry token, whichever server issued it, unless the caller accepts them: so every verifier refuses them by default.
+ * Parses a token and checks its times at `nowMs`; call `checkSignature` before trusting it. Throws UNAUTHENTICATED, by default also
+ * for registry tokens of any server.
  */
 export const readToken = (text: string, nowMs: number, acceptsRegistryTokens = false): Token => {
   if (text.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
@@ -141,15 +139,15 @@ export const readToken = (text: string, nowMs: number, acceptsRegistryTokens = f
   };
 };
 
-/** When a token is expired for us, in milliseconds since 1970. */
+/** Returns the expiry including clock skew, in milliseconds since 1970. */
 export const tokenEndMs = (token: Token): number => token.expireTimeMs + limits.clockSkewMs;
 
-/** Whether one of `keys` signed the token. Throws the Fault that says why not. */
+/** Verifies the token's signature with `keys`. Throws a Fault with the reason. */
 export const checkSignature = async (token: Token, keys: CompactVerifyGetKey, algorithms: readonly string[]): Promise<void> => {
   try {
     await compactVerify(token.text, keys, { algorithms: [...algorithms] });
   } catch (cause) {
-    // What looking for the key ran into: an issuer that is down, a key that we do not have.
+    // From the key look-up: an unreachable issuer, or an unknown key.
     if (cause instanceof Fault) throw cause;
     if (cause instanceof errors.JWKSNoMatchingKey) {
       const named = token.kid === undefined ? 'it has no header "kid"' : `its header "kid" is ${quoteForError(token.kid)}`;
@@ -159,8 +157,7 @@ export const checkSignature = async (token: Token, keys: CompactVerifyGetKey, al
     if (cause instanceof errors.JWSSignatureVerificationFailed) throw unauthenticated("the token's signature is wrong", cause);
     if (cause instanceof errors.JOSEAlgNotAllowed)
       throw unauthenticated(`the token's algorithm is not accepted; expected one of ${algorithms.join(", ")}`, cause);
-    // Anything else that jose throws is about this token or this key (a key that is too short, a key of another
-    // kind): a wrong token is never our own error.
+    // Any other error of jose concerns the token or its key (too short, wrong type), never this server.
     throw unauthenticated("the token's signature cannot be verified", cause);
   }
 };

@@ -1,5 +1,4 @@
-// What another issuer says of a person: what is kept of its token's claims once the token is verified. Its texts go
-// into rows, events and answers, so each is clean and bounded or left out; without a subject there is nobody.
+// A user according to an issuer's verified claims. Texts reach rows, events and responses, so each is clean and bounded, or omitted.
 
 import { unauthenticated } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -9,10 +8,10 @@ import { normalIssuer } from "./people.ts";
 import { claimOf, isClean } from "./token.ts";
 
 export interface Upstream {
-  /** In its one spelling (people.ts). */
+  /** Canonical (people.ts). */
   readonly issuer: string;
   readonly subject: string;
-  /** Only where the issuer says that it verified it. */
+  /** Only if the issuer has verified it. */
   readonly email?: string;
   readonly name?: string;
   readonly givenName?: string;
@@ -23,7 +22,7 @@ export interface Upstream {
 
 const profileClaims = { name: "name", given_name: "givenName", family_name: "familyName", picture: "picture" } as const;
 
-/** The person whom verified claims speak of. */
+/** Returns the user of verified claims. Throws UNAUTHENTICATED without a valid subject. */
 export const upstreamOf = (issuer: string, subject: string, audience: readonly string[], claims: JsonObject): Upstream => {
   if (subject === "" || subject.length > limits.subjectLengthMax || !isClean(subject))
     throw unauthenticated(`the token's subject must be a printable text of at most ${limits.subjectLengthMax} characters`);

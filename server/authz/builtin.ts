@@ -1,5 +1,4 @@
-// Writes the built-in roles and the operator into the store at start. Idempotent, and safe when several servers
-// start at once.
+// Writes the built-in roles and the operator to the store at start. Idempotent, and safe for concurrent starts.
 
 import { createHash } from "node:crypto";
 import { capabilityByName, sortCapabilities } from "#contract/capabilities.ts";
@@ -9,15 +8,15 @@ import { builtInRoles } from "./roles.ts";
 
 const derivedUid = (kind: string, name: string): string => createHash("sha256").update(`gantry ${kind} ${name}`).digest("hex").slice(0, 40);
 
-/** The uid of a built-in role. `viewer` keeps the one that the public platform's tutorial shows. */
+/** Returns the uid of a built-in role. `viewer` keeps the uid shown in the public platform's tutorial. */
 export const builtInRoleUid = (name: string): string => (name === "viewer" ? "63921b2c44617e3f2603851537be0123af4a57d7" : derivedUid("role", name));
 
-/** The identity of whoever owns the machine. The same in every installation; its token is what counts. */
+/** The identity of the machine's owner, the same in every installation; only its token is secret. */
 export const operatorUid: string = derivedUid("identity", "operator");
 
 const titleCase = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
-/** The uids of all built-in roles: everybody sees them. */
+/** The uids of all built-in roles, which every caller sees. */
 export const builtInRoleUids: readonly string[] = Object.keys(builtInRoles).map(builtInRoleUid);
 
 export const writeBuiltIns = async (rows: Write, now: string): Promise<void> => {

@@ -7,7 +7,7 @@ import { fc, runs } from "../../test/property.ts";
 
 const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
 
-// A small world, so that paths meet: two organizations, three levels of folders.
+// A small world, so that paths overlap: two organizations, three levels of groups.
 const universe: string[] = [];
 const grow = (at: string, levels: number): void => {
   universe.push(at);
@@ -24,13 +24,13 @@ const rights: fc.Arbitrary<Rights> = fc
   .array(grant, { maxLength: 6 })
   .map((grants) => ({ uid: "u", grants, accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
 
-/** The slow reference: from the path upwards, each level against each grant. */
+/** A slow reference: each level from the path upwards, against each grant. */
 const holds = ({ grants }: Rights, name: string, at: string): boolean => {
   for (const level of [...ancestry(at), EVERYWHERE]) for (const each of grants) if (each.path === level && [...each.capabilities].includes(name)) return true;
   return false;
 };
 
-test("a capability is missing exactly where neither the path nor anything above it grants it", () => {
+test("a capability is missing exactly if neither the path nor an ancestor grants it", () => {
   fc.assert(
     fc.property(rights, capabilities, fc.oneof(anyPath, fc.constant(EVERYWHERE)), (held, needed, at) => {
       const missing = needed.filter(
@@ -43,7 +43,7 @@ test("a capability is missing exactly where neither the path nor anything above 
   );
 });
 
-test("a path is visible exactly where every capability is held, and none of the visible paths lies in another", () => {
+test("a path is visible exactly if the caller has every capability there, and visible paths are disjoint", () => {
   fc.assert(
     fc.property(
       rights,
@@ -61,7 +61,7 @@ test("a path is visible exactly where every capability is held, and none of the 
   );
 });
 
-test("nothing is held without grants, and an empty need is no need", () => {
+test("without grants there are no capabilities, and an empty requirement is met", () => {
   const none: Rights = { uid: "u", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
   for (const at of universe) assert.equal(missingCapability(none, ["repo.list"], at), "repo.list");
   assert.deepEqual(visiblePaths(none, ["repo.list"]), []);
@@ -75,7 +75,7 @@ const downscoping = fc
   })
   .map((each) => ({ uid: "u", ...each }));
 
-test("a downscoped token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
+test("a downscoped token has exactly its identity's permissions within its capabilities and scopes", () => {
   fc.assert(
     fc.property(rights, downscoping, (held, token) => {
       const less = downscope(held, token);
@@ -91,7 +91,7 @@ test("a downscoped token holds exactly what its identity holds, among its capabi
   );
 });
 
-test("downscoping twice never widens", () => {
+test("downscoping twice never adds permissions", () => {
   fc.assert(
     fc.property(rights, downscoping, downscoping, (held, one, other) => {
       const [once, twice] = [downscope(held, one), downscope(downscope(held, one), other)];
@@ -102,7 +102,7 @@ test("downscoping twice never widens", () => {
   );
 });
 
-test("a right is handed on until its last binding ends, and by a sign-in only where that counts; the one that ends first is named", () => {
+test("a permission can be granted until its last binding expires, and from sign-in groups only if allowed; the earliest expiry is named", () => {
   const ends = fc.constantFrom<Partial<Grant>>({}, { endMs: 10 }, { endMs: 20 }, { isFromSession: true });
   const held = fc.array(fc.tuple(grant, ends), { maxLength: 6 }).map((grants) => grants.map(([each, end]) => ({ ...each, ...end })));
   fc.assert(

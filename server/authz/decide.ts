@@ -1,13 +1,12 @@
-// May they, and where. Pure: rights in, answer out; nothing is fetched, since a uid carries its ancestry, and so
-// nothing can tell by its timing whether a resource exists.
+// Permission decisions. Pure: a uid contains its ancestry, so nothing is fetched, and timing cannot reveal whether a resource exists.
 //
-//   scoped     every capability at one path: missingCapability() names the first that is not held
-//   unscoped   the paths where all are held: visiblePaths() answers with branches that become a filter
+//   scoped     every capability at one path: missingCapability() returns the first that the caller lacks
+//   unscoped   the paths with all capabilities: visiblePaths() returns branches that become a filter
 
 import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
 import type { Rights } from "./rights.ts";
 
-/** The first of these capabilities that is not held at `path`; undefined where all are. */
+/** Returns the first of these capabilities that the caller lacks at `path`; undefined if it has all. */
 export const missingCapability = (rights: Rights, capabilities: Iterable<string>, path: string): string | undefined => {
   for (const capability of capabilities) {
     if (!rights.grants.some((grant) => grant.capabilities.has(capability) && covers(grant.path, path))) return capability;
@@ -15,30 +14,28 @@ export const missingCapability = (rights: Rights, capabilities: Iterable<string>
   return undefined;
 };
 
-/** What gives these capabilities at `path`: for each the first binding that does. Empty for the operator's own right. */
+/** Returns the first binding that grants each capability at `path`; empty for the operator's own grant. */
 export const bindingsGiving = (rights: Rights, capabilities: readonly string[], path: string): string[] => {
   const found = capabilities.map((name) => rights.grants.find((grant) => grant.capabilities.has(name) && covers(grant.path, path))?.binding);
   return [...new Set(found)].filter((binding) => binding !== undefined);
 };
 
-/** A right that is not the giver's for as long as it would be given. */
+/** A permission that the grantor does not hold for as long as it would be granted. */
 export interface ShortRight {
   readonly capability: string;
   readonly path: string;
-  /** When the last binding that gives it ends; undefined: none does, it comes from the groups of a sign-in. */
+  /** Expiry of its last binding; undefined: it comes from sign-in groups only. */
   readonly endMs: number | undefined;
 }
 
-/** Capabilities at the place where they are handed on, or needed to hand on others. */
 interface PlacedCapabilities {
   readonly capabilities: readonly string[];
   readonly path: string;
 }
 
 /**
- * Nothing outlives its giver: the one of these rights, all of which are held, that ends first and before `untilMs`; undefined
- * where each lasts until then. A right by a binding counts for as long as the binding, one from a sign-in's groups only where
- * `sessionsCount`.
+ * A grant never outlives its grantor: returns the held permission that expires first, before `untilMs`; undefined if all last until
+ * then. Permissions from sign-in groups last only if `sessionsCount`.
  */
 export const shortestRight = (rights: Rights, given: readonly PlacedCapabilities[], untilMs: number, sessionsCount: boolean): ShortRight | undefined => {
   const short = given.flatMap(({ capabilities, path }) =>
@@ -52,7 +49,7 @@ export const shortestRight = (rights: Rights, given: readonly PlacedCapabilities
   return short.sort((one, other) => (one.endMs ?? 0) - (other.endMs ?? 0))[0];
 };
 
-/** The topmost paths where every one of these capabilities is held, none below another. */
+/** Returns the topmost paths where the caller has all of these capabilities, none below another. */
 export const visiblePaths = (rights: Rights, capabilities: readonly string[]): string[] => {
   const [only] = rights.grants;
   if (only && rights.grants.length === 1) return capabilities.every((name) => only.capabilities.has(name)) ? [only.path] : [];
@@ -62,7 +59,7 @@ export const visiblePaths = (rights: Rights, capabilities: readonly string[]): s
     return capabilities.every((name) => held.some((grant) => grant.capabilities.has(name)));
   };
   const top: string[] = [];
-  // In order, everything below a path comes directly behind it.
+  // Sorted, so all descendants directly follow a path.
   for (const path of [...grantsAt.keys()].sort()) {
     const last = top.at(-1);
     if ((last === undefined || !covers(last, path)) && holdsAll(path)) top.push(path);

@@ -1,4 +1,4 @@
-// The public entry: rights, and what they allow.
+// Public entry point: rights, and the decisions based on them.
 
 export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
 export { bindingsGiving, missingCapability, type ShortRight, shortestRight, visiblePaths } from "./decide.ts";

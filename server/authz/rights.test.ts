@@ -1,5 +1,4 @@
-// The memory of rights against the store (attack 11): whatever has happened in between, a request is decided as if
-// nothing were remembered.
+// The rights cache compared with the store (attack 11): after any history, requests are decided as if nothing were cached.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,7 +24,7 @@ const now = "2026-01-01T00:00:00.000Z";
 const symbols = ["CAP_REPO_LIST", "CAP_REPO_CREATE", "CAP_IAM_GROUPS_LIST"];
 const child = (parent: string, number: number): string => `${parent}/${number.toString(16).padStart(16, "0")}`;
 
-/** As the kernel goes: from memory, proved by the store's version, and once more where that has changed (serve.ts). */
+/** Like the kernel: from the cache, proven by the store's version, and again with fresh rights if that has changed (serve.ts). */
 const asServed = async (cache: RightsCache, caller: Downscoping): Promise<Rights | undefined> => {
   const held = await cache.of(caller, Date.now(), false);
   if (!held) return undefined;
@@ -58,13 +57,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restore" as const), identity: index }) },
 );
 
-test("a remembered decision is the store's own after any history, for every token of every identity, on two servers", async () => {
+test("a cached decision equals the store's after any history, for every token of every identity, on two servers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (history) => {
       const root = newRoot();
       const folder = child(root, 1);
       const paths = [root, folder, child(folder, 2)];
-      // One of the organization, one of a folder, one person.
+      // An identity of the organization, one of a group, and a user.
       const identities = [child(root, 10), child(folder, 11), newRoot()];
       const roles = [child(root, 20), child(root, 21), newRoot()];
       const identityRow = "insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2) on conflict do nothing";
@@ -113,7 +112,7 @@ test("a remembered decision is the store's own after any history, for every toke
             await rows.query("delete from identities where uid = $1", [identities[each.identity] ?? ""]);
           }
         });
-        // One server is asked after every step, the other after some: it remembers for longer.
+        // One server is queried after every step, the other after some, so its entries are older.
         await check(caches[0] ?? assert.fail());
         if (number % 3 === 2) await check(caches[1] ?? assert.fail());
       }
@@ -123,7 +122,7 @@ test("a remembered decision is the store's own after any history, for every toke
   );
 });
 
-test("an identity of a group holds nothing above or beside it, whatever bindings the table has", async () => {
+test("an identity of a group has no permissions above or outside it, whatever bindings the table has", async () => {
   const root = newRoot();
   const [folder, beside] = [child(root, 1), child(root, 2)];
   const uid = child(folder, 3);

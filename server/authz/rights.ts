@@ -1,9 +1,9 @@
-// What a caller holds: loaded from its bindings, kept in memory under the version of its root, and checked against
-// the store's version by each request's own statement (store/access-version.ts).
+// A caller's rights: loaded from its bindings, cached under the version of its root, and checked against the store's version by each
+// request's first statement (store/access-version.ts).
 //
-// decisions: Access. A right counts at the binding's group and everywhere below. An identity of group G acts within G
-// only: a binding above or beside G carries nothing. A user's binding in an organization that the user has not joined is pending
-// and grants nothing either (docs/decisions/0067): it is not even loaded.
+// decisions: Access. A permission applies at the binding's group and below. An identity of group G acts only within G: bindings above
+// or outside G grant nothing. A user's binding in an organization that the user has not joined is pending, grants nothing
+// (docs/decisions/0067), and is not even loaded.
 
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { actionCapabilities } from "#contract/registry-actions.ts";
@@ -18,15 +18,15 @@ import { operatorUid } from "./builtin.ts";
 import { builtInRoles } from "./roles.ts";
 
 export interface Grant {
-  /** The group where the right begins; EVERYWHERE for the operator's. */
+  /** The group at which the permission starts; EVERYWHERE for the operator. */
   readonly path: string;
   /** Capability names ("repo.list"). */
   readonly capabilities: ReadonlySet<string>;
-  /** The role binding that gives it, or the mapping of a group to a role; absent: it is the operator's. */
+  /** The role binding, or the mapping of a group to a role; absent for the operator. */
   readonly binding?: string;
-  /** When the binding that gives it ends, in milliseconds since 1970; absent: never. */
+  /** Expiry of the binding in milliseconds since 1970; absent: never. */
   readonly endMs?: number;
-  /** True: the groups of a sign-in give it, by the mapping in `binding`; whether they still do, nobody asks until the next one. */
+  /** True if it comes from sign-in groups by the mapping in `binding`; membership is not rechecked until the next sign-in. */
   readonly isFromSession?: boolean;
 }
 
@@ -34,69 +34,64 @@ export interface Rights {
   readonly uid: string;
   readonly grants: readonly Grant[];
   readonly accessVersion: AccessVersion;
-  /** True: the identity lives in a suspended organization, and may do nothing at all. */
+  /** True: the identity's own organization is suspended, so all requests are denied. */
   readonly closed?: boolean;
-  /** The suspended organizations where it would have rights; absent: none. */
+  /** The suspended organizations in which it has bindings; absent: none. */
   readonly suspended?: readonly string[];
-  /** Milliseconds since 1970: a grant ends then, and these rights with it. Infinity: none of them ends. */
+  /** Earliest expiry of a grant, in milliseconds since 1970; Infinity: never. */
   readonly untilMs: number;
-  /** Of a registry token: the rights before its access narrowed them. Only for a repository that the token may create. */
+  /** Registry tokens: the rights before narrowing. Only for a repository that the token may create. */
   readonly beforeRegistry?: Rights;
 }
 
-/** The refusal of a caller without rights (`RightsCache.of` returns undefined). */
+/** Returns the error of a caller without rights (`RightsCache.of` returns undefined). */
 export const withoutRights = (): Fault =>
   unauthenticated("the identity of this token no longer exists or has expired (expireTime), or its session was revoked");
 
-/** What a token limits its bearer's rights to. */
 export interface Downscoping {
   readonly uid: string;
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
-  /** The sign-in that it came from, where that gives rights of its own. */
+  /** The sign-in session, if it adds permissions. */
   readonly session?: string;
-  /** The session that the token belongs to: if it is revoked, the token has no rights. */
+  /** The token's session: if it is revoked, the token has no rights. */
   readonly grant?: string;
-  /** What a registry token permits. */
   readonly registry?: RegistryAccess;
 }
 
-/** One binding of an identity, and whether it counts. */
+/** A binding of an identity, and whether it grants anything. */
 export interface HeldBinding {
   readonly uid: string;
   readonly path: string;
   readonly role: string;
   readonly capabilities: ReadonlySet<string>;
-  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  /** Expiry in milliseconds since 1970; Infinity: never. */
   readonly endMs: number;
-  /**
-   * "outside": above or beside the group that the identity belongs to. "suspended": its organization is. "pending": its user has not
-   * accepted membership in the organization.
-   */
+  /** "outside": above or outside the identity's group. "suspended": in a suspended organization. "pending": the user has not accepted membership. */
   readonly standing: "counts" | "expired" | "outside" | "pending" | "suspended";
 }
 
-/** What the store says of an identity's rights; bindings that do not count too. */
+/** The store's bindings of an identity, including those that grant nothing. */
 export interface HeldBindings {
-  /** Undefined: the root has no rights at all yet. */
+  /** Undefined: the root has no access version yet. */
   readonly version: string | undefined;
-  /** False: there is no such identity, nobody has signed in as it yet, or it has ended. */
+  /** False: the identity does not exist, has never signed in, or has expired. */
   readonly exists: boolean;
-  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  /** Expiry of the identity in milliseconds since 1970; Infinity: never. */
   readonly endMs: number;
-  /** True: it lives in an organization that is suspended. */
+  /** True: its own organization is suspended. */
   readonly closed: boolean;
   readonly bindings: readonly HeldBinding[];
 }
 
-/** Closed to its members by the operator, who alone may still act there (resources: Groups, status). */
+/** Closed to its members by the operator, who alone can still act there (resources: Groups, status). */
 const suspended = "ORG_STATUS_SUSPENDED";
 
-// The same role's text recurs in every request that loads rights; parsed once, bounded by being few and small.
+// Roles recur in every load of rights, so each text is parsed once.
 const namesOfRole = new Map<string, ReadonlySet<string>>();
 const rolesMax = 1_000;
 
-/** The names ("repo.list") of a role's capabilities, from its row's text. */
+/** Returns the capability names ("repo.list") of a role, from its column's text. */
 export const capabilityNames = (capabilities: string): ReadonlySet<string> => {
   let names = namesOfRole.get(capabilities);
   if (!names) {
@@ -109,7 +104,7 @@ export const capabilityNames = (capabilities: string): ReadonlySet<string> => {
   return names;
 };
 
-/** Above every root, and so held at each of them, those to come included. No row: a list could not show its path. */
+/** Above every root, including future ones. Not a row, because a list could not show its path. */
 export const operatorGrant: Grant = { path: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
 
 const standingOf = ({ expireTimeMs, organizationStatus, isPending }: BindingRow, path: string, home: string, nowMs: number): HeldBinding["standing"] => {
@@ -136,11 +131,11 @@ const heldOf = async (found: Promise<BoundIdentity>, uid: string, nowMs: number)
   return { version, exists: exists && endMs > nowMs, endMs, closed: homeStatus === suspended, bindings: held };
 };
 
-/** Every binding of this identity, pending ones too, and whether it counts at `nowMs`: decided nowhere else. */
+/** Returns every binding of this identity, including pending ones, and whether it grants anything at `nowMs`. The only place that decides this. */
 export const loadBindings = (read: Read, uid: string, nowMs: number): Promise<HeldBindings> =>
   heldOf(findBoundIdentity(read, rootOf(uid), uid, true), uid, nowMs);
 
-/** The rights that follow; undefined where the identity does not exist. */
+/** Returns the resulting rights; undefined if the identity does not exist. */
 export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs, closed, bindings }: HeldBindings): Rights | undefined => {
   if (version === undefined || !exists) return undefined;
   const counting = bindings.filter(({ standing }) => standing === "counts");
@@ -157,7 +152,7 @@ export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs,
   };
 };
 
-/** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
+/** Returns the current rights of this identity from the store; undefined if it does not exist. */
 export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> =>
   rightsFrom(uid, await heldOf(findBoundIdentity(read, rootOf(uid), uid), uid, nowMs));
 
@@ -169,9 +164,8 @@ const sessionGrant = ({ mappingUid, scope, capabilities }: Pick<MappingGrantRow,
 });
 
 /**
- * The rights with what a sign-in adds to them until it ends: the roles to which its provider's mappings lead from the
- * groups that the person was in (resources: ExternalGroupRoleMappings). `rights` were read before, so that their
- * accessVersion is not younger than what is added: whatever changes in between proves it wrong.
+ * Adds the roles that the provider's mappings assign to the sign-in's groups, until the session expires (resources:
+ * ExternalGroupRoleMappings). `rights` must be read first, so that any change in between invalidates their accessVersion.
  */
 export const withSession = async (read: Read, rights: Rights, session: string, nowMs: number): Promise<Rights> => {
   const grants = [...rights.grants];
@@ -186,13 +180,13 @@ export const withSession = async (read: Read, rights: Rights, session: string, n
   return { ...rights, grants, suspended: [...closed], untilMs };
 };
 
-/** The rights with what these mappings give to whoever is in their groups: what somebody had by a sign-in that may be over. */
+/** Adds the permissions of these mappings, as of a sign-in that may have expired. */
 export const withMappings = async (read: Read, rights: Rights, mappings: readonly string[]): Promise<Rights> => {
   const found = mappings.length === 0 ? [] : await findMappingGrants(read, mappings);
   return { ...rights, grants: [...rights.grants, ...found.filter(({ organizationStatus }) => organizationStatus !== suspended).map(sessionGrant)] };
 };
 
-/** Returns the part of these grants that counts at `path`, limited to `capabilities`. */
+/** Returns the grants that apply at `path`, limited to `capabilities`. */
 export const grantsAt = (grants: readonly Grant[], path: string, capabilities: ReadonlySet<string>): Grant[] =>
   grants.flatMap((grant) => {
     if (!covers(grant.path, path)) return [];
@@ -200,10 +194,9 @@ export const grantsAt = (grants: readonly Grant[], path: string, capabilities: R
     return held.size === 0 ? [] : [{ ...grant, path, capabilities: held }];
   });
 
-/** Capabilities that only show a repository: without them a refusal could not say that a permission is missing there. */
+/** Capabilities that only make a repository visible; an error needs them to name the missing permission. */
 export const visibilityCapabilities = ["repo.list", "groups.list"];
 
-/** The same rights, only at the token's repositories and only for its actions. */
 const withinRegistryAccess = (rights: Rights, { repos }: RegistryAccess): Rights => ({
   ...rights,
   grants: repos.flatMap(({ repo, actions }) =>
@@ -212,7 +205,6 @@ const withinRegistryAccess = (rights: Rights, { repos }: RegistryAccess): Rights
   beforeRegistry: rights,
 });
 
-/** The same rights, no more of them than the token allows. */
 export const downscope = (rights: Rights, { registry, ...downscoping }: Downscoping): Rights => {
   const narrowed = narrow(rights, downscoping);
   return registry === undefined ? narrowed : withinRegistryAccess(narrowed, registry);
@@ -224,7 +216,7 @@ const narrow = (rights: Rights, { capabilities, scopes }: Pick<Downscoping, "cap
   const grants = rights.grants.flatMap((grant) => {
     const held = kept ? new Set([...grant.capabilities].filter((name) => kept.has(name))) : grant.capabilities;
     if (!scopes) return [{ ...grant, capabilities: held }];
-    // "Those inherited from ancestors": a right above a scope counts at the scope.
+    // "Those inherited from ancestors": a permission above a scope applies at the scope.
     const paths = scopes.flatMap((scope) => (covers(grant.path, scope) ? [scope] : covers(scope, grant.path) ? [grant.path] : []));
     return [...new Set(paths)].map((path) => ({ ...grant, path, capabilities: held }));
   });
@@ -233,13 +225,13 @@ const narrow = (rights: Rights, { capabilities, scopes }: Pick<Downscoping, "cap
 
 export interface RightsCache {
   /**
-   * The caller's rights, downscoped to its token. `fresh` reads the store; otherwise they may be of an older version,
-   * which the request's first statement finds out. Undefined: the identity is gone.
+   * Returns the caller's rights, narrowed to its token. `fresh` reads the store; otherwise they may be outdated, which the request's
+   * first statement detects. Undefined: the identity no longer exists.
    */
   of(caller: Downscoping, nowMs: number, fresh: boolean): Promise<Rights | undefined> | Rights;
 }
 
-/** Attack 11: what a session adds is nobody's but its own tokens'. A uid has no spaces. */
+/** Attack 11: permissions of a session are only for its own tokens. A uid has no spaces. */
 const cacheKey = ({ uid, session }: Downscoping): string => (session === undefined ? uid : `${uid} ${session}`);
 
 export const openRightsCache = (read: Read, metrics?: Pick<Metrics, "watch">): RightsCache => {
@@ -268,16 +260,16 @@ export const openRightsCache = (read: Read, metrics?: Pick<Metrics, "watch">): R
     byCaller.set(cacheKey(caller), rights);
     return rights;
   };
-  // Sessions that were not revoked when these rights were in memory. Revoking one changes the version of its person's rights, so what
-  // proves the rights of a request proves its session too. Only a person's own version changes: an identity that a person acts as
-  // has its organization's, and its tokens are looked up with each request.
+  // Sessions that were not revoked while these rights were cached. Revoking one changes its user's version, so the proof of the rights
+  // proves the session too. This holds only for users: an identity that a user acts as has its organization's version, and its tokens
+  // are looked up with each request.
   const liveSessions = new WeakMap<Rights, Set<string>>();
   const isKnownLive = ({ uid, grant }: Downscoping, held: Rights): boolean =>
     grant === undefined || (isRoot(uid) && liveSessions.get(held)?.has(grant) === true);
   const load = async (caller: Downscoping, held: Rights | undefined, nowMs: number): Promise<Rights | undefined> => {
     const rights = held ?? (await loadOwn(caller, nowMs));
     if (!rights || caller.grant === undefined) return rights && forCaller(caller, rights);
-    // After the rights: a revocation between the two is found here, and a later one gives the rights another version.
+    // After the rights: finds a revocation in between; a later one changes the version.
     if (await isGrantRevoked(read, caller.grant)) return undefined;
     const live = liveSessions.get(rights) ?? new Set();
     if (live.size >= limits.liveSessionsMax) live.clear();

@@ -1,6 +1,6 @@
-// The built-in roles: what each may do. The sets are the public platform's (capabilities and roles,
-// section 3); `operator` is ours. A built-in role is a row like any other, written at start (builtin.ts), under a uid
-// that follows from its name, so that bindings to it outlive the database's restart and an upgrade.
+// The built-in roles and their capabilities, as on the public platform (capabilities and roles, section 3); `operator` is Gantry's
+// own. A built-in role is an ordinary row, written at start (builtin.ts). Its uid derives from its name, so bindings survive restarts
+// and upgrades.
 
 const registryPull = [
   "groups.list",
@@ -187,7 +187,7 @@ const owner = [
   "libraries.remote_registries.create",
   "libraries.remote_registries.list",
   "libraries.remote_registries.delete",
-  // Here an organization publishes its own images (docs/decisions/0076): the public owner has the lists alone.
+  // An organization here publishes its own images (docs/decisions/0076); the public owner has only the lists.
   ...advisories,
   "registry.deployments.create",
   "registry.deployments.update",
@@ -235,7 +235,7 @@ const owner = [
   "libraries.policy.binding.delete",
   "libraries.policy.block_event.list",
   "actions.list",
-  // Ours: what owners have deleted, and bring back (docs/decisions/0058).
+  // Gantry's own: list and undelete deletions of members (docs/decisions/0058).
   "gantry.deletions.list",
   "gantry.deletions.undelete",
   "gantry.deletions.expunge",
@@ -244,13 +244,12 @@ const owner = [
 const librariesPull = (ecosystem: string): string[] => ["libraries.entitlements.list", `libraries.${ecosystem}.list`];
 const ecosystems = ["java", "python", "javascript", "dotnet", "go"];
 
-/** Every built-in role by its name. */
 export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   owner,
   editor,
   viewer,
   console_viewer: consoleViewer,
-  // Starter organizations: reads all, makes identities and bindings.
+  // Starter organizations: read all, create identities and bindings.
   limited_owner: [...viewer, ...pullTokenCreator],
   "registry.pull": registryPull,
   "registry.push": [
@@ -301,12 +300,12 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   "argos.operator": ["argos.documents.create", "argos.documents.list", "argos.documents.delete"],
   "argos.osv.reader": ["argos.osv.read"],
   "argos.osv.dumper": ["argos.osv.dump"],
-  // decisions: Access. Bound above every root, by the operator alone.
+  // decisions: Access. Bound above every root, for the operator only.
   operator: [
     ...owner,
     "repo.internal.admin",
     "internal",
-    // Who fills the catalogue compares requests with it (docs/decisions/0042).
+    // The catalog's maintainer compares requests with it (docs/decisions/0042).
     "libraries.request_groups.refresh_coverage",
     "libraries.request_groups.delete_submitted",
   ],

@@ -1,4 +1,4 @@
-// The members of a backup, read from a file.
+// Reading the members of a backup file.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -17,12 +17,12 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-test("who stops in the middle of a large backup is told why, and nothing goes on behind that", async (t) => {
+test("a reader that stops in the middle of a large backup gets its own error, and nothing is thrown afterwards", async (t) => {
   const path = join(folder, "large.tar");
   const memberOf = (name: string, body: Uint8Array) => ({ header: { name, size: body.byteLength, type: "file" as const }, body });
   const blobs = Array.from({ length: 40 }, (_, at) => memberOf(`blobs/sha256/00/${String(at).padStart(64, "0")}`, randomBytes(100_000)));
   await writeFile(path, await packTar([memberOf("backup.json", randomBytes(3000)), ...blobs]));
-  // The test fails with whatever is thrown behind it, too: nothing of that may be anybody's.
+  // Any later uncaught error would also fail the test.
   const thrown: unknown[] = [];
   const note = (cause: unknown): void => void thrown.push(cause);
   process.prependListener("uncaughtExceptionMonitor", note);
@@ -39,7 +39,7 @@ test("who stops in the middle of a large backup is told why, and nothing goes on
   assert.deepEqual(thrown, []);
 });
 
-test("a file that is no backup at all is told as such", async () => {
+test("a file that is no backup is reported as such", async () => {
   const path = join(folder, "other");
   for (const content of ["", "# A text, which is no archive\n".repeat(100), randomBytes(5000)]) {
     await writeFile(path, content);

@@ -1,5 +1,5 @@
-// The members of a backup, written and read one after the other: in a tar file, or in a folder. Both come to their name when the last
-// member is on the disk. What is read is never used as a path: a member has a name of ours, or the backup is refused.
+// Writes and reads the members of a backup, in a tar file or directory, which gets its name once everything is durable. Names read
+// are never used as paths: unknown ones are refused.
 
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -12,26 +12,25 @@ import { limits } from "#base/limits.ts";
 import { syncFolder } from "#registry/blobs";
 import { brokenBackup, manifestName, memberKindOf, sealName, sumLine, sumsName } from "./format.ts";
 
-/** A member that is read; its content is read before the next one is asked for, or is passed over. */
+/** A member to read; content not read before the next member is skipped. */
 export interface Member {
   readonly name: string;
   readonly sizeBytes: number;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** What was written of a member. */
 export interface Written {
   readonly sha256: string;
 }
 
-/** A backup that is being written. One member at a time. */
+/** Writes one member at a time. */
 export interface ArchiveWriter {
-  /** @param sizeBytes is exact; a piece of `content` is good until the next one is asked for */
+  /** @param sizeBytes exact size; a piece of `content` is valid until the next one is requested */
   add(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<Written>;
   addText(name: string, content: string): Promise<Written>;
-  /** Gives it its name, durably. */
+  /** Renames the backup to its final name, durably. */
   finish(): Promise<void>;
-  /** Leaves nothing. Does nothing behind `finish`. */
+  /** Deletes everything written; no effect after `finish`. */
   abort(): Promise<void>;
 }
 
@@ -53,12 +52,12 @@ const writeFault = (path: string, thrown: unknown): unknown => {
   return said === undefined ? thrown : new Fault("FAILED_PRECONDITION", `the backup cannot be written to ${path}: ${said}`, { cause: thrown });
 };
 
-/** Bytes that are there, as the content of a member. */
+/** Yields the bytes as a member's content. */
 export async function* singlePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** A copy of each piece, whose buffer may be used again; and no more or less than there shall be. */
+/** Copies each piece, because its buffer may be reused. */
 async function* ofSize(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, onPiece: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
   let left = sizeBytes;
   for await (const piece of content) {
@@ -86,7 +85,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
   let failure: unknown;
   const writing = (async () => {
     for await (const piece of readable) {
-      // Known before the stream is given up, which fails whoever is adding to it.
+      // Recorded before the stream is aborted, which fails the current `add`.
       await writeAll(file, piece).catch((thrown: unknown) => {
         failure ??= thrown;
         throw thrown;
@@ -151,7 +150,7 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
     addText: (name, content) => add(name, Buffer.byteLength(content), singlePiece(Buffer.from(content, "utf8"))),
     async finish() {
       await syncFolder(draft);
-      // Of an empty folder of that name the new one takes the place.
+      // Replaces an empty directory.
       await rmdir(path).catch((thrown: unknown) => {
         if (errorCodeOf(thrown) !== "ENOENT") throw thrown;
       });
@@ -171,7 +170,7 @@ const findFile = (path: string) =>
     throw thrown;
   });
 
-/** Where a backup is to lie, and in which form: a folder where the name ends in "/" or is that of one. */
+/** Opens a writer for a path: a directory if the name ends in "/" or is one, otherwise a tar file. Throws a Fault if it is taken. */
 export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> => {
   const path = resolve(given);
   try {
@@ -202,7 +201,7 @@ export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> =
 
 async function* readTar(path: string): AsyncGenerator<Member> {
   const decoder = createTarDecoder({ strict: true });
-  // Not Readable.toWeb: that goes on giving pieces to a stream that is given up, which ends the process.
+  // Not Readable.toWeb, which keeps writing to an aborted stream and crashes the process.
   const entries = ReadableStream.from(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
   for await (const { header, body } of entries) {
     if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is not a file`);
@@ -210,7 +209,7 @@ async function* readTar(path: string): AsyncGenerator<Member> {
   }
 }
 
-/** The members of a folder are those that its SHA256SUMS names, in that order. */
+/** Members as listed in SHA256SUMS. */
 async function* readFolder(path: string): AsyncGenerator<Member> {
   const memberOf = async (name: string): Promise<Member> => {
     const found = await findFile(join(path, name));
@@ -232,20 +231,19 @@ async function* readFolder(path: string): AsyncGenerator<Member> {
   for (const name of [sumsName, manifestName, sealName]) yield await memberOf(name);
 }
 
-/** What comes behind the sums, which list everything before them. */
+/** Members after the sums, which list all earlier ones. */
 const behind: ReadonlyMap<string, string> = new Map([
   [sumsName, manifestName],
   [manifestName, sealName],
   [sealName, ""],
 ]);
 
-/** What reading a whole backup leaves to compare: how many members there were, and the digest of their sums. */
+/** Totals of a whole backup: number of members, and digest of their sums. */
 export interface ReadSums {
   readonly members: number;
   readonly sums: string;
 }
 
-/** Reads a member of a few lines. */
 export const readTextMember = async ({ name, sizeBytes, content }: Member): Promise<string> => {
   if (sizeBytes > limits.backupTextMaxBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes`);
   const pieces: Uint8Array[] = [];
@@ -254,8 +252,8 @@ export const readTextMember = async ({ name, sizeBytes, content }: Member): Prom
 };
 
 /**
- * Gives every member to `onMember`, with its digest when its content has been read, and holds SHA256SUMS against what was read. Throws
- * DATA_LOSS of one line where it is not whole: cut off, with other members, in another order, or with a name that is none of ours.
+ * Passes every member to `onMember` and its digest to `onSum`, and checks SHA256SUMS. Throws a one-line DATA_LOSS if the backup is
+ * incomplete: cut off, or with other, reordered or unknown members.
  */
 export const readArchive = async (
   path: string,
@@ -270,7 +268,7 @@ export const readArchive = async (
   let [members, expected, last] = [0, "", ""];
   try {
     for await (const { name, sizeBytes, content } of found.isDirectory() ? readFolder(path) : readTar(path)) {
-      // What the sums do not list is nobody's word for anything (attack 198).
+      // Members outside the sums prove nothing (attack 198).
       const next = behind.get(last);
       if (next !== undefined && name !== next) throw brokenBackup(`found ${JSON.stringify(name)} instead of ${next || "nothing"}`);
       if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is not a valid member name`);

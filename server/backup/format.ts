@@ -1,15 +1,15 @@
-// What a backup consists of: members, which are the entries of a tar file or the files of a folder, in this order.
+// Format of a backup: members in a tar file or directory, in this order.
 //
-//   backup.json                      which backup it is: its id, time, versions, migrations, tables and their columns
+//   backup.json                      ID, time, versions, migrations, tables and their columns
 //   key.json                         with --with-key: the secret key, encrypted with a passphrase (key-envelope.ts)
-//   tables/NAME/NNNNNN.copy.zst      rows as PostgreSQL's COPY writes them, in pieces of whole rows, each a Zstandard frame
+//   tables/NAME/NNNNNN.copy.zst      rows in PostgreSQL's COPY format, in batches of whole rows, each a Zstandard frame
 //   blobs/sha256/AB/HEX              the bytes of a blob by their digest
-//   SHA256SUMS                       the digest of every member before it, as sha256sum writes and checks them
-//   manifest.json                    rows of each table, sequences, blobs, and the digest of SHA256SUMS
-//   manifest.seal                    that manifest.json is what a holder of the secret key has written
+//   SHA256SUMS                       digests of all members before it, for sha256sum
+//   manifest.json                    row counts by table, sequences, blobs, and the digest of SHA256SUMS
+//   manifest.seal                    seal of manifest.json by the secret key
 //
-// The last member comes when all others are on the disk: what was cut off has none. Nobody who has not the secret key changes
-// anything of it unseen.
+// The last member is written once all others are durable, so a truncated backup lacks it. Tampering without the secret key is
+// detected.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
@@ -27,7 +27,7 @@ export const pieceName = (table: string, ordinal: number): string => `tables/${t
 
 export const blobName = (hex: string): string => `blobs/sha256/${hex.slice(0, 2)}/${hex}`;
 
-/** What a member's name says that it is; undefined for a name that none of ours has (attack 183). */
+/** Kind of a member by its name; undefined for unknown names (attack 183). */
 export type MemberKind =
   | { readonly is: "piece"; readonly table: string; readonly ordinal: number }
   | { readonly is: "blob"; readonly hex: string }
@@ -43,38 +43,33 @@ export const memberKindOf = (name: string): MemberKind | undefined => {
   return blob ? { is: "blob", hex: blob[2] ?? "" } : undefined;
 };
 
-/** backup.json. */
 export interface BackupHead {
   readonly format: string;
-  /** 128 random bits as hex. */
+  /** 128 random bits in hex. */
   readonly id: string;
-  /** RFC 3339: of the snapshot. */
+  /** Time of the snapshot. */
   readonly createTime: string;
   readonly gantryVersion: string;
   readonly serverVersion: string;
   readonly migrations: readonly AppliedMigration[];
-  /** What refers to another table comes behind it. */
+  /** Ordered, so that references follow their targets. */
   readonly tables: readonly CopiedTable[];
-  /** Months that the audit log has, as "2026-11". */
+  /** As "2026-11". */
   readonly auditMonths: readonly string[];
-  /** The id, sealed: by it the secret key is recognized. */
+  /** The sealed ID, which identifies the secret key. */
   readonly keyCheck: string;
 }
 
-/** manifest.json. */
 export interface BackupManifest {
   readonly id: string;
-  /** Before SHA256SUMS. */
   readonly members: number;
-  /** The digest of SHA256SUMS in hex. */
   readonly sums: string;
-  /** By table. */
   readonly rows: Readonly<Record<string, number>>;
   readonly sequences: readonly CopiedSequence[];
   readonly blobs: { readonly count: number; readonly sizeBytes: number };
-  /** Blobs that the place had not, or had other bytes for: in hex. They are hidden when the backup is restored. */
+  /** Digests in hex of missing or damaged blobs, which a restore hides. */
   readonly brokenBlobs: readonly string[];
-  /** The events of the snapshot. */
+  /** Last event position of the snapshot. */
   readonly position: number;
 }
 
@@ -85,7 +80,7 @@ const parsed = (name: string, content: string): JsonObject => {
     const value: Json = JSON.parse(content);
     if (isObject(value)) return value;
   } catch {
-    // As what is no object.
+    // Handled below.
   }
   throw brokenBackup(`${name} was not written by Gantry`);
 };
@@ -96,7 +91,7 @@ const wholeNumber = (value: Json | undefined): number => (Number.isSafeInteger(v
 
 const nameForm = /^[a-z][a-z0-9_]{0,62}$/;
 
-/** backup.json as it was read: of a format that this version knows. */
+/** Parses backup.json. Throws for an unknown format. */
 export const readHead = (content: string): BackupHead => {
   const head = parsed(headName, content);
   if (text(head, "format") !== formatName)
@@ -143,5 +138,5 @@ export const readManifest = (content: string): BackupManifest => {
   };
 };
 
-/** A line of SHA256SUMS. */
+/** Formats a line of SHA256SUMS. */
 export const sumLine = (hex: string, name: string): string => `${hex}  ${name}\n`;

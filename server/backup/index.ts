@@ -1,4 +1,4 @@
-// Public entry of the module: a database and its blobs as a file or a folder, and back.
+// Entry point: backs up a database and its blobs to a file or directory, and restores them.
 
 export { brokenBackup } from "./format.ts";
 export { openKey, requirePassphrase } from "./key-envelope.ts";

@@ -1,5 +1,5 @@
-// The secret key in a backup: encrypted with a passphrase, so that whoever has the backup alone has neither the key nor what it
-// seals. scrypt makes each guess cost 128 MiB and a third of a second.
+// The secret key in a backup, encrypted with a passphrase: the backup alone discloses neither the key nor sealed data. With scrypt a
+// guess costs 128 MiB and a third of a second.
 
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from "node:crypto";
 import { promisify } from "node:util";
@@ -15,7 +15,7 @@ const keyBytes = 32;
 const derivePassphraseKey = (passphrase: string, salt: Buffer): Promise<Buffer> =>
   derive(passphrase.normalize("NFKC"), salt, keyBytes, { ...cost, maxmem: 256 * 1024 * 1024 });
 
-/** What makes a key that nobody guesses: less is refused. */
+/** Minimum length of a passphrase. */
 export const passphraseLengthMin = 12;
 
 export const requirePassphrase = (passphrase: string): string => {
@@ -23,7 +23,7 @@ export const requirePassphrase = (passphrase: string): string => {
   return passphrase;
 };
 
-/** key.json of the backup with this id. */
+/** Returns key.json for the backup with this ID. */
 export const sealKey = async (secret: Buffer, passphrase: string, id: string): Promise<string> => {
   const [salt, nonce] = [randomBytes(16), randomBytes(12)];
   const cipher = createCipheriv("aes-256-gcm", await derivePassphraseKey(passphrase, salt), nonce).setAAD(Buffer.from(id));
@@ -39,7 +39,7 @@ export const sealKey = async (secret: Buffer, passphrase: string, id: string): P
   return `${JSON.stringify(fields)}\n`;
 };
 
-/** The secret key. Throws a Fault of one line where the passphrase is another. */
+/** Decrypts the secret key. Throws a one-line Fault for a wrong passphrase. */
 export const openKey = async (content: string, passphrase: string, id: string): Promise<Buffer> => {
   const envelope: Json = JSON.parse(content);
   const bytesOf = (name: string): Buffer => {
@@ -47,7 +47,7 @@ export const openKey = async (content: string, passphrase: string, id: string): 
     return Buffer.from(typeof value === "string" ? value : "", "base64");
   };
   const [salt, nonce, sealed] = [bytesOf("salt"), bytesOf("nonce"), bytesOf("sealed")];
-  // The cost is ours, not what a file asks for.
+  // The cost is fixed, not read from the file.
   if (nonce.length !== 12 || sealed.length !== keyBytes + 16) throw brokenBackup(`${keyName} was not written by Gantry`);
   const decipher = createDecipheriv("aes-256-gcm", await derivePassphraseKey(passphrase, salt), nonce, { authTagLength: 16 })
     .setAAD(Buffer.from(id))

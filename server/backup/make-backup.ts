@@ -1,5 +1,5 @@
-// A backup of one moment, beside servers that work: every table out of one snapshot, then the blobs that its rows name, whose bytes no
-// server removes meanwhile.
+// Creates a consistent backup while servers run: all tables from one snapshot, then the blobs that its rows name, which no server
+// removes meanwhile.
 
 import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -36,7 +36,7 @@ import { keyPurpose, manifestPurpose, sha256Of } from "./seals.ts";
 
 const compress = promisify(zstdCompress);
 
-/** The level at which Zstandard is as quick as PostgreSQL gives rows. */
+/** At this level Zstandard keeps up with PostgreSQL. */
 const compression = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
 
 export interface Progress {
@@ -46,35 +46,33 @@ export interface Progress {
 }
 
 export interface BackupOptions {
-  /** With the connection of a role that may read everything. */
+  /** For a role that can read everything. */
   readonly databaseUrl: string;
   readonly blobs: BlobPlace;
   /** 32 bytes. */
   readonly secretKey: Buffer;
-  /** Puts the secret key in, encrypted with this; undefined: it is not in it. */
+  /** Include the secret key, encrypted with this; undefined: do not. */
   readonly passphrase: string | undefined;
-  /** A file, or a folder where it ends in "/" or is one that is empty. */
+  /** A file, or a directory if it ends in "/" or is an empty one. */
   readonly path: string;
   readonly gantryVersion: string;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => void;
-  /** Receives a line for whatever is not in it. */
+  /** Receives a line for each omission. */
   readonly report: (line: string) => void;
 }
 
 export interface BackupSummary {
   readonly id: string;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly tables: number;
   readonly rows: number;
   readonly blobs: number;
   readonly blobBytes: number;
-  /** Blobs that could not be had whole. */
+  /** Missing or damaged blobs. */
   readonly broken: number;
 }
 
-/** Whole rows together, limits.backupPieceBytes at a time. */
 async function* piecesOfRows(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;
@@ -91,14 +89,14 @@ async function* piecesOfRows(lines: AsyncIterable<Uint8Array>): AsyncGenerator<B
   if (heldBytes > 0) yield Buffer.concat(held);
 }
 
-/** COPY writes a line end within a row as two other characters. */
+/** COPY escapes line breaks within a row. */
 export const countLines = (bytes: Uint8Array): number => {
   let count = 0;
   for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, at + 1)) count++;
   return count;
 };
 
-/** What is left for the end in files, so that neither a million blobs nor their digests are held in memory. */
+/** In files, because a million blobs and digests do not fit in memory. */
 const openNotes = async (folder: string, name: string) => {
   const file = await open(join(folder, name), "wx", 0o600);
   let [sizeBytes, waiting] = [0, ""];
@@ -113,7 +111,6 @@ const openNotes = async (folder: string, name: string) => {
       waiting += line;
       if (waiting.length >= 64 * 1024) await flush();
     },
-    /** What has been added, from its beginning. */
     async finish(): Promise<{ readonly sizeBytes: number; readonly path: string }> {
       await flush();
       await file.close();
@@ -124,7 +121,7 @@ const openNotes = async (folder: string, name: string) => {
 
 type NotedBlob = Pick<StoredBlob, "sha256" | "sizeBytes" | "key">;
 
-/** The blobs of the snapshot, in a file of a line for each. Those that are hidden are told to be there by nobody. */
+/** Omits hidden blobs. */
 const noteBlobs = async (snapshot: Snapshot, folder: string): Promise<{ readonly path: string; readonly count: number; readonly sizeBytes: number }> => {
   const notes = await openNotes(folder, "blobs");
   let [count, total] = [0, 0];
@@ -148,7 +145,6 @@ async function* readNotedBlobs(path: string): AsyncGenerator<NotedBlob> {
   for await (const line of createInterface({ input: createReadStream(path) })) yield JSON.parse(line) as NotedBlob;
 }
 
-/** A writer that keeps the digest of each member for SHA256SUMS. */
 const withSums = async (writer: ArchiveWriter, folder: string) => {
   const sums = await openNotes(folder, "sums");
   let members = 0;
@@ -171,7 +167,7 @@ const withSums = async (writer: ArchiveWriter, folder: string) => {
 
 type SummingWriter = Awaited<ReturnType<typeof withSums>>;
 
-/** The blobs' bytes. Returns those, in hex, that were not there or had other bytes. */
+/** Returns the digests in hex of missing or damaged blobs. */
 const writeBlobs = async (
   writer: SummingWriter,
   noted: Awaited<ReturnType<typeof noteBlobs>>,
@@ -225,7 +221,7 @@ const writeTables = async (writer: SummingWriter, snapshot: Snapshot, { progress
   return rows;
 };
 
-/** Makes the backup. Throws a Fault of one line, and leaves nothing, where it cannot be whole. */
+/** Creates the backup. If it cannot be complete, throws a one-line Fault and leaves nothing. */
 export const makeBackup = async (options: BackupOptions): Promise<BackupSummary> => {
   const { databaseUrl, blobs, secretKey, passphrase, path, gantryVersion, signal, report } = options;
   const vault = vaultOf(secretKey);
@@ -267,7 +263,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
     if (passphrase !== undefined) await writer.addText(keyName, await sealKey(secretKey, passphrase, id));
     const rows = await writeTables(writer, snapshot, options, goesOn);
     const [sequences, position, noted] = [await snapshot.readSequences(), await findLastPosition(read), await noteBlobs(snapshot, folder)];
-    // From here on PostgreSQL may clean up behind its writers again.
+    // Ends the snapshot, which blocks PostgreSQL's vacuum.
     await snapshot.close();
     const brokenBlobs = await writeBlobs(writer, noted, options, goesOn);
     goesOn();

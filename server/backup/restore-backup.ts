@@ -1,6 +1,5 @@
-// A backup into an empty database and an empty blob place. Everything is read and verified before anything is written; it is read once
-// more for that, and held against what was verified. Tables are one transaction, so that a restore which is cut off leaves none of it;
-// servers start there when it has been recorded (server/db/migrate.ts).
+// Restores a backup into an empty database and blob storage. The backup is verified first, then read again and compared. All tables
+// are one transaction. Servers refuse to start until the restore is recorded (server/db/migrate.ts).
 
 import { type BlobPlace, uploadStart } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
@@ -15,18 +14,15 @@ import { readPiece, type VerifiedBackup } from "./verify-backup.ts";
 
 export interface RestoreOptions {
   readonly path: string;
-  /** What was read of it before. */
   readonly verified: VerifiedBackup;
-  /** Of the database's owner. */
   readonly databaseUrl: string;
   readonly blobs: BlobPlace;
   readonly nowMs: number;
   readonly progress: (progress: Progress) => void;
-  /** Receives a line for what takes its time. */
   readonly report: (line: string) => void;
 }
 
-/** The place becomes that of the restored database with the first content, as every place does. */
+/** Claims the storage before its first content. */
 const openClaim = (loading: Loading, blobs: BlobPlace, nowMs: number): (() => Promise<void>) => {
   let isClaimed = false;
   return async () => {
@@ -37,7 +33,7 @@ const openClaim = (loading: Loading, blobs: BlobPlace, nowMs: number): (() => Pr
   };
 };
 
-/** Hides the blobs of which the backup has no bytes: the next push brings them. Returns how many there are. */
+/** Hides blobs that the backup lacks, so that the next push uploads them. Returns their number. */
 const hideBroken = async ({ rows }: Loading, written: ReadonlySet<string>, nowMs: number): Promise<number> => {
   let hidden = 0;
   for (let last = ""; ; ) {
@@ -90,15 +86,15 @@ const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }
   for (const sequence of manifest.sequences) await loading.writeSequence(sequence);
 };
 
-/** Throws a Fault of one line where this version, or this blob place, cannot take the backup. Changes nothing. */
+/** Throws a one-line Fault if this version or blob storage cannot take the backup. Changes nothing. */
 export const requireRestorable = async ({ head }: VerifiedBackup, blobs: BlobPlace): Promise<void> => {
   await requireMigrations(head.migrations);
   if (!(await blobs.isEmpty())) throw new Fault("FAILED_PRECONDITION", "GANTRY_BLOBS: the location is not empty. Restore into an empty one");
 };
 
 /**
- * Fills the database, and brings it to this version. What is left is to record the restore (endRestore): before that no server starts
- * there. Throws a Fault of one line; a database that was not empty is as it was.
+ * Fills the database and migrates it to this version. Servers cannot start until endRestore records the restore. Throws a one-line
+ * Fault; a non-empty database stays unchanged.
  */
 export const restoreBackup = async (options: RestoreOptions): Promise<void> => {
   const { databaseUrl, verified, report } = options;

@@ -1,11 +1,11 @@
-// What the secret key seals in a backup.
+// Data of a backup sealed with the secret key.
 
 import { createHash } from "node:crypto";
 
-/** Of backup.json: by it the key is recognized. */
+/** In backup.json: identifies the key. */
 export const keyPurpose = "backup key";
 
-/** Of manifest.json: who has not the key cannot write one. */
+/** Of manifest.json: only the key's owner can write one. */
 export const manifestPurpose = "backup manifest";
 
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");

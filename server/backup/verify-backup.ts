@@ -1,5 +1,5 @@
-// Whether a backup is what was written: each member by its digest, each row counted, each blob by its name, and with the secret key that
-// nobody else has written it. Everything is read once, a piece at a time.
+// Verifies a backup: members by digest, row counts, blobs by name and, with the secret key, that its owner wrote it. Reads
+// everything once, in batches.
 
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
@@ -23,7 +23,7 @@ import { keyPurpose, manifestPurpose, sha256Of } from "./seals.ts";
 
 const decompress = promisify(zstdDecompress);
 
-/** The rows of a piece. */
+/** Returns the rows of a member. */
 export const readPiece = async ({ name, sizeBytes, content }: Member): Promise<Buffer> => {
   if (sizeBytes > limits.backupPieceMaxBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes`);
   const pieces: Uint8Array[] = [];
@@ -38,30 +38,29 @@ export const readPiece = async ({ name, sizeBytes, content }: Member): Promise<B
 export interface VerifyOptions {
   readonly path: string;
   readonly progress: (progress: Progress) => void;
-  /** Finds the key of this backup, or throws; undefined: there is none, and who wrote the backup is not known. Called before anything else is read. */
+  /** Returns the backup's key, or throws; undefined if unavailable, so that the writer stays unproven. Called before any data is read. */
   readonly findKey: (head: BackupHead, keyEnvelope: string | undefined) => Promise<Buffer | undefined>;
 }
 
 export interface VerifiedBackup {
   readonly head: BackupHead;
   readonly manifest: BackupManifest;
-  /** What the backup's own manifest.seal was opened with. */
+  /** The key that opened manifest.seal. */
   readonly secretKey: Buffer | undefined;
-  /** The key is in it, under a passphrase. */
+  /** The backup contains the key, encrypted. */
   readonly hasKey: boolean;
 }
 
-/** True where the key is the one that was there when the backup was made. */
+/** Returns whether this is the key that was used for the backup. */
 export const fitsBackup = (secretKey: Buffer, { id, keyCheck }: BackupHead): boolean => vaultOf(secretKey).open(keyPurpose, keyCheck, [id]) === id;
 
-/** What each member is held against as it comes, and what all of them together must come to. */
 const openChecks = () => {
   const rows: Record<string, number> = {};
   let lastPiece = { table: "", ordinal: 0 };
   const seen = new Set<string>();
   return {
     rows,
-    /** Pieces of a table come one after the other, from the first on. */
+    /** Throws unless a table's batches are consecutive. */
     piece(table: string, ordinal: number): void {
       const isNext = table === lastPiece.table ? ordinal === lastPiece.ordinal + 1 : ordinal === 1 && !seen.has(table);
       if (!isNext) throw brokenBackup(`the rows of ${table} are not in their order`);
@@ -75,7 +74,7 @@ const requireCount = (expected: number, found: number, what: string): void => {
   if (expected !== found) throw brokenBackup(`it has ${found} ${what}, not ${expected}`);
 };
 
-/** Reads all of it. Throws DATA_LOSS of one line where it is not what was written. */
+/** Verifies everything. Throws a one-line DATA_LOSS if the backup is incomplete or changed. */
 export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): Promise<VerifiedBackup> => {
   let head: BackupHead | undefined;
   let keyEnvelope: string | undefined;

@@ -1,5 +1,4 @@
-// The requests that a server has under way, and what is told of each when it is over: a line of the request log, one where it
-// was slow, and whatever counts them.
+// Requests in flight, and the reports at their end: request log, slow log, metrics and traces.
 
 import { randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
@@ -7,36 +6,33 @@ import type { Log } from "#base/log.ts";
 import { type CallProtocol, CallRecord } from "./record.ts";
 import type { Traces } from "./trace.ts";
 
-/** A call whose answer takes longer to begin is worth a line in the log. */
 const slowCallMs = 1000;
 
-/** A path is what a caller has written: of a long one the log keeps its beginning. A resource's has 16 characters for each level. */
+/** Callers choose paths. A resource has 16 characters per level. */
 const loggedPathMax = 512;
 
 export interface CallsOptions {
   readonly log: Log;
-  /** One line for each request. */
   readonly logsRequests?: boolean;
-  /** Is told of each call once, when it is over. Must not throw. */
+  /** Called once per finished call. Must not throw. */
   readonly onEnd?: (call: CallRecord) => void;
   readonly traces?: Traces | undefined;
 }
 
 export interface Calls {
-  /** @param traceparent the header of that name, whatever it holds */
+  /** @param traceparent the header's value, unvalidated */
   begin(protocol: CallProtocol, traceparent?: string): CallRecord;
-  /** The second end of a call is none. `isCut`: before its answer was whole. */
+  /** Ends a call; repeated ends are ignored. `isCut`: its response is incomplete. */
   end(call: CallRecord, isCut: boolean): void;
-  /** How many are under way. */
   inFlight(): number;
 }
 
-// A pool, because a system call for each id would cost more than the rest of the transport.
+// Pooled: a system call per ID would cost more than the rest of the transport.
 const randomPool = Buffer.alloc(8 * 1024);
 const idBytes = 12;
 let usedBytes = randomPool.length;
 
-/** Names one request in the answer, in an error and in the log. */
+/** Returns an ID for responses, errors and logs. */
 export const newRequestId = (): string => {
   if (usedBytes + idBytes > randomPool.length) {
     randomBytes(randomPool.length).copy(randomPool);
@@ -48,7 +44,7 @@ export const newRequestId = (): string => {
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
-/** A call as the log shows it: no header, no query, no body. */
+/** No header, query or body. */
 const loggedFactsOf = (call: CallRecord): Readonly<Record<string, unknown>> => ({
   requestId: call.requestId,
   protocol: call.protocol,
@@ -83,7 +79,7 @@ export const openCalls = ({ log, logsRequests = false, onEnd = () => {}, traces 
       call.endedMs = performance.now();
       underWay--;
       call.isCut = isCut;
-      // Where no answer had begun, nobody was told of whatever it would have been.
+      // Without a started response, the client never learned the result.
       if (isCut && (call.code === "OK" || call.answeredMs === undefined)) call.refuse(new Fault("CANCELLED", "the client disconnected"));
       if (logsRequests) log("request", loggedFactsOf(call));
       if (!call.isStream && call.toAnswerMs > slowCallMs) log("slow", loggedFactsOf(call));

@@ -1,4 +1,4 @@
-// The public entry of the module: the record of each request, and what is told of it.
+// Entry point: request records and their reports.
 
 import type { TracesSettings } from "./otlp.ts";
 import type { Traces, TracesOptions } from "./trace.ts";
@@ -15,9 +15,9 @@ export {
   runInCall,
   tracePart,
   waitForDatabase,
-  waitForTurn,
+  waitInQueue,
 } from "./record.ts";
 export type { Traces, TracesOptions } from "./trace.ts";
 
-/** Opens what sends traces. OpenTelemetry is loaded here: 12 MB and a tenth of a second that a server without it does not take. */
+/** Opens tracing. Loads OpenTelemetry only here: 12 MB and a tenth of a second. */
 export const openTraces = async (settings: TracesSettings, options: TracesOptions): Promise<Traces> => (await import("./otlp.ts")).openOtlp(settings, options);

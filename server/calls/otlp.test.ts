@@ -1,4 +1,4 @@
-// What becomes of spans on their way to a collector.
+// Spans on their way to a collector.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { openOtlp } from "./otlp.ts";
 import { CallRecord } from "./record.ts";
 import type { Traces } from "./trace.ts";
 
-/** Calls with so many spans together. */
+/** Traces calls with this many spans in total. */
 const traceSpans = (traces: Traces, spans: number): void => {
   for (let left = spans; left > 0; ) {
     const trace = traces.beginCall(undefined);
@@ -20,7 +20,7 @@ const traceSpans = (traces: Traces, spans: number): void => {
   }
 };
 
-test("every span is counted once: what a collector took, what it refused, and what found no place while it did not answer", async (t) => {
+test("every span is counted once: sent, failed, or dropped while the collector does not respond", async (t) => {
   const receiver = await openOtlpReceiver();
   t.after(() => receiver.close());
   const counted = { sent: 0, failed: 0, dropped: 0 };
@@ -44,7 +44,7 @@ test("every span is counted once: what a collector took, what it refused, and wh
   await until(() => counted.failed === 10);
   assert.deepEqual(told, ["traces.failed 10"]);
 
-  // At once: beside what waits there is the batch that is being sent.
+  // At once: the queue's capacity, and the batch being sent.
   receiver.answer = 200;
   const tooMany = limits.traceQueueSpans + limits.traceBatchSpans + 700;
   traceSpans(traces, tooMany);

@@ -1,8 +1,5 @@
-// Traces by OpenTelemetry's SDK, sent as OTLP over HTTP to the operator's collector. Loaded where an endpoint is set, and not
-// otherwise (index.ts). Spans are made for calls that are kept and for no other, so the SDK's own samplers have nothing to decide.
-//
-// The connection to the collector is the operator's, like that to the database: it does not pass the guarded client, whose
-// rules are for addresses that others have chosen.
+// Traces by OpenTelemetry's SDK as OTLP over HTTP, loaded only with an endpoint (index.ts). Spans exist only for sampled calls. The
+// operator chooses the collector's URL, so it bypasses the guarded client.
 
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
@@ -17,20 +14,15 @@ import type { CountSpans, Traces, TracesOptions } from "./trace.ts";
 import { readTraceparent, type TraceParent, tracedRequestId, traceOfRequest, traceparentOf } from "./traceparent.ts";
 
 export interface TracesSettings extends SamplingSettings {
-  /** Where traces are posted to. */
   readonly url: string;
 }
 
-/** Codes of which the server is to blame (OpenTelemetry, semantic conventions of gRPC servers). */
+/** Codes that count as server errors (OpenTelemetry semantic conventions for gRPC). */
 const serverFaults: ReadonlySet<Code | "OK"> = new Set(["UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]);
 
-/** The SDK's time of a time by performance.now(). */
 const timeOf = (ms: number): number => performance.timeOrigin + ms;
 
-/**
- * Sends spans in batches and says what became of each. What the exporter could not send is told, and is no error of anybody
- * else's. The queue's bound is here, because the SDK drops what is beyond its own without a word.
- */
+/** Failures are only logged. Has its own bound, because the SDK drops silently beyond its own. */
 const openSpanQueue = (exporter: SpanExporter, log: Log, countSpans: CountSpans): SpanProcessor => {
   let waiting = 0;
   let dropped = 0;
@@ -84,21 +76,20 @@ const callAttributes = (call: CallRecord): Attributes => ({
   "http.response.body.size": call.sentBytes,
 });
 
-/** The context of a span of somebody else, or of another time. */
 const contextOf = ({ traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">): Context =>
   trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true });
 
 export const openOtlp = (settings: TracesSettings, { version, log, countSpans = () => {} }: TracesOptions): Traces => {
   const sampling = openSampling(settings);
   const provider = new TracerProvider({
-    // Of the environment: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
+    // Environment: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
     resource: defaultResource()
       .merge(resourceFromAttributes({ "service.name": "gantry", "service.version": version }))
       .merge(detectResources({ detectors: [envDetector] })),
     sampler: new AlwaysOnSampler(),
     spanLimits: { attributeValueLengthLimit: limits.traceTextMax },
     spanProcessors: [
-      // Of the environment: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE.
+      // Environment: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE.
       openSpanQueue(new OTLPTraceExporter({ url: settings.url }), log, countSpans),
     ],
   });
@@ -113,7 +104,7 @@ export const openOtlp = (settings: TracesSettings, { version, log, countSpans = 
       requestId: tracedRequestId(own),
       part(name, fromMs, untilMs, attributes, failed) {
         if (++parts > limits.tracePartsMax) return;
-        // What has attributes is asked of others; without any it is waiting.
+        // Parts with attributes are requests to others; the rest is waiting.
         const kind = attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
         const child = tracer.startSpan(name, { kind, startTime: timeOf(fromMs), attributes: attributes ?? {} }, context);
         if (failed !== undefined) child.setAttribute("error.type", failed).setStatus({ code: SpanStatusCode.ERROR });

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { Fault, quotaExceeded, throttled } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
 import { openCalls } from "./calls.ts";
-import { CallRecord, countStatement, currentCall, describeCall, runInCall, waitForTurn } from "./record.ts";
+import { CallRecord, countStatement, currentCall, describeCall, runInCall, waitInQueue } from "./record.ts";
 
-test("a refusal is recorded with its reason and with the name of the limit or quota, never with whose it is", () => {
+test("a refusal is recorded with its reason and the limit's name, never with its owner", () => {
   const cases: readonly (readonly [Fault, code: string, reason: string, quota: string])[] = [
     [throttled("too many", { name: "organization-writes", quota: 3, retryMs: 1 }), "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED", "organization-writes"],
     [quotaExceeded("no room", "organization:0a1b", "repos: at most 3", "repos"), "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "repos"],
@@ -18,7 +18,7 @@ test("a refusal is recorded with its reason and with the name of the limit or qu
   }
 });
 
-test("an answer that is no fault has the code of its status, and a fault's code stays", () => {
+test("a response without a fault gets the code of its status, and a fault keeps its code", () => {
   const codeOf = (status: number): string => {
     const call = new CallRecord("a", "http");
     call.answer(status);
@@ -42,26 +42,26 @@ test("an answer that is no fault has the code of its status, and a fault's code 
   assert.equal(call.code, "FAILED_PRECONDITION");
 });
 
-test("a statement's time is split where the database could begin with it", () => {
+test("a statement's time is split at the moment when the database could start it", () => {
   const call = new CallRecord("a", "rest");
   const now = performance.now();
-  // Sent 100 ms ago; the one before it was answered 40 ms ago.
+  // Sent 100 ms ago; the previous one finished 40 ms ago.
   countStatement(call, { text: "select", sentMs: now - 100, turnMs: now - 40, endedMs: now, failed: false });
   assert.equal(Math.round(call.databaseWaitMs), 60);
   assert.ok(call.databaseMs >= 40);
-  // Nobody was before it.
+  // No statement before it.
   countStatement(call, { text: "select", sentMs: now - 10, turnMs: now - 500, endedMs: now, failed: false });
   assert.equal(Math.round(call.databaseWaitMs), 60);
   assert.equal(call.statements, 2);
 });
 
-test("whatever a call begins finds it, and what goes on behind its end belongs to nobody", async () => {
+test("work started by a call finds the call, and none after its end", async () => {
   const calls = openCalls({ log: silent });
   const call = calls.begin("rest");
   let goOn = (): void => {};
   const late = new Promise<void>((resolve) => (goOn = resolve));
   const behind = runInCall(call, async () => {
-    await waitForTurn(Promise.resolve());
+    await waitInQueue(Promise.resolve());
     describeCall({ caller: "somebody" });
     assert.equal(currentCall(), call);
     await late;
@@ -87,7 +87,7 @@ test("a call ends once", () => {
   assert.deepEqual([ended, calls.inFlight()], [["OK"], 0]);
 });
 
-test("a call that is slow to its answer makes a line, one that is slow to be taken and one that stays open do not", () => {
+test("a slow response is logged, but slow transfers and streams are not", () => {
   const lines: unknown[] = [];
   const calls = openCalls({ log: (event, facts) => void lines.push([event, facts?.operation]) });
   const endedAfter = (operation: string, answerMs: number, isStream: boolean): void => {

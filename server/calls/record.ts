@@ -1,33 +1,30 @@
-// What is known of one request while it passes: filled in by whoever knows it, read when the request is over, for the
-// request log, the metrics and the traces. The transport makes it; whatever works for the request finds it by itself.
+// Record of one request for the request log, metrics and traces.
 //
-// By AsyncLocalStorage, and not handed on: statements are sent for a call from authn, authz, from caches and from batches of
-// many calls' rows, where no call is known and none should be. Measured on Node 24: 1 µs for the whole record of a call, 9 ns
-// to find it; a read takes 50 µs and more.
+// Found through AsyncLocalStorage, because statements run in authn, authz, caches and batches, which know no call. On Node 24 a
+// whole record costs 1 µs and a look-up 9 ns; a read takes 50 µs and more.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Code, Fault } from "#base/fault.ts";
 
-/** "http": what is beside the contract, such as pages, keys, the open feed. */
+/** "http": paths outside the contract, such as pages, keys and public documents. */
 export type CallProtocol = "rest" | "grpc" | "oci" | "scim" | "mcp" | "http";
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A call that is traced. */
 export interface CallTrace {
-  /** For what is sent for the call. */
+  /** Header for requests sent on behalf of the call. */
   readonly traceparent: string;
-  /** The request's id, from which the trace is found. */
+  /** Identifies the trace, too. */
   readonly requestId: string;
-  /** Tells of a part of the call that is over; times by performance.now(). `failed`: why, in a word. */
+  /** Adds a finished part of the call; times by performance.now(). `failed`: the reason in a word. */
   part(name: string, fromMs: number, untilMs: number, attributes?: Attributes, failed?: string): void;
   end(call: CallRecord): void;
 }
 
-/** Who asks for what nobody serves: one name, so that strangers make none. */
+/** One name for all unknown operations, so that callers cannot create names. */
 export const unknownOperation = "unknown";
 
-/** google.rpc.Code's own mapping, the other way round. */
+/** Inverse of google.rpc.Code's HTTP mapping. */
 const codesOfStatuses: Readonly<Record<number, Code>> = {
   401: "UNAUTHENTICATED",
   403: "PERMISSION_DENIED",
@@ -43,42 +40,39 @@ const codesOfStatuses: Readonly<Record<number, Code>> = {
 
 const codeOfStatus = (status: number): Code => codesOfStatuses[status] ?? (status < 500 ? "INVALID_ARGUMENT" : "INTERNAL");
 
-/** Times are of performance.now(). */
+/** Times are by performance.now(). */
 export class CallRecord {
   readonly requestId: string;
-  /** Undefined: the call is not traced. */
   readonly trace: CallTrace | undefined;
   readonly startedMs = performance.now();
   protocol: CallProtocol;
-  /** The operation that was called, of version 1 where that was; of what is beside the contract a fixed name. */
+  /** Operation called (possibly version 1), or a fixed name outside the contract. */
   operation = unknownOperation;
-  /** True for a call that stays open for as long as its caller likes. */
+  /** The caller decides how long the call stays open. */
   isStream = false;
-  /** The caller's uid; "" as long as nobody knows it. */
+  /** UID of the caller; "" if not known yet. */
   caller = "";
-  /** The resource path that it is about; "" where it names none. */
+  /** Resource path of the request; "" if none. */
   path = "";
   code: Code | "OK" = "OK";
-  /** ErrorInfo's reason of a refusal; "" where it has none but its code. */
+  /** ErrorInfo's reason of a refusal; "" if none. */
   reason = "";
-  /** The limit or quota that is used up. */
   quota = "";
-  /** Of HTTP; 0 over gRPC, and where there was no answer. */
+  /** HTTP status; 0 over gRPC and without a response. */
   status = 0;
-  /** Of bodies, as they come and go. */
+  /** Of bodies, as transferred. */
   receivedBytes = 0;
   sentBytes = 0;
-  /** Waiting for a turn among its organization's calls. */
+  /** Time in the organization's queue. */
   turnMs = 0;
-  /** Waiting for a turn of its statements, for a connection, and on it for those before it. */
+  /** Time its statements waited: queue, connection, and earlier statements on it. */
   databaseWaitMs = 0;
-  /** From when the database could begin with its statements until they were answered; those at the same time count each. */
+  /** Time from when the database could start its statements to their results; concurrent ones add up. */
   databaseMs = 0;
   statements = 0;
-  /** When its answer began. */
   answeredMs: number | undefined;
   endedMs: number | undefined;
-  /** True where it ended before its answer did: the client disconnected, or the server cut it off. */
+  /** Ended before its response was complete: the client disconnected, or the server cut it off. */
   isCut = false;
 
   constructor(requestId: string, protocol: CallProtocol, trace?: CallTrace) {
@@ -87,7 +81,7 @@ export class CallRecord {
     this.trace = trace;
   }
 
-  /** How long it took to its answer, or to its end where there was none. */
+  /** Returns the time to the response, or to the end without one. */
   get toAnswerMs(): number {
     return (this.answeredMs ?? this.endedMs ?? performance.now()) - this.startedMs;
   }
@@ -96,7 +90,7 @@ export class CallRecord {
     return (this.endedMs ?? performance.now()) - this.startedMs;
   }
 
-  /** Why it is refused. What comes last counts: it is what the caller is told. */
+  /** Records a refusal; the last one counts, because the caller gets it. */
   refuse(fault: Fault): void {
     this.code = fault.code;
     this.reason = "";
@@ -109,7 +103,7 @@ export class CallRecord {
     }
   }
 
-  /** Its answer begins. `status`: of HTTP, where it is one; from it follows the code of a refusal that was no fault, such as a page. */
+  /** Records the start of the response. The HTTP `status` sets the code of a refusal without a fault, such as a page. */
   answer(status = 0): void {
     this.status = status;
     if (status >= 400 && this.code === "OK") this.code = codeOfStatus(status);
@@ -119,16 +113,15 @@ export class CallRecord {
 
 const running = new AsyncLocalStorage<CallRecord>();
 
-/** Everything that `work` begins belongs to the call. */
+/** Runs `work` as part of the call. */
 export const runInCall = <T>(call: CallRecord, work: () => T): T => running.run(call, work);
 
-/** The call for which this runs. None for the server's own work, also when a call has begun it that is over. */
+/** Returns the current call; undefined for background work and after the call's end. */
 export const currentCall = (): CallRecord | undefined => {
   const call = running.getStore();
   return call?.endedMs === undefined ? call : undefined;
 };
 
-/** Says of the call for which this runs what is known of it. */
 export const describeCall = (facts: Readonly<Partial<Pick<CallRecord, "operation" | "caller" | "path">>>): void => {
   const call = currentCall();
   if (!call) return;
@@ -137,12 +130,11 @@ export const describeCall = (facts: Readonly<Partial<Pick<CallRecord, "operation
   if (facts.path !== undefined) call.path = facts.path;
 };
 
-/** Says that the call for which this runs is refused. */
+/** Records that the current call is refused. */
 export const refuseCall = (thrown: unknown): void => {
   if (thrown instanceof Fault) currentCall()?.refuse(thrown);
 };
 
-/** Runs `work`, and says of the call for which it runs how long it took. */
 const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: number, untilMs: number) => void): Promise<T> => {
   const call = currentCall();
   const fromMs = performance.now();
@@ -153,17 +145,17 @@ const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: numbe
   }
 };
 
-/** Counts what the call waits for its turn. */
-export const waitForTurn = <T>(turn: Promise<T>): Promise<T> =>
+/** Measures the call's time in the queue. */
+export const waitInQueue = <T>(turn: Promise<T>): Promise<T> =>
   timed(turn, (call, fromMs, untilMs) => {
     call.turnMs += untilMs - fromMs;
     call.trace?.part("wait in the queue", fromMs, untilMs);
   });
 
-/** Of a connection that is there it is nothing to tell. */
+/** Shorter waits are not traced. */
 const toldWaitMs = 0.2;
 
-/** Counts what the call waits until it may send a statement. */
+/** Measures the call's wait before a statement. */
 export const waitForDatabase = <T>(place: Promise<T>): Promise<T> =>
   timed(place, (call, fromMs, untilMs) => {
     call.databaseWaitMs += untilMs - fromMs;
@@ -171,16 +163,16 @@ export const waitForDatabase = <T>(place: Promise<T>): Promise<T> =>
   });
 
 export interface StatementTime {
-  /** The text, in which no value stands. */
+  /** The text, without values. */
   readonly text: string;
   readonly sentMs: number;
-  /** When the database could begin with it, which is where the one before on its connection ended. */
+  /** When the database could start it: the end of the previous one on its connection. */
   readonly turnMs: number;
   readonly endedMs: number;
   readonly failed: boolean;
 }
 
-/** A statement of the call was answered. */
+/** Records a finished statement of the call. */
 export const countStatement = (call: CallRecord | undefined, { text, sentMs, turnMs, endedMs, failed }: StatementTime): void => {
   if (!call) return;
   const beganMs = Math.max(sentMs, turnMs);
@@ -192,6 +184,6 @@ export const countStatement = (call: CallRecord | undefined, { text, sentMs, tur
   call.trace.part(/^\s*(\w+)/.exec(text)?.[1] ?? "statement", beganMs, endedMs, attributes, failed ? "refused" : undefined);
 };
 
-/** Tells of a part of the call for which this runs, where it is traced; times by performance.now(). */
+/** Adds a part to the current call's trace, if any; times by performance.now(). */
 export const tracePart = (name: string, fromMs: number, attributes: Attributes, failed?: string): void =>
   currentCall()?.trace?.part(name, fromMs, performance.now(), attributes, failed);

@@ -1,6 +1,5 @@
-// Which requests are traced: OpenTelemetry's samplers by their names, and a bound on how many in a second, whoever asks for it.
-// A caller chooses its trace's id and flag freely, so a share is drawn by our own lot and not from the id, and what callers ask
-// for has a bucket of its own: nobody outside decides how much is exported, or what is left for the rest.
+// Sampling by OpenTelemetry's samplers, with a rate limit. Callers choose trace IDs and flags, so ratios use our own random numbers,
+// and requested traces have a separate limit.
 
 import { openBuckets } from "#base/buckets.ts";
 import type { SamplerName } from "#base/sampler-names.ts";
@@ -8,15 +7,15 @@ import type { TraceParent } from "./traceparent.ts";
 
 export interface SamplingSettings {
   readonly sampler: SamplerName;
-  /** Of a ratio: from 0 to 1. */
+  /** Ratio from 0 to 1. */
   readonly share: number;
-  /** Traces in a second: of those that we draw, and of those that callers ask for, each. */
+  /** Traces per second, separately for our own samples and those requested by callers. */
   readonly perSecond: number;
 }
 
 export interface Sampling {
   readonly call: (parent: TraceParent | undefined) => boolean;
-  /** A delivery of an event whose call was traced: of one call there may be thousands. */
+  /** For a delivery of a traced call's event, of which there may be thousands. */
   readonly delivery: () => boolean;
 }
 

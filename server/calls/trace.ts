@@ -1,9 +1,9 @@
-// What the server and its deliveries see of traces; otlp.ts is the one file that knows OpenTelemetry.
+// Interface of tracing; only otlp.ts depends on OpenTelemetry.
 
 import type { Log } from "#base/log.ts";
 import type { Attributes, CallTrace } from "./record.ts";
 
-/** Told of every span that was kept, once: the collector took it, it did not, or too many waited for it. */
+/** Called once per kept span: sent, failed, or dropped from a full queue. */
 export type CountSpans = (outcome: "sent" | "failed" | "dropped", spans: number) => void;
 
 export interface TracesOptions {
@@ -12,18 +12,18 @@ export interface TracesOptions {
   readonly countSpans?: CountSpans | undefined;
 }
 
-/** A delivery of an event, in the trace of the call that caused it. */
+/** A delivery within the trace of the call that caused its event. */
 export interface DeliveryTrace {
-  /** The headers that tell the sink of it: of this attempt, and of the event (CloudEvents, distributed tracing). */
+  /** Headers for the receiver: this attempt's trace, and the event's (CloudEvents distributed tracing). */
   readonly headers: Readonly<Record<string, string>>;
   end(outcome: string, failed: boolean): void;
 }
 
 export interface Traces {
-  /** `traceparent`: the caller's header. Undefined: the call is not traced. */
+  /** `traceparent`: the caller's header. Returns undefined if the call is not sampled. */
   beginCall(traceparent: string | undefined): CallTrace | undefined;
-  /** `requestId`: of the call that caused the event. Undefined where that was not traced, or too much is. */
+  /** `requestId`: the call that caused the event. Returns undefined if it was not traced, or beyond the limit. */
   beginDelivery(requestId: string, attributes: Attributes): DeliveryTrace | undefined;
-  /** Sends what is left, for as long as limits.tracesCloseMs. */
+  /** Flushes within limits.tracesCloseMs. */
   close(): Promise<void>;
 }

@@ -1,20 +1,18 @@
-// How many connections one client address may have.
+// Connection limit per client address.
 
 import type { BlockList } from "node:net";
 import type { Log } from "#base/log.ts";
 import { addressFamily, canonicalAddress, holderOf } from "./address.ts";
 
 export interface AddressLimit {
-  /** Counts a connection from this address. Returns the name that it counts for; undefined if that has as many as it may. */
+  /** Counts a connection. Returns the key that it counts for; undefined if that has reached the limit. */
   enter(address: string): string | undefined;
-  /** Counts a connection no longer. */
   leave(holder: string): void;
 }
 
-/** What connections from trusted proxies count for: they carry the requests of many clients and are not limited. */
+/** Trusted proxies carry many clients' requests and are not limited. */
 const unlimited = "";
 
-/** Counts the connections of each address. */
 export const openAddressLimit = (max: number, proxies: BlockList | undefined, log: Log): AddressLimit => {
   const counts = new Map<string, number>();
   const told = new Set<string>();

@@ -1,4 +1,4 @@
-// Client addresses in one spelling.
+// Canonical client addresses.
 
 import { isIP, SocketAddress } from "node:net";
 import { networkOf } from "#base/origin.ts";
@@ -8,11 +8,11 @@ export const addressFamily = (address: string): "ipv4" | "ipv6" => (isIP(address
 const ipv4MappedPrefix = "::ffff:";
 
 /**
- * One spelling for each address, or who searches the log misses half: IPv6 as short as it gets, and IPv4 as itself
- * where a listener on all addresses writes it as IPv6. Undefined for what is no IP address.
+ * Returns the canonical spelling, so that logs can be searched: shortest IPv6, and IPv4 instead of its IPv6-mapped form. Undefined if
+ * it is no IP address.
  */
 export const canonicalAddress = (text: string): string | undefined => {
-  // A zone ("%eth0") names an interface of the machine that wrote it, and is no part of the address.
+  // A zone ("%eth0") is not part of the address.
   const [unzoned = ""] = text.split("%", 1);
   if (isIP(unzoned) === 0) return undefined;
   const { address } = new SocketAddress({ address: unzoned, family: addressFamily(unzoned) });
@@ -20,5 +20,5 @@ export const canonicalAddress = (text: string): string | undefined => {
   return address.startsWith(ipv4MappedPrefix) && isIP(last) === 4 ? last : address;
 };
 
-/** Whom an address counts for, however it is written. */
+/** Returns the key that an address counts for, whatever its spelling. */
 export const holderOf = (address: string): string => networkOf(canonicalAddress(address) ?? "");

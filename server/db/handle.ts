@@ -1,7 +1,7 @@
 // The database interface of the modules above: SQL statements in, rows of texts out. Read and Write are different types, so that a list
 // cannot write.
 
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import type { Fault } from "#base/fault.ts";
 
 /** A row in PostgreSQL's text format; columns.ts converts it. */
@@ -82,7 +82,7 @@ export interface Changes {
 
 /** The store's own read and write belong to the server. */
 export interface Store extends Rows {
-  forParty(party: Party): Rows;
+  forParty(fairnessKey: FairnessKey): Rows;
   readonly changes: Changes;
   /** Never throws; independent of load (readiness.ts). */
   isReady(): Promise<boolean>;

@@ -184,7 +184,7 @@ const isInOrderOf = (path: AccessPath, { columns }: Table, { column }: Selection
   path.condition.comparison === "equal" &&
   (column === "name" || (column === "uid" && !columnsBehindParent.some((each) => columns.includes(each))));
 
-/** Existing and deleted rows have separate indexes (0023_orders_of_deleted_advisories.sql). */
+/** Existing and deleted rows have separate indexes. */
 const asksForBoth = ({ columns }: Table, { order, conditions }: Selection): boolean =>
   columns.includes("delete_time") && order.column !== "uid" && !conditions.some(({ column }) => column === "delete_time");
 
@@ -215,7 +215,7 @@ export const needsSize = (selection: Selection): boolean => {
 
 /**
  * The parent index has another collation of the same order. With the column's own, lists of an organization would match it, and
- * PostgreSQL 18 would skip over every parent (0001_baseline.sql).
+ * PostgreSQL 18 would skip over every parent (0001_initial.sql).
  */
 const behindParent = (term: string): string => `${term} collate "POSIX"`;
 

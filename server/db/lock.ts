@@ -38,12 +38,12 @@ export const isBackupRunning = async (rows: Read): Promise<boolean> => {
 const orderKey = 730_141_290;
 
 /** "shared": attempts complete. "alone": deliveries are created. */
-export type OrderHold = "shared" | "alone";
+export type OrderLease = "shared" | "alone";
 
 const suffix = { shared: "_shared", alone: "" } as const;
 
 /** Returns the organizations that could be locked. Does not wait. */
-export const tryLockOrder = async (rows: Write, roots: readonly string[], hold: OrderHold): Promise<Set<string>> => {
+export const tryLockOrder = async (rows: Write, roots: readonly string[], hold: OrderLease): Promise<Set<string>> => {
   const found = await rows.query(
     `select root from unnest($1::text[]) as each(root) where pg_try_advisory_xact_lock${suffix[hold]}(${orderKey}, hashtext(root))`,
     [[...new Set(roots)]],
@@ -52,7 +52,7 @@ export const tryLockOrder = async (rows: Write, roots: readonly string[], hold: 
 };
 
 /** Throws ABORTED after `waitMs`. */
-export const lockOrder = async (rows: Write, root: string, hold: OrderHold, waitMs?: number): Promise<void> => {
+export const lockOrder = async (rows: Write, root: string, hold: OrderLease, waitMs?: number): Promise<void> => {
   if (waitMs !== undefined) await rows.query("select set_config('lock_timeout', $1, true)", [String(waitMs)]);
   await rows.query(`select pg_advisory_xact_lock${suffix[hold]}(${orderKey}, hashtext($1))`, [root]);
 };

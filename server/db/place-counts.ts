@@ -1,4 +1,4 @@
-// Table place_counts: rows directly in a group and below it, maintained by the triggers of resource_counts (0045_place_counts.sql). So
+// Table place_counts: rows directly in a group and below it, maintained by the triggers of resource_counts. So
 // totals cost the same for any number of rows.
 
 import type { Param } from "./handle.ts";

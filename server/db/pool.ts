@@ -2,7 +2,7 @@
 // while writes need many connections for group commit.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
+import { type FairQueueLimits, openFairQueue, type FairnessKey } from "#base/fair-queue.ts";
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -21,10 +21,10 @@ import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
-export const serverParty: Party = { organization: "server", identity: "", own: true };
+export const serverParty: FairnessKey = { organization: "server", identity: "", own: true };
 
 export interface Connections {
-  forParty(party: Party): Rows;
+  forParty(fairnessKey: FairnessKey): Rows;
   /** Waits up to limits.storeCloseMs for running statements. */
   close(): Promise<void>;
 }
@@ -239,12 +239,12 @@ type Reads = Pick<ReturnType<typeof openReads>, "query">;
 class PartyRead implements Read {
   readonly shared: Read;
   readonly #reads: SharedReads;
-  readonly #party: Party;
+  readonly #fairnessKey: FairnessKey;
   readonly #copy: ReplicaReads | undefined;
 
-  constructor(reads: SharedReads, party: Party, { shared, copy }: { readonly shared?: Read; readonly copy?: ReplicaReads | undefined } = {}) {
+  constructor(reads: SharedReads, fairnessKey: FairnessKey, { shared, copy }: { readonly shared?: Read; readonly copy?: ReplicaReads | undefined } = {}) {
     this.#reads = reads;
-    this.#party = party;
+    this.#fairnessKey = fairnessKey;
     this.shared = shared ?? this;
     this.#copy = copy;
   }
@@ -253,11 +253,11 @@ class PartyRead implements Read {
     const asOfMs = this.#copy?.replica.asOfMs;
     if (this.#copy === undefined || asOfMs === undefined) return undefined;
     const { replica, reads } = this.#copy;
-    return { read: new PartyRead(reads, this.#party), asOfMs, fail: (error) => replica.fail(error) };
+    return { read: new PartyRead(reads, this.#fairnessKey), asOfMs, fail: (error) => replica.fail(error) };
   }
 
   query(text: string, values: readonly Param[] = [], cost?: StatementCost): Promise<Row[]> {
-    return this.#reads.query(this.#party, text, values, cost);
+    return this.#reads.query(this.#fairnessKey, text, values, cost);
   }
 }
 
@@ -267,7 +267,7 @@ interface ReplicaReads {
 }
 
 interface SharedReads {
-  query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
+  query(fairnessKey: FairnessKey, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
 const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metrics | undefined): SharedReads => {
@@ -277,39 +277,39 @@ const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metr
   metrics?.watchQueue(pageTurns);
   metrics?.watchQueue(wideTurns);
 
-  const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
+  const queryPage = async (fairnessKey: FairnessKey, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
     // A larger list would block the pages of others.
     const work = { places: Math.min(rows, siblings.share(limits.pageRowsEach)) };
-    if (!pageTurns.tryEnter(party, work)) await waitForDatabase(pageTurns.wait(party, work));
+    if (!pageTurns.tryAcquire(fairnessKey, work)) await waitForDatabase(pageTurns.wait(fairnessKey, work));
     try {
       return await cheap.query(text, values);
     } finally {
-      pageTurns.leave(party, work);
+      pageTurns.leave(fairnessKey, work);
     }
   };
 
-  const queryWide = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
-    if (!wideTurns.tryEnter(party)) await waitForDatabase(wideTurns.wait(party));
+  const queryWide = async (fairnessKey: FairnessKey, text: string, values: readonly Param[]): Promise<Row[]> => {
+    if (!wideTurns.tryAcquire(fairnessKey)) await waitForDatabase(wideTurns.wait(fairnessKey));
     const startedMs = performance.now();
     try {
       const rows = await wide.query(text, values);
-      costs.measured(party.organization, text, values, performance.now() - startedMs);
+      costs.measured(fairnessKey.organization, text, values, performance.now() - startedMs);
       return rows;
     } finally {
-      wideTurns.leave(party);
+      wideTurns.leave(fairnessKey);
     }
   };
 
   return {
-    async query(party, text, values, cost) {
-      if (costs.isWide(party.organization, text, values, cost?.wide ?? false)) return queryWide(party, text, values);
+    async query(fairnessKey, text, values, cost) {
+      if (costs.isWide(fairnessKey.organization, text, values, cost?.wide ?? false)) return queryWide(fairnessKey, text, values);
       try {
-        return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
+        return await (cost ? queryPage(fairnessKey, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
         // The read was more expensive than estimated, or followed one that was canceled while being prepared. Retry it with a longer timeout.
         if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
-        costs.late(party.organization, text);
-        return queryWide(party, text, values);
+        costs.late(fairnessKey.organization, text);
+        return queryWide(fairnessKey, text, values);
       }
     },
   };
@@ -526,9 +526,9 @@ const openWrites = (
     }
   };
 
-  const transact = async <T>(party: Party, opening: typeof begin, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => {
+  const transact = async <T>(fairnessKey: FairnessKey, opening: typeof begin, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => {
     const place = { places: 1, row };
-    if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
+    if (!turns.tryAcquire(fairnessKey, place)) await waitForDatabase(turns.wait(fairnessKey, place));
     try {
       for (let tries = 1; ; tries++) {
         const startedMs = performance.now();
@@ -543,13 +543,13 @@ const openWrites = (
         await sleep(Math.random() * 5 * 2 ** tries);
       }
     } finally {
-      turns.leave(party, place);
+      turns.leave(fairnessKey, place);
     }
   };
   const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
   return {
-    write: <T>(party: Party, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => transact(party, begin, work, row),
-    readTogether: <T>(party: Party, work: (rows: Read) => Promise<T>): Promise<T> => transact(party, beginReading, work),
+    write: <T>(fairnessKey: FairnessKey, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => transact(fairnessKey, begin, work, row),
+    readTogether: <T>(fairnessKey: FairnessKey, work: (rows: Read) => Promise<T>): Promise<T> => transact(fairnessKey, beginReading, work),
     close: () => pool.end(),
     inUse,
   };
@@ -609,7 +609,7 @@ export const openConnections = (
   const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics);
   const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics);
   const ownRead = new PartyRead(reads, serverParty);
-  const rowsOf = new WeakMap<Party, Rows>();
+  const rowsOf = new WeakMap<FairnessKey, Rows>();
   const writes = openWrites(primary, nameOf, watches, siblings, log, metrics, onCommit);
   metrics?.watch("gantry_database_connections", () =>
     (
@@ -624,15 +624,15 @@ export const openConnections = (
     ]),
   );
   return {
-    forParty(party) {
-      const known = rowsOf.get(party);
+    forParty(fairnessKey) {
+      const known = rowsOf.get(fairnessKey);
       if (known) return known;
       const rows: Rows = {
-        read: new PartyRead(reads, party, { shared: ownRead, copy }),
-        readTogether: (work) => writes.readTogether(party, work),
-        write: (work, row) => writes.write(party, work, row),
+        read: new PartyRead(reads, fairnessKey, { shared: ownRead, copy }),
+        readTogether: (work) => writes.readTogether(fairnessKey, work),
+        write: (work, row) => writes.write(fairnessKey, work, row),
       };
-      rowsOf.set(party, rows);
+      rowsOf.set(fairnessKey, rows);
       return rows;
     },
     async close() {

@@ -1,4 +1,4 @@
-// Counts and quotas of resources. Triggers maintain and enforce them (0003_quotas.sql); this module passes the default quotas.
+// Counts and quotas of resources. Triggers maintain and enforce them; this module passes the default quotas.
 
 import { Fault } from "#base/fault.ts";
 import { organizationQuotas, rowQuotas, storageQuotas } from "#base/limits.ts";
@@ -48,7 +48,7 @@ export const findSpentStorage = async (rows: Read, organization: string): Promis
   return row?.[1] === "t" ? Number(row[0]) : undefined;
 };
 
-/** Locks the counts until the transaction ends and revokes unused grants of slots (0003_quotas.sql), so that later writers find a new quota. */
+/** Locks the counts until the transaction ends and revokes unused grants of slots, so that later writers find a new quota. */
 export const takeGrantsBack = async (rows: Write): Promise<void> => {
   await rows.query("lock table resource_counts in share row exclusive mode");
   await rows.query("update resource_counts set granted = 0 where granted > 0");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
@@ -28,8 +28,8 @@ after(async () => {
   await database.drop();
 });
 
-const party = (organization: string): Party => ({ organization, identity: "i" });
-const of = (organization: string): Rows => store.forParty(party(organization));
+const fairnessKey = (organization: string): FairnessKey => ({ organization, identity: "i" });
+const of = (organization: string): Rows => store.forParty(fairnessKey(organization));
 const wide = { rows: 1, wide: true };
 
 /** While another transaction holds the locks of `statement`. */

@@ -23,7 +23,7 @@ export const createIndexStatement = ({ name, table, keys, unique, method, includ
     ...(where ? [`where ${where}`] : []),
   ].join(" ");
 
-/** They maintain the counts (0003_quotas.sql). */
+/** They maintain the counts. */
 export const countTriggers = [
   { after: "insert", calls: "resources_made", rows: "new table as made" },
   { after: "delete", calls: "resources_gone", rows: "old table as gone" },

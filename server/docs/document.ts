@@ -1,11 +1,10 @@
-// An OpenAPI document as the reference reads it: operations by tag, each with what it takes and answers. Whatever a document
-// leaves out is empty, and a reference that leads nowhere is an object about which nothing is known.
+// Reads an OpenAPI document for the reference: operations by tag, with parameters and responses. Missing parts are empty, and broken
+// references are empty objects.
 
 import { isObject, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 
-/** Where the documents come from. */
 export interface OpenApiSource {
-  /** The name of each: /openapi/{name}.json. */
+  /** Names for /openapi/{name}.json. */
   readonly names: readonly string[];
   readonly read: (name: string) => JsonObject | Promise<JsonObject>;
 }
@@ -19,11 +18,11 @@ export interface Parameter {
 }
 
 export interface Content {
-  /** The media types that it may have; what is said here is of the first. */
+  /** Possible media types; schema and example are of the first. */
   readonly types: readonly [string, ...string[]];
-  /** Without a key where it is a file, whose bytes nobody describes. */
+  /** Empty for a file. */
   readonly schema: JsonObject;
-  /** As text: JSON in its lines. */
+  /** As text; JSON is indented. */
   readonly example: string | undefined;
 }
 
@@ -40,11 +39,17 @@ export interface Operation {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** Asks for no token. */
   readonly open: boolean;
   readonly parameters: readonly Parameter[];
   readonly body: (Content & { readonly required: boolean; readonly description: string }) | undefined;
   readonly answers: readonly OperationAnswer[];
+  readonly samples: readonly Sample[];
+}
+
+/** The request as code: `label` names the language or tool. */
+export interface Sample {
+  readonly label: string;
+  readonly source: string;
 }
 
 export interface Tag {
@@ -58,13 +63,13 @@ export interface Reference {
   readonly title: string;
   readonly description: string;
   readonly tags: readonly Tag[];
-  /** The schema that this one refers to, or it itself, and its name where it has one. */
+  /** Follows a reference; returns the schema and its name, if any. */
   readonly resolve: (schema: JsonObject) => { readonly schema: JsonObject; readonly name: string };
 }
 
 const verbs = ["get", "head", "post", "put", "patch", "delete"];
 
-/** "#/components/schemas/Group": the object there. */
+/** "#/components/schemas/Group" */
 const follow = (document: JsonObject, pointer: string): JsonObject => {
   let found: JsonObject = document;
   for (const step of pointer.replace(/^#\//, "").split("/")) found = part(found, step.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -139,11 +144,12 @@ export const readReference = (name: string, document: JsonObject): Reference => 
           const answer = resolve(each).schema;
           return [{ status, description: text(answer, "description"), content: describedContent(resolve, answer) }];
         }),
+        samples: objectList(operation, "x-codeSamples").map((sample) => ({ label: text(sample, "label"), source: text(sample, "source") })),
       });
     }
   }
   const described = new Map(objectList(document, "tags").map((tag) => [text(tag, "name"), text(tag, "description")]));
-  // In the order in which the document tells of its tags, and those it does not tell of behind them.
+  // Described tags in order, then the others.
   const names = [...new Set([...described.keys(), ...byTag.keys()])].filter((tag) => byTag.has(tag));
   return {
     name,

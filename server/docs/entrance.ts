@@ -1,10 +1,9 @@
-// What "/" answers: people are led to the docs, programs are told what there is and where.
+// Responds to "/": redirects browsers to the docs, and lists endpoints for programs.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
 import { goTo, jsonAnswer } from "./answers.ts";
 
-/** What a program finds where, each below the server's own address. */
 const addresses = {
   openapi: { path: "/openapi.json", what: "the whole API as OpenAPI 3.1; /openapi/{domain}.json has one domain" },
   docs: { path: "/docs", what: "these pages" },
@@ -15,12 +14,11 @@ const addresses = {
   mcp: { path: "/mcp", what: "the operations as tools (Model Context Protocol)" },
 } as const;
 
-/** gRPC has no path of its own: the same port answers it. */
+/** gRPC shares the port. */
 const grpc = { reflection: "grpc.reflection.v1.ServerReflection", health: "grpc.health.v1.Health" };
 
 const isPerson = ({ headers }: EndpointRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? "");
 
-/** Answers "/". */
 export const answerEntrance = (request: EndpointRequest, version: string, publicUrl: string): EndpointAnswer => {
   if (isPerson(request)) return goTo("/docs", "accept");
   const base = publicUrl.replace(/\/$/, "");

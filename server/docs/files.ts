@@ -1,5 +1,4 @@
-// The files that pages load, read when the first page is asked for. Each has an address that follows from what it holds, so
-// that browsers keep it for as long as they like and never have the wrong one.
+// Files of the pages, read at the first request. Paths are content-addressed, so browsers can cache them forever.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +18,7 @@ export interface PageFiles {
   readonly byPath: ReadonlyMap<string, PageFile>;
 }
 
-/** The mark as an image of its own, in a colour that is seen on light and dark. */
+/** A color visible on light and dark backgrounds. */
 const iconText = mark.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace('stroke="currentColor"', 'stroke="#3b82f6" color="#3b82f6"');
 
 const pageFile = (name: string, ending: string, type: string, text: string): PageFile => ({
@@ -38,7 +37,7 @@ const readPageFiles = async (): Promise<PageFiles> => {
 
 let held: Promise<PageFiles> | undefined;
 
-/** Some tens of kilobytes, read once. */
+/** Returns the files, read once: some tens of kilobytes. */
 export const pageFiles = (): Promise<PageFiles> => (held ??= readPageFiles());
 
 export const iconFile = { type: "image/svg+xml", text: iconText };

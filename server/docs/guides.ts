@@ -1,6 +1,5 @@
-// The pages that are written by hand: every Markdown file below docs/, at its own path (docs/guides/events.md is
-// /docs/guides/events). docs/contents.json groups and orders those that the contents list and the search covers, and says where
-// the sections of a page that was removed are now.
+// Hand-written pages: Markdown files below docs/ at their own paths. docs/contents.json groups and orders the listed and searchable
+// pages, and maps sections of removed pages to their new locations.
 
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
@@ -18,9 +17,9 @@ export interface GuideGroup {
   readonly guides: readonly Guide[];
 }
 
-/** A section of a page that was removed. */
+/** A section of a removed page. */
 export interface MovedSection {
-  /** The fragment that led to it; empty for the page itself. */
+  /** Its fragment; empty for the page itself. */
   readonly id: string;
   readonly href: string;
   readonly title: string;
@@ -33,7 +32,7 @@ const nameForm = /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+)*$/;
 
 const firstHeading = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? "";
 
-/** Reads the file of a page, by its path below /docs/; a directory's page is its README. Returns undefined if there is none. */
+/** A directory's page is its README. */
 const readPageText = async (name: string): Promise<string | undefined> => {
   if (!nameForm.test(name) || name.endsWith("README")) return undefined;
   for (const file of [`${name}.md`, posix.join(name, "README.md")]) {
@@ -75,7 +74,7 @@ export const readGuideGroups = async (): Promise<GuideGroup[]> =>
 /** Returns the pages of all groups, in reading order. */
 export const readGuides = async (): Promise<Guide[]> => (await readGuideGroups()).flatMap(({ guides }) => guides);
 
-/** Returns where the sections of a removed page are now; undefined if the path never was such a page. */
+/** Returns the new locations of a removed page's sections; undefined for any other path. */
 export const findMoved = async (path: string): Promise<MovedSection[] | undefined> => {
   const moved = part(await readContents(), "moved");
   const name = path.slice(base.length);
@@ -87,7 +86,7 @@ export const findMoved = async (path: string): Promise<MovedSection[] | undefine
   });
 };
 
-/** What a link in a text leads to. A file of the project that is no page of the docs is not there for whoever reads them here. */
+/** Undefined for files that are not served as pages. */
 const linkFrom =
   (path: string, isFolder: boolean, pages: ReadonlySet<string>) =>
   (href: string): string | undefined => {
@@ -100,7 +99,7 @@ const linkFrom =
     return target.startsWith(base) && pages.has(target.slice(base.length)) ? pathOfFile(target.slice(base.length)) + hash : undefined;
   };
 
-/** The page at a path below /docs/; undefined where there is none. */
+/** Returns the page at a path below /docs/; undefined if there is none. */
 export const findText = async (path: string): Promise<(RenderedText & { readonly title: string }) | undefined> => {
   const name = path.slice(base.length);
   const markdown = await readPageText(name);

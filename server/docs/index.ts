@@ -1,7 +1,5 @@
-// The docs pages: guides, reference with requests to try, search (docs/decisions/0045). They are open to everybody, as what
-// they say is, and need nothing of the server but its OpenAPI documents.
-//
-// Everything behind a path is loaded when somebody first asks for one: a server without readers has none of it in memory.
+// Public docs pages: guides, reference with a request form, and search (docs/decisions/0045). They need only the OpenAPI documents,
+// and are loaded at the first request.
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
@@ -10,7 +8,7 @@ import type { AnswerPage } from "./pages.ts";
 
 export type { OpenApiSource } from "./document.ts";
 
-/** An endpoint, and for how many requests it counts. */
+/** `requests`: how many the endpoint counts as. */
 interface DocsEndpoint extends Endpoint {
   readonly requests: number;
 }
@@ -23,7 +21,7 @@ export interface DocsOptions {
 
 const reads = (answer: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): DocsEndpoint => ({ GET: answer, requests });
 
-/** The endpoint at a path of the docs, at "/" and at a browser's favicon; undefined at every other. */
+/** Returns the endpoint of a docs path, "/" or the favicon; undefined for any other path. */
 export const openDocs = ({ source, version, publicUrl }: DocsOptions): ((path: string) => DocsEndpoint | undefined) => {
   let pages: Promise<AnswerPage> | undefined;
   const page = (path: string): DocsEndpoint =>

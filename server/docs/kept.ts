@@ -1,7 +1,6 @@
-// What is made of files and documents when somebody asks for it, and is forgotten when nobody has for a while: readers come
-// in the minutes of their reading, and a server without any keeps nothing for them.
+// Cache that is dropped when idle, so that a server without readers keeps nothing.
 
-/** Makes it once for all who ask meanwhile; what could not be made is tried again by the next. */
+/** Creates the value once for concurrent callers; a failure is retried by the next caller. */
 export const keptFor = <Value>(idleMs: number, make: () => Promise<Value>): (() => Promise<Value>) => {
   let held: Promise<Value> | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -1,8 +1,5 @@
-// A page around what it is about: the way to it, the search, who is signed in, the contents. Without script everything can be
-// read and searched; script adds sign-in, requests and copying (browser/page.js).
-//
-// The contents are a popover, which is simply shown beside the page where there is room: no script opens it, and Escape
-// closes it.
+// Layout of a page. Reading and searching work without script; script adds sign-in, requests and copying (browser/page.js). The
+// contents are a popover, so opening and closing need no script.
 
 import { escapeHtml, mark } from "#base/html.ts";
 import type { PageFiles } from "./files.ts";
@@ -10,7 +7,7 @@ import type { PageFiles } from "./files.ts";
 export interface Link {
   readonly href: string;
   readonly text: string;
-  /** Shown below it while one of them, or it itself, is the page. */
+  /** Links shown below it while it or one of them is the current page. */
   readonly below?: readonly Link[];
 }
 
@@ -19,20 +16,18 @@ export interface Section {
   readonly links: readonly Link[];
 }
 
-/** What all pages of a server have in common. */
+/** Common to all pages of a server. */
 export interface Frame {
   readonly files: PageFiles;
-  /** The server's public URL, which its tokens name as their issuer. */
+  /** Public URL, the issuer of its tokens. */
   readonly issuer: string;
 }
 
 export interface DocsPage {
-  /** The page's own path. */
   readonly path: string;
   readonly title: string;
-  /** Markup of ours, with the only h1. */
+  /** Trusted markup with the only h1. */
   readonly main: string;
-  /** What was looked for. */
   readonly query?: string;
 }
 
@@ -46,7 +41,6 @@ const linkHtml = (link: Link, path: string): string => {
 
 const linksHtml = (links: readonly Link[], path: string): string => `<ul>${links.map((link) => linkHtml(link, path)).join("")}</ul>`;
 
-/** A group of the tree: open if the page is in it; the first one if the page is in none. */
 const sectionHtml = ({ title, links }: Section, path: string, isOpen: boolean): string =>
   `<details${isOpen ? " open" : ""}><summary>${escapeHtml(title)}</summary>${linksHtml(links, path)}</details>`;
 
@@ -55,14 +49,14 @@ const contentsHtml = (sections: readonly Section[], path: string): string => {
   return sections.map((section, index) => sectionHtml(section, path, index === Math.max(0, current))).join("");
 };
 
-/** Links to the pages before and after this one, for readers who follow the contents. */
+/** Renders links to the previous and next pages of the contents. */
 export const pagerHtml = (previous: Link | undefined, next: Link | undefined): string => {
   const link = (label: string, to: Link | undefined): string =>
     to === undefined ? "" : `<a href="${escapeHtml(to.href)}" class="${label.toLowerCase()}"><small>${label}</small> ${escapeHtml(to.text)}</a>`;
   return previous || next ? `<nav class="pager" aria-label="Previous and next page">${link("Previous", previous)}${link("Next", next)}</nav>` : "";
 };
 
-/** The sections of a page, for one that has several. */
+/** Renders the sections of a page with several. */
 export const onPageHtml = (headings: readonly { readonly level: number; readonly text: string; readonly id: string }[]): string => {
   const sections = headings.filter(({ level }) => level === 2);
   if (sections.length < 2) return "";
@@ -70,7 +64,7 @@ export const onPageHtml = (headings: readonly { readonly level: number; readonly
   return `<nav class="on-page" aria-label="On this page"><h2>On this page</h2><ul>${links.join("")}</ul></nav>`;
 };
 
-/** Where a token comes from and whose it is. Shown by the script, which alone can do anything with one. */
+/** Shown by the script, which alone can use tokens. */
 const accountHtml =
   '<button type="button" class="secondary" id="account" aria-haspopup="dialog" hidden>Sign in</button>' +
   '<dialog id="account-dialog" aria-labelledby="account-title"><h2 id="account-title">Sign in</h2>' +
@@ -87,7 +81,7 @@ const headHtml = (files: PageFiles, title: string): string =>
   `<title>${escapeHtml(title)} – Gantry</title><link rel="icon" href="${files.icon}" type="image/svg+xml"><link rel="stylesheet" href="${files.style}">` +
   `<script type="module" src="${files.script}"></script></head>`;
 
-/** A whole page, with the contents of these docs. */
+/** Renders a whole page with the contents. */
 export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
   `<!doctype html><html lang="en">${headHtml(files, title)}<body data-issuer="${escapeHtml(issuer)}"><a class="skip" href="#main">Skip to the page</a>` +
   `<header><a class="home" href="/docs">${mark}<span>Gantry</span></a>` +
@@ -99,7 +93,7 @@ export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Sectio
   `<nav id="contents" popover aria-label="Contents">${contentsHtml(sections, path)}</nav>` +
   `<main id="main" tabindex="-1">${main}</main></body></html>\n`;
 
-/** The page on which a sign-in's window ends: nothing but a sentence and the script. */
+/** Renders the final page of a sign-in window. */
 export const signedInHtml = (files: PageFiles): string =>
   `<!doctype html><html lang="en" class="signed-in">${headHtml(files, "Sign-in")}<body><main id="main"><h1>Sign-in</h1>` +
   '<p role="status" id="signed-in">The page that asked for this sign-in is told how it ended.</p></main></body></html>\n';

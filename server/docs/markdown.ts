@@ -1,22 +1,21 @@
-// Guides and descriptions as HTML. They are this project's own text, and are read with as little trust as any: markup in them
-// stays text, addresses lead to pages of the docs or to the web, and an image is its description.
+// Renders guides and descriptions as HTML. Although it is our own text, markup in it stays text, links lead only to docs pages or
+// the web, and an image becomes its description.
 
 import makeParser, { type MarkdownIt, type Token } from "markdown-it";
 import { escapeHtml } from "#base/html.ts";
 
 interface Environment {
-  /** What an address in the text leads to; undefined: to nothing that is served, and the text stands without a link. */
+  /** Resolves a link; undefined: the text is shown without one. */
   readonly resolve: (href: string) => string | undefined;
   readonly slugs: Map<string, number>;
   readonly headings: Heading[];
-  /** Levels that a heading is moved down by. */
+  /** Number of levels to shift headings down. */
   readonly below: number;
 }
 
 export interface Heading {
   readonly level: number;
   readonly text: string;
-  /** Its id in the page. */
   readonly id: string;
 }
 
@@ -25,7 +24,7 @@ export interface RenderedText {
   readonly headings: readonly Heading[];
 }
 
-/** As the places where such texts are kept make one: small letters, digits, hyphens for spaces. */
+/** Like Git hosts: lower-case letters, digits, hyphens for spaces. */
 const slugOf = (text: string): string =>
   text
     .toLowerCase()
@@ -63,12 +62,12 @@ const resolveLinks = (tokens: Token[], environment: Environment): void => {
       else token.attrs = [["href", address], ...(address.startsWith("/") || address.startsWith("#") ? [] : [["rel", "noreferrer"] as [string, string]])];
     }
     if (token.type === "link_close" && open.pop() === false) token.hidden = true;
-    // The parser writes a column's alignment as a style, which the policy refuses.
+    // The parser writes alignment as a style, which the content policy refuses.
     if (token.type === "th_open" || token.type === "td_open") token.attrs = null;
   }
 };
 
-/** A cell without words heads nothing: whoever has a page read aloud is told of no empty heading. */
+/** Screen readers would announce empty headings. */
 const replaceEmptyHeads = (tokens: readonly Token[]): void => {
   for (const [index, token] of tokens.entries()) {
     const end = tokens[index + 2];
@@ -88,7 +87,7 @@ const makeOwnParser = (): MarkdownIt => {
   rules.image = (tokens, index) => escapeHtml(tokens[index]?.content ?? "");
   rules.table_open = () => '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n';
   rules.table_close = () => "</table></div>\n";
-  // A link that leads nowhere: nothing of it is written.
+  // Unresolved links are not written.
   for (const name of ["link_open", "link_close"] as const)
     rules[name] = (tokens, index, options, _, renderer) => (tokens[index]?.hidden ? "" : renderer.renderToken(tokens, index, options));
   return parser;
@@ -96,7 +95,7 @@ const makeOwnParser = (): MarkdownIt => {
 
 let parser: MarkdownIt | undefined;
 
-/** `below`: levels that its headings are moved down by, in a page that has its own. */
+/** Renders Markdown. `below`: number of levels to shift headings down. */
 export const renderMarkdown = (markdown: string, resolve: Environment["resolve"], below = 0): RenderedText => {
   parser ??= makeOwnParser();
   const environment: Environment = { resolve, slugs: new Map(), headings: [], below };
@@ -109,11 +108,11 @@ export const renderMarkdown = (markdown: string, resolve: Environment["resolve"]
 
 export interface TextSection {
   readonly heading: Heading | undefined;
-  /** Without its markup. */
+  /** Without markup. */
   readonly text: string;
 }
 
-/** The text in pieces, each from a heading to the next: what is found by a search is one of them. */
+/** Splits a text at its headings, for search results. */
 export const sectionsOf = (markdown: string): TextSection[] => {
   parser ??= makeOwnParser();
   const environment: Environment = { resolve: () => undefined, slugs: new Map(), headings: [], below: 0 };

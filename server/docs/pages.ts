@@ -1,13 +1,13 @@
-// The pages by path:
+// Pages by path:
 //
-//   /docs                              what there is
+//   /docs                              home
 //   /docs/<page>                       a text of docs/: /docs/guides/first-steps, /docs/operate/install
-//   /docs/operations                   where the sections of a removed page are now
-//   /docs/reference/<document>         what an OpenAPI document tells of
+//   /docs/operations                   new locations of a removed page's sections
+//   /docs/reference/<document>         an OpenAPI document
 //   /docs/reference/<document>/<id>    an operation
-//   /docs/search?q=                    what is found
-//   /docs/signed-in                    where the window of a sign-in ends
-//   /docs/files/<name>-<hash>.<ending> what pages load
+//   /docs/search?q=                    search results
+//   /docs/signed-in                    end of a sign-in window
+//   /docs/files/<name>-<hash>.<ending> files of the pages
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
@@ -21,7 +21,7 @@ import { addressesHtml } from "./entrance.ts";
 import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
 import { buildSearchIndex, type SearchIndex } from "./search.ts";
 
-/** Documents and guides are read again when nobody has looked for so long. */
+/** Drops documents and guides from memory. */
 const idleMs = 2 * 60 * 1000;
 
 interface Library {
@@ -30,7 +30,6 @@ interface Library {
   readonly groups: readonly GuideGroup[];
 }
 
-/** A document, its services, and their operations by the names that programs call them by. */
 const linkOfReference = ({ name, tags }: Reference): Link => ({
   href: referencePath(name),
   text: name,
@@ -41,7 +40,7 @@ const linkOfReference = ({ name, tags }: Reference): Link => ({
   })),
 });
 
-/** Pages of a guide stand below it: docs/guides/ci-identities/github.md is one of docs/guides/ci-identities.md. */
+/** docs/guides/ci-identities/github.md is below docs/guides/ci-identities.md. */
 const linksOfGuides = (guides: readonly Guide[]): Link[] => {
   const isBelow = ({ path }: Guide, above: Guide): boolean => path.startsWith(`${above.path}/`);
   return guides
@@ -53,7 +52,7 @@ const linksOfGuides = (guides: readonly Guide[]): Link[] => {
     }));
 };
 
-/** Version 1 is there for those who have it: behind all the rest. */
+/** Version 1 is for existing users, so it comes last. */
 const byName = (one: Reference, other: Reference): number => Number(one.name === "v1") - Number(other.name === "v1") || (one.name < other.name ? -1 : 1);
 
 const readLibrary = async (source: OpenApiSource): Promise<Library> => {
@@ -94,11 +93,10 @@ const homeHtml = ({ groups, references }: Library): string =>
 const sectionHtml = ({ id, href, title }: MovedSection): string =>
   `<li id="${escapeHtml(id)}"><a href="${escapeHtml(href)}">${escapeHtml(title)}</a> <code>#${escapeHtml(id)}</code></li>`;
 
-/** The script follows the link of the fragment; without script, the list leads there. */
+/** The script follows the fragment's link; without script, the list does. */
 const movedHtml = (sections: readonly MovedSection[]): string =>
   '<h1>This page has moved</h1><p>Its sections are now on these pages:</p><ul id="moved">' + `${sections.map(sectionHtml).join("")}</ul>`;
 
-/** The pages before and after a page, in the order of the contents. */
 const pagerOf = (groups: readonly GuideGroup[], path: string): string => {
   const guides = groups.flatMap((group) => group.guides);
   const at = guides.findIndex((guide) => guide.path === path);
@@ -140,7 +138,7 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
       return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
     }
     const [, name, id] = /^\/docs\/reference\/([a-z0-9-]+)(?:\/(\w+))?$/.exec(path) ?? [];
-    // The tables of docs/reference are below the same path as the documents.
+    // Tables of docs/reference share the path of the documents.
     const reference = name === undefined ? undefined : (await library()).references.get(name);
     if (reference) {
       if (id === undefined) return { path, title: reference.title, main: referencePageHtml(reference) };

@@ -1,5 +1,4 @@
-// The pages of the reference: what a document is about, and each operation with what it takes, what it answers, and a form to
-// try it. All of it is read from the OpenAPI documents, so that nothing is said here that the server does not say of itself.
+// Reference pages, generated from the OpenAPI documents: documents, and operations with parameters, responses and a request form.
 
 import { escapeHtml } from "#base/html.ts";
 import { type Content, type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
@@ -7,14 +6,14 @@ import { renderMarkdown } from "./markdown.ts";
 import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
 import { tryFormHtml } from "./try-form.ts";
 
-/** In descriptions only addresses of the web lead somewhere, and pages of these docs. */
+/** Links in descriptions lead only to the web and to docs pages. */
 const describe: Describe = (markdown) =>
   markdown === "" ? "" : renderMarkdown(markdown, (href) => (/^https?:\/\/|^\/docs(?:\/|$)/.test(href) ? href : undefined), 2).html;
 
-/** An operation's summary, or its name in words: "List groups". */
+/** Returns an operation's summary, such as "List groups", or its ID. */
 export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
 
-/** What its description says beyond its summary. */
+/** Returns the description without the summary. */
 export const restOfDescription = ({ summary, description }: Operation): string => {
   const [first = "", ...rest] = description.split("\n\n");
   return first.replace(/\.$/, "").replaceAll("\n", " ") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
@@ -23,7 +22,7 @@ export const restOfDescription = ({ summary, description }: Operation): string =
 const callHtml = ({ verb, path }: Pick<Operation, "verb" | "path">): string =>
   `<span class="verb ${verb.toLowerCase()}">${verb}</span> <code class="path">${escapeHtml(path).replaceAll("/", "/<wbr>")}</code>`;
 
-/** What holds for all operations is the same in every document: it stands behind what this one is about. */
+/** Separates the conventions, which are equal in all documents. */
 const referenceText = (description: string): readonly [string, string] => {
   const [about = "", ...rest] = description.split(/\n\n/);
   return [about, rest.join("\n\n")];
@@ -52,9 +51,9 @@ export const referencePageHtml = ({ name, title, description, tags }: Reference)
 };
 
 const places: readonly (readonly [Parameter["place"], string])[] = [
-  ["path", "In the path"],
-  ["query", "In the query"],
-  ["header", "In the headers"],
+  ["path", "Path parameters"],
+  ["query", "Query parameters"],
+  ["header", "Headers"],
 ];
 
 const codeHtml = (label: string, code: string): string =>
@@ -64,7 +63,6 @@ const typeHtml = (type: string): string => `<code>${escapeHtml(type)}</code>`;
 
 const isFile = ({ schema }: Content): boolean => Object.keys(schema).length === 0;
 
-/** What a body is that has no fields. */
 const fileHtml = ({ types }: Content): string => {
   if (types.length === 1)
     return types[0] === "text/html" ? `<p>A page, as ${typeHtml(types[0])}.</p>` : `<p>The bytes of a file, as ${typeHtml(types[0])}.</p>`;
@@ -76,9 +74,9 @@ const answerHtml = ({ resolve }: Reference, { status, description, content }: Op
   (content === undefined
     ? ""
     : isFile(content)
-      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`An example of ${status}, as ${content.types[0]}`, content.example))
+      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`Example of ${status}, as ${content.types[0]}`, content.example))
       : `${content.types[0] === "application/json" ? "" : `<p class="quiet">As ${typeHtml(content.types[0])}</p>`}` +
-        `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}` +
+        `${content.example === undefined ? "" : codeHtml(`Example of ${status}`, content.example)}` +
         schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
 
 const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
@@ -87,7 +85,7 @@ const answersHtml = (reference: Reference, answers: readonly OperationAnswer[]):
   answers
     .map((answer) => {
       const what = `<code>${escapeHtml(answer.status)}</code>`;
-      // Errors are alike everywhere: there for whoever wants to see them.
+      // Errors are similar everywhere, so they are collapsed.
       return isGood(answer)
         ? `<h3>${what}</h3>${answerHtml(reference, answer)}`
         : `<details class="answer"><summary>${what} ${escapeHtml(answer.description.split("\n")[0] ?? "")}</summary>${answerHtml(reference, answer)}</details>`;
@@ -108,11 +106,14 @@ export const operationPageHtml = (reference: Reference, operation: Operation): s
     `<h1>${escapeHtml(titleOfOperation(operation))}</h1><p class="call">${callHtml(operation)}</p>${describe(restOfDescription(operation))}` +
     `<p class="quiet"><code>${escapeHtml(operation.id)}</code>${operation.open ? "; needs no token" : ""}</p>` +
     `<h2 id="try">Try it</h2>${tryFormHtml(reference, operation)}` +
+    (operation.samples.length === 0
+      ? ""
+      : `<h2 id="samples">Code samples</h2>${operation.samples.map(({ label, source }) => codeHtml(label, source)).join("")}`) +
     (parameters === "" ? "" : `<h2 id="parameters">Parameters</h2>${parameters}`) +
     (body === undefined
       ? ""
-      : `<h2 id="body">Body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("An example", body.example)}` +
+      : `<h2 id="body">Request body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("Example", body.example)}` +
         schemaHtml(words, body.schema)) +
-    `<h2 id="answers">Answers</h2>${answersHtml(reference, operation.answers)}`
+    `<h2 id="responses">Responses</h2>${answersHtml(reference, operation.answers)}`
   );
 };

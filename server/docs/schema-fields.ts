@@ -1,5 +1,5 @@
-// A JSON schema as a list of fields that a person reads: name, type, what it is for. What lies inside a field can be opened; a
-// message that contains itself is told of once.
+// Renders a JSON schema as a list of fields: name, type and description. Nested fields can be expanded; recursive messages are
+// rendered once.
 
 import { escapeHtml } from "#base/html.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -7,7 +7,6 @@ import type { Reference } from "./document.ts";
 
 type Resolve = Reference["resolve"];
 
-/** Descriptions as markup. */
 export type Describe = (markdown: string) => string;
 
 const alternativesOf = (schema: JsonObject): JsonObject[] =>
@@ -19,7 +18,7 @@ const alternativesOf = (schema: JsonObject): JsonObject[] =>
 const listTypes = (schema: JsonObject): string[] =>
   Array.isArray(schema.type) ? texts(schema, "type") : text(schema, "type") === "" ? [] : [text(schema, "type")];
 
-/** In words: "string (date-time)", "list of Group", "one of: A, B". */
+/** Describes a type: "string (date-time)", "list of Group", "one of: A, B". */
 export const typeWords = (resolve: Resolve, given: JsonObject): string => {
   const { schema, name } = resolve(given);
   const types = listTypes(schema).filter((type) => type !== "null");
@@ -36,7 +35,6 @@ export const typeWords = (resolve: Resolve, given: JsonObject): string => {
 
 const valueText = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** What a value must be, besides its type. */
 const bounds: readonly (readonly [key: string, words: string])[] = [
   ["const", "is"],
   ["default", "unless given"],
@@ -64,7 +62,7 @@ const factsHtml = (schema: JsonObject): string => {
   return `${listed}${facts.length > 0 ? `<p class="quiet">${facts.join("; ")}</p>` : ""}`;
 };
 
-/** The object inside: of a list its entries', of a map its values'. */
+/** Of a list's entries or a map's values. */
 const innerObject = (resolve: Resolve, given: JsonObject): { schema: JsonObject; name: string } => {
   let found = resolve(given);
   for (let depth = 0; depth < 4; depth++) {
@@ -79,7 +77,7 @@ const innerObject = (resolve: Resolve, given: JsonObject): { schema: JsonObject;
 
 const depthMax = 6;
 
-/** What is said of a field that is required: in a request it must be there, in an answer nothing is asked of anybody. */
+/** Label of required fields: only in requests. */
 type RequiredWord = "required" | "";
 
 interface Words {
@@ -102,7 +100,7 @@ const fieldHtml = (words: Words, name: string, field: JsonObject, required: Requ
   );
 };
 
-/** `within`: names of the messages around it. */
+/** `within`: names of the enclosing messages. */
 const fieldsHtml = (words: Words, schema: JsonObject, within: readonly string[]): string => {
   const must = new Set(texts(schema, "required"));
   const rows = Object.entries(part(schema, "properties")).map(([name, field]) =>
@@ -111,7 +109,7 @@ const fieldsHtml = (words: Words, schema: JsonObject, within: readonly string[])
   return rows.length > 0 ? `<dl class="fields">${rows.join("")}</dl>` : "";
 };
 
-/** The fields of a body or an answer; a sentence where it has none that are known. */
+/** Renders the fields of a body or response, or its type if it has none. */
 export const schemaHtml = (words: Words, given: JsonObject): string => {
   const { resolve } = words;
   const { schema, name } = innerObject(resolve, given);
@@ -119,6 +117,6 @@ export const schemaHtml = (words: Words, given: JsonObject): string => {
   return fields === "" ? `<p>${escapeHtml(typeWords(resolve, given))}</p>${factsHtml(resolve(given).schema)}` : fields;
 };
 
-/** One value by its name, as parameters are. */
+/** Renders one named value, such as a parameter. */
 export const parameterHtml = (words: Words, parameter: { name: string; required: boolean; description: string; schema: JsonObject }): string =>
   fieldHtml(words, parameter.name, { ...parameter.schema, description: parameter.description }, parameter.required ? "required" : "", []);

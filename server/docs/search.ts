@@ -1,38 +1,41 @@
-// The search over guides and reference: words and beginnings of words, with a mistake forgiven in longer ones. The index is
-// made when somebody first searches (server/docs/kept.ts), of a few hundred operations and some hundred pieces of guides.
+// Search over guides and reference, by words and prefixes, with fuzzy matching of longer words. The index is created at the first
+// search (server/docs/kept.ts), from a few hundred operations and guide sections.
 
 import MiniSearch from "minisearch";
 import { type OpenApiSource, readReference, referencePath } from "./document.ts";
 import { guideSections, readGuides } from "./guides.ts";
 import { restOfDescription, titleOfOperation } from "./reference.ts";
+import { withSynonyms } from "./synonyms.ts";
 
 export interface Found {
   readonly href: string;
   readonly title: string;
-  /** Which guide, or which call. */
+  /** Guide or operation. */
   readonly where: string;
-  /** The beginning of what it says. */
   readonly text: string;
 }
 
 interface Entry extends Found {
   readonly id: number;
-  /** Names in it, which are looked for before its words. */
+  /** Names, ranked above words. */
   readonly names: string;
 }
+
+/** Words of a question that say nothing about its subject. */
+const fillers: ReadonlySet<string> = new Set("how do does i a an the to my in is are can what which with for of on let me use".split(" "));
 
 const queryLengthMax = 100;
 const wordsMax = 8;
 const shownMax = 30;
+const fewMax = 3;
 const textLength = 160;
 
-/** The beginning of a text, up to the end of a word. */
 const beginningOf = (text: string): string => {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= textLength ? line : `${line.slice(0, line.lastIndexOf(" ", textLength) + 1 || textLength).trimEnd()} …`;
 };
 
-/** Words as people type them: "GroupsService_ListGroups" is found by itself and by each of its words, and so is a path. */
+/** "GroupsService_ListGroups" and paths match as a whole and by word. */
 const searchWords = (text: string): string[] =>
   text
     .split(/[^\p{L}\p{N}]+/u)
@@ -45,7 +48,7 @@ const guideEntries = async (): Promise<Omit<Entry, "id">[]> =>
       href: heading === undefined || heading.level === 1 ? guide.path : `${guide.path}#${heading.id}`,
       title: heading?.text ?? guide.title,
       where: `Guide: ${guide.title}`,
-      names: "",
+      names: guide.title,
       text,
     })),
   );
@@ -66,7 +69,7 @@ const operationEntries = async ({ names, read }: OpenApiSource): Promise<Omit<En
   return entries;
 };
 
-/** What only those look for who say so: version 1, which is there besides. */
+/** Version 1 ranks lower unless the query contains it. */
 const isEarlier = ({ where }: Pick<Entry, "where">): boolean => where.includes("/v1/");
 
 export interface SearchIndex {
@@ -78,22 +81,32 @@ export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchInd
   const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: searchWords });
   index.addAll(entries);
   const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
+  const guides = new Set(entries.filter(({ where }) => where.startsWith("Guide: ")).map(({ id }) => id));
   const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
   return {
     find: (query) => {
-      const words = searchWords(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");
-      if (words === "") return [];
-      const boostDocument = (id: unknown): number => (earlier.has(Number(id)) && !/\bv1\b/i.test(words) ? 0.4 : 1);
+      const words = searchWords(query.slice(0, queryLengthMax))
+        .filter((word) => !fillers.has(word.toLowerCase()))
+        .slice(0, wordsMax);
+      if (words.length === 0) return [];
+      const boostDocument = (id: unknown): number =>
+        guides.has(Number(id)) ? 1.5 : earlier.has(Number(id)) && !words.some((word) => word.toLowerCase() === "v1") ? 0.4 : 1;
       const options = {
         boost: { title: 3, names: 2 },
         prefix: true,
         boostDocument,
         fuzzy: (word: string) => (word.length > 4 ? 0.2 : false),
-        combineWith: "AND",
       } as const;
-      const found = index.search(words, options);
-      const ordered = found.length > 0 ? found : index.search(words, { ...options, combineWith: "OR" });
-      return ordered.slice(0, shownMax).flatMap(({ id }) => shown[Number(id)] ?? []);
+      // A word itself counts more than its synonyms.
+      const queries = words.map((word) => ({
+        combineWith: "OR" as const,
+        queries: withSynonyms(word).map((each, at) => ({ queries: [each], boostTerm: () => (at === 0 ? 1 : 0.5) })),
+      }));
+      const found = index.search({ combineWith: "AND", queries }, options);
+      // Few places have all the words: those that have some of them follow.
+      const others = found.length < fewMax ? index.search({ combineWith: "OR", queries }, options) : [];
+      const ids = new Set([...found, ...others].map(({ id }) => Number(id)));
+      return [...ids].slice(0, shownMax).flatMap((id) => shown[id] ?? []);
     },
   };
 };

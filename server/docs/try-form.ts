@@ -1,7 +1,5 @@
-// The form that tries an operation. It is made of the same parameters as its description; the script (browser/page.js) makes
-// the request of it, and without script it is not there.
-//
-// A change is only tried unless somebody says otherwise: where the operation takes validateOnly, that is preset.
+// Form to try an operation, with the parameters of its description. It requires the script (browser/page.js). validateOnly is
+// preset, so that changes are only tried by default.
 
 import { escapeHtml } from "#base/html.ts";
 import { isObject, type JsonObject, part, texts } from "#base/json.ts";
@@ -12,10 +10,9 @@ const choicesOf = (schema: JsonObject): string[] => {
   return Array.isArray(schema.enum) ? schema.enum.filter((value) => typeof value === "string") : [];
 };
 
-/** What is chosen before somebody has chosen. */
 const presetOf = ({ name }: Parameter, verb: string): string => (name === "validateOnly" && verb !== "GET" ? "true" : "");
 
-/** What counts where nothing is given: shown, and not sent. */
+/** Shown but not sent. */
 const unlessGiven = ({ default: value }: JsonObject): string =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? ` placeholder="${escapeHtml(String(value))}"` : "";
 
@@ -30,7 +27,7 @@ const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, i
   const isList = schema.type === "array";
   const choices = choicesOf(schema);
   const id = `field-${index}`;
-  // A path may end before a group's uid: then what is made lies at the root.
+  // An empty path parameter addresses the root.
   const attributes = `data-place="${place}" data-name="${escapeHtml(name)}"${isList ? " data-list" : ""}${required && place !== "path" ? " required" : ""}`;
   const preset = presetOf(parameter, verb);
   const control =
@@ -44,7 +41,7 @@ const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, i
   return `<div class="field"><label for="${id}"><code>${escapeHtml(name)}</code>${required ? " (required)" : ""}</label>${control}${note}</div>`;
 };
 
-/** A body to begin with: the example of the document, or what it must say and what people give things first. */
+/** The document's example, or the required and most common fields. */
 const bodyOf = ({ resolve }: Reference, { body }: Operation): string => {
   if (body?.example !== undefined) return body.example;
   const { schema } = resolve(body?.schema ?? {});
@@ -61,7 +58,7 @@ const shownAtOnce = 4;
 
 export const tryFormHtml = (reference: Reference, operation: Operation): string => {
   const { parameters, body, verb, path } = operation;
-  // What a browser writes itself, or the page does, is no field of the form.
+  // Omits headers set by the browser or the page.
   const fields = parameters
     .filter(({ place, name }) => place !== "header" || !/^(?:authorization|cookie|host|origin|accept|content-.*)$/i.test(name))
     .map((parameter, index) => ({

@@ -1,15 +1,14 @@
-// HOW A ROW CHANGES. Every insert, update and delete of a resource's row goes through `change`, whoever causes it: a
-// request's verb, a cascade, a sign-in, an invite, an import, a command, or the server by itself.
+// HOW A ROW CHANGES. Every insert, update and delete of a resource's row uses `change`, whatever the cause: a request, a cascade, a
+// sign-in, an invite, an import, a command, or the server itself.
 //
-//   rules    what must hold across fields and rows                       the resource's file        INVALID_ARGUMENT
-//   quota    how many the organization may have                          quota.ts                   RESOURCE_EXHAUSTED
-//   row      written as the contract's fields and the table's columns   shape.ts, store/rows.ts    ALREADY_EXISTS
-//   history  what is kept of the change besides                         the resource's file
-//   event    in the same transaction, so that nothing changes untold    event.ts, outbox
+//   rules    constraints across fields and rows                          the resource's file        INVALID_ARGUMENT
+//   quota    maximum number in the organization                          quota.ts                   RESOURCE_EXHAUSTED
+//   row      written as the contract's fields and the table's columns    shape.ts, store/rows.ts    ALREADY_EXISTS
+//   history  what the resource records about the change                  the resource's file
+//   event    in the same transaction                                     event.ts, outbox
 //
-// An operation's own row is told by the operation's event, when it ends (serve.ts: perform): it is noted in
-// `toldByCause` here. Every other row is told here by the event of its resource's standard method, with the actor,
-// operation and request of its cause. A database for tests refuses a transaction that told less (test/told.ts).
+// The event of an operation (serve.ts: perform) reports the operation's own row, which `toldByCause` notes. Every other row has an
+// event of its resource's standard method. Test databases reject an unreported change (test/told.ts).
 
 import { Fault, invalid, taken } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -26,51 +25,49 @@ import type { BoundResource } from "./resource.ts";
 import { presented } from "./shape.ts";
 import { type LeftOut, undeleteTree } from "./undelete-tree.ts";
 
-/** Who tells of a row: the event of what caused its change, or one of its own. */
+/** Whether the event of the cause reports a row, or an event of the row itself. */
 export type ToldBy = "cause" | "row";
 
 export interface Create {
   readonly kind: "create";
-  /** Held by the caller where it can be deleted (verbs/create.ts: holdParent). */
+  /** Locked by the caller if it can be deleted (verbs/create.ts: holdParent). */
   readonly parent: string;
   readonly body: JsonObject;
-  /** Given where it is not a new one below the parent. */
+  /** Default: a new uid below the parent. */
   readonly uid?: string;
-  /** Columns that are no field of the contract. */
   readonly columns?: Values;
-  /** Where a unique index holds its like already, nothing is made. */
+  /** Create nothing if a unique index already has such a row. */
   readonly unlessTaken?: boolean;
 }
 
 export interface Update {
   readonly kind: "update";
-  /** The resource as its locked row has it. */
   readonly before: JsonObject;
-  /** The resource as it shall be; common fields are the server's. Absent: only `columns` change, and no rule has a say. */
+  /** Without common fields, which the server sets. Absent: only `columns` change, and no rules apply. */
   readonly draft?: JsonObject;
-  /** Columns that are no field of the contract; they count as a change. */
+  /** Columns outside the contract; they count as a change. */
   readonly columns?: Values;
-  /** The resource's Create is what changes it too (Tags): then the change is told as that tells it. */
+  /** The change is reported as a Create, because the resource's Create also updates (tags). */
   readonly isUpsert?: boolean;
 }
 
 export interface Delete {
   readonly kind: "delete";
   readonly uid: string;
-  /** Nothing is kept of it, so that no undelete brings it back: it has ended, or somebody takes leave. What the server does by itself is so anyway. */
+  /** Delete permanently: no undelete. Set for expiry and leaving; always true for the server itself. */
   readonly isForGood?: true;
 }
 
 export type Change = Create | Update | Delete;
 
 export interface Changed {
-  /** The resource as a Get shows it; of a deletion its uid. */
+  /** As a Get returns it; for a deletion, its uid. */
   readonly record: JsonObject;
-  /** False where everything was so already: then there is neither row nor event. */
+  /** False if the row already had these values: then neither row nor event is written. */
   readonly changed: boolean;
 }
 
-/** What a statement has thrown that writes this record: a unique index that it breaks is ALREADY_EXISTS of its resource, and a quota is told. */
+/** Maps a unique violation to the resource's ALREADY_EXISTS, and names an exceeded quota. */
 const writeFaultOf =
   (resource: BoundResource, record: JsonObject, uid: string) =>
   (thrown: unknown): unknown =>
@@ -78,7 +75,7 @@ const writeFaultOf =
       ? taken(resource.domain, resource.fact.short, text(record, "name") || text(record, "uid"))
       : quotaFaultOf(uid, thrown);
 
-/** The resource as its row has it, kept from other changes until the transaction ends; undefined where there is none. */
+/** Returns the resource, locked until the transaction ends; undefined if it does not exist. */
 export const lockResource = async ({ rows }: Pick<ChangeContext, "rows">, { shape }: BoundResource, uid: string): Promise<JsonObject | undefined> => {
   const row = await lockRow(rows, shape.table, uid);
   return row && shape.read(row, 0);
@@ -108,7 +105,7 @@ const createRow = async (
   await applyRules(context, resource, draft, parent, undefined);
   const { table } = resource.shape;
   const values = { ...resource.shape.write(draft), ...columns };
-  // Sent together: what is read sees the row, and fails with it.
+  // Sent in one batch: the read sees the inserted row, and fails with the insert.
   if (!unlessTaken) {
     insertRow(context.rows, table, values, writeFaultOf(resource, draft, uid));
     return { record: await hydrated(context, resource, presented(resource, draft)), changed: true };
@@ -118,7 +115,7 @@ const createRow = async (
   return isMade ? { record, changed: true } : { record: { uid }, changed: false };
 };
 
-/** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */
+/** Returns a time strictly later than `before`, so that two updates in one millisecond have different ETags. */
 const laterThan = (before: string, nowMs: number): string => timestamp(Math.max(nowMs, Date.parse(before || timestamp(0)) + 1));
 
 const updateRowOf = async (context: ChangeContext, resource: BoundResource, { before, draft, columns = {} }: Update): Promise<Changed> => {
@@ -150,7 +147,6 @@ const writeChange = async (context: ChangeContext, resource: BoundResource, chan
   }
 };
 
-/** Writes a change, and what its resource keeps of it. */
 const writeKept = async (context: ChangeContext, resource: BoundResource, wanted: Change): Promise<Changed> => {
   const { keepHistory } = resource;
   if (!keepHistory) return writeChange(context, resource, wanted);
@@ -163,9 +159,9 @@ const writeKept = async (context: ChangeContext, resource: BoundResource, wanted
 const verbs = { create: "Create", update: "Update", delete: "Delete" } as const;
 
 /**
- * Changes one row of a resource, and tells of it. A deletion takes along what goes with the row, and tells of that
- * first. Throws INVALID_ARGUMENT by the resource's rules, ALREADY_EXISTS, NOT_FOUND (delete), FAILED_PRECONDITION
- * (delete: others stand on it, or more goes along than one transaction may take).
+ * Changes one row of a resource and records its event. A deletion cascades, and its events come first. Throws INVALID_ARGUMENT by
+ * the resource's rules, ALREADY_EXISTS, NOT_FOUND (delete), or FAILED_PRECONDITION (delete: the row is in use, or the cascade is too
+ * large).
  */
 export const change = async (context: ChangeContext, resource: BoundResource, wanted: Change, toldBy: ToldBy): Promise<Changed> => {
   const done = await writeKept(context, resource, wanted);
@@ -179,17 +175,16 @@ export const change = async (context: ChangeContext, resource: BoundResource, wa
   return done;
 };
 
-/** The cause's event with the further rows that it tells of (batches), for the audit log. */
+/** Adds the other rows that the event reports (batches), for the audit log. */
 export const withRows = (event: OutboxEvent, { toldByCause }: ChangeContext): OutboxEvent => {
   const resources = toldByCause.filter((uid) => uid !== event.subject);
   return resources.length === 0 ? event : { ...event, auditContext: { ...event.auditContext, resources } };
 };
 
 /**
- * Brings back what a deletion has removed, and tells of each resource as of one that was made; the cause's own event tells of the
- * deletion. Returns what stays gone. Throws what making them would throw; ALREADY_EXISTS where the name is taken,
- * FAILED_PRECONDITION where it cannot come back.
- * @param deletion as its row has it, held by the caller
+ * Restores a deletion, with a Create event per resource; the cause's event reports the deletion. Returns what could not be restored.
+ * Throws as a create: ALREADY_EXISTS if the name is taken, FAILED_PRECONDITION if it cannot be restored.
+ * @param deletion its record; the caller has locked the row
  */
 export const undelete = async (context: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<readonly LeftOut[]> => {
   const named = { uid: text(deletion, "resourceUid"), name: text(deletion, "resourceName") };

@@ -1,5 +1,5 @@
-// The types that all of the kernel stands on: what an answer is given and gives back, and what a resource is. They name
-// each other, so they stand in one file below everything that uses them.
+// The types shared by the kernel: inputs and results of operations, and resource definitions. One file, because they refer to each
+// other.
 
 import type { Audit } from "#audit/log";
 import type { BlobPlace } from "#registry/blobs";
@@ -21,7 +21,6 @@ import type { Seal } from "./page.ts";
 import type { Shape } from "./shape.ts";
 import type { Terms } from "./terms.ts";
 
-/** The parts of a running server that the kernel stands on. */
 export interface Services {
   readonly store: Store;
   readonly authn: Authn;
@@ -30,35 +29,32 @@ export interface Services {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The processes that serve together. */
   readonly siblings: Siblings;
-  /** Of this server: "1.2.3". */
   readonly version: string;
-  /** The address under which clients know the server; the source of its events. */
+  /** The URL for clients, and the source of events. */
   readonly publicUrl: string;
-  /** Who publishes documents of our own. */
+  /** Publisher of documents that the server authors. */
   readonly publisher: { readonly category: string; readonly name: string; readonly namespace: string; readonly contact: string };
-  /** GANTRY_OPEN_ORGANIZATIONS: registered humans may make organizations. */
+  /** GANTRY_OPEN_ORGANIZATIONS */
   readonly openOrganizations: boolean;
-  /** GANTRY_FREE_MAIL_DOMAINS: mail domains that are nobody's company, besides the well-known ones. */
+  /** GANTRY_FREE_MAIL_DOMAINS, in addition to the well-known domains. */
   readonly freeMailDomains: readonly string[];
-  /** GANTRY_V1_LIST_MAX: most entries that a list of version 1 gives at once. */
+  /** GANTRY_V1_LIST_MAX */
   readonly listMax: number;
-  /** GANTRY_EGRESS_ALLOW names private addresses: issuers may be reached over plain http there. */
+  /** GANTRY_EGRESS_ALLOW includes private addresses: allow issuers there over plain HTTP. */
   readonly plainIssuers: boolean;
-  /** GANTRY_TERMS_FILE: what organizations can accept, and what needs it. */
+  /** GANTRY_TERMS_FILE */
   readonly terms: Terms;
-  /** Has `work` done when the server stops, while there is a store. */
+  /** Registers work for the stop of the server, before the store closes. */
   onStop(work: () => Promise<void>): void;
-  /** Where the bytes of blobs lie. */
   readonly blobs: BlobPlace;
-  /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
+  /** GANTRY_ANONYMOUS_PULL */
   readonly anonymousPull: boolean;
-  /** When the database was restored last, in milliseconds since 1970; undefined: never. */
+  /** Last database restore, in milliseconds since 1970; undefined: never. */
   readonly restoredMs: number | undefined;
-  /** GANTRY_DELETED_DAYS: for how long what was deleted can be brought back, in milliseconds; 0: not at all. */
+  /** GANTRY_DELETED_DAYS in milliseconds; 0: no undelete. */
   readonly deletedKeptMs: number;
-  /** GANTRY_FEED_STALE_HOURS: how long after its last success a source is stale, in milliseconds. */
+  /** GANTRY_FEED_STALE_HOURS in milliseconds. */
   readonly feedStaleMs: number;
 }
 
@@ -67,13 +63,11 @@ export interface PermittedCapabilities {
   readonly path: string;
 }
 
-/** What an operation gives to others (contract: hands_on). */
-export interface Gift {
-  /** Besides what the operation itself needs, at its place. */
+/** Permissions that an operation grants to others (contract: delegates). */
+export interface Delegation {
   readonly rights: readonly PermittedCapabilities[];
-  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  /** Expiry in milliseconds since 1970; Infinity: never. */
   readonly untilMs: number;
-  /** The identity that gets it, where it is known. */
   readonly receiver?: string;
 }
 
@@ -81,52 +75,49 @@ export interface Context<Rows extends Read> {
   readonly services: Services;
   readonly method: MethodFact;
   readonly call: Call;
-  /** The request, free of what only the server may set. */
+  /** The request without output-only fields. */
   readonly request: JsonObject;
-  /** Of an update: the fields that it changes; undefined for every other operation. */
+  /** Updates only: the fields to change. */
   readonly mask: Mask | undefined;
-  /** Of a list: its sort; undefined for every other operation. */
   readonly order: Order | undefined;
   /** Undefined for open operations. */
   readonly caller: Caller | undefined;
   readonly rights: Rights;
-  /** Unscoped operations: the topmost paths at which the caller holds what the operation needs. */
+  /** Unscoped operations: the topmost paths at which the caller has the required capabilities. */
   readonly visiblePaths: readonly string[];
   readonly rows: Rows;
-  /** The time that rows take. An import gives its source's. */
+  /** The time for new rows; imports pass their source's time. */
   readonly nowMs: number;
-  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`. */
+  /** Throws PERMISSION_DENIED unless the caller has all of these at `place`. */
   require(capabilities: Iterable<string>, place: string): void;
-  /** Throws PERMISSION_DENIED unless what is given, and the right to give it, is the caller's until it ends (permit.ts). */
-  handOn(gift: Gift): void;
-  /** What was asked of the caller's rights so far, and was there: by it the audit log names the bindings. */
+  /** Throws PERMISSION_DENIED unless the caller holds the permissions, and may grant them, until the grant expires (permit.ts). */
+  delegate(delegation: Delegation): void;
+  /** Permissions checked so far; the audit log derives role bindings from them. */
   readonly permitted: readonly PermittedCapabilities[];
-  /** The other resources, by message name: for references between them. */
   readonly resources: ReadonlyMap<string, BoundResource>;
 }
 
 export type ReadContext = Context<Read>;
 
-/** Who or what changes rows: the events of the change and the audit log name it. */
+/** The cause of changes to rows, named by their events and the audit log. */
 export interface Cause {
-  /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
+  /** Full name of the operation, or else the path or command; "" for the server itself. */
   readonly operation: string;
-  /** The operation of version 1 that was called: its version tells of all that follows. Undefined: version 2 does. */
+  /** The version 1 operation that was called: all resulting events use that version. Undefined: version 2. */
   readonly view?: ViewedMethodFact | undefined;
-  /** Who did it: {subject, act}; undefined where nobody was signed in. */
+  /** {subject, act}; undefined without an authenticated caller. */
   readonly actor: JsonObject | undefined;
-  /** The role bindings that allowed it, as far as rights have been asked for. */
+  /** The role bindings that allowed the change. */
   readonly bindings: () => readonly string[];
   readonly origin: () => Origin;
   readonly requestId: string;
-  /** Organizations that see of who did it the uid alone: the user has role bindings there and has not accepted membership. */
+  /** Organizations that see only the uid of the user: the user has role bindings there but has not accepted membership. */
   readonly strangerIn?: readonly string[];
 }
 
-/** What a change of rows (change.ts) needs, whatever causes it: a request, a sign-in, an import, a command, or the server by itself. */
-export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "handOn"> {
+export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "delegate"> {
   readonly cause: Cause;
-  /** The rows that the cause's own event tells; each attempt of a transaction begins with none. */
+  /** Rows reported by the event of the cause; each attempt of a transaction starts empty. */
   readonly toldByCause: string[];
 }
 
@@ -134,44 +125,38 @@ export interface WriteContext extends Context<Write>, ChangeContext {}
 
 export interface Outcome {
   readonly reply: JsonObject;
-  /** A write that changed nothing makes no event (decisions: Safe writes). */
+  /** A write without effect records no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A list of version 1 that has become bytes (view.ts). */
   readonly parts?: readonly Uint8Array[];
-  /** Bytes that go with the reply. */
   readonly content?: ReplyContent;
-  /** A file that is the answer. */
   readonly file?: ReplyFile;
-  /** The event goes to this one subscription, under this id. */
+  /** Deliver the event only to this subscription, under this ID. */
   readonly toldOnly?: { readonly subscription: string; readonly eventId: string };
-  /** What was written is kept, and then this is thrown: a refusal that must be remembered. */
+  /** An error thrown after the commit, if its writes must persist. */
   readonly refusal?: Fault;
 }
 
-/** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
+/** Handles one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
 export type Answer = (Reads | Writes | Asks) & { readonly findPlace?: FindPlace };
 
-/** A place that a request names by something else than its uid. */
+/** The resource that a request names by something other than its uid. */
 export interface Place {
-  /** Where the operation's capabilities are needed. */
+  /** Path for the operation's capabilities. */
   readonly path: string;
-  /** Needed there besides. */
+  /** Further capabilities required there. */
   readonly capabilities?: readonly string[];
-  /** The request with what was found. */
+  /** The request with the resolved values. */
   readonly request: JsonObject;
-  /** The rights that count here, if they differ from those that it was found with (a repository that a registry token may create). */
+  /** Rights for this request instead of the caller's (a registry token that may create a repository). */
   readonly rights?: Rights;
-  /** Everybody may do this here. */
+  /** Allowed for all callers. */
   readonly isOpen?: boolean;
-  /** Nothing is there that the caller may see; newer rights may show something. The operation answers as for nothing. */
+  /** Nothing visible was found; fresh rights may show more. The operation responds as for a missing resource. */
   readonly isMissing?: boolean;
 }
 
-/**
- * Finds the place of a request among what the caller may see: a place that is not to be seen is not found. The fault says so
- * in the words of the resource.
- */
+/** Resolves a request's resource among those visible to the caller; returns a fault in the resource's words if there is none. */
 export type FindPlace = (asked: {
   readonly services: Services;
   readonly method: MethodFact;
@@ -182,7 +167,7 @@ export type FindPlace = (asked: {
 }) => Promise<Place | Fault>;
 
 interface Limited {
-  /** Of an open operation: what a call of it counts as for its client's address. Absent: it costs next to nothing. */
+  /** The client address's rate limit for an open operation; absent if the operation is cheap. */
   readonly countsAs?: ClientPurpose;
 }
 export interface Reads extends Limited {
@@ -191,126 +176,105 @@ export interface Reads extends Limited {
 export interface Writes extends Limited {
   readonly writes: (context: WriteContext) => Promise<Outcome>;
 }
-/** A write that must ask others first (a foreign issuer): nobody is waited for inside a transaction. */
+/** A write that queries other systems first (an external issuer): a transaction must not wait for them. */
 export interface Asks extends Limited {
   readonly asks: (context: ReadContext) => Promise<Writes>;
 }
 
-// ---- resources --------------------------------------------------------------------------------------------------
-
-/**
- * What a resource's file says: only what the contract cannot. The list is closed: a resource that needs more answers
- * the operation itself, in `methods`.
- */
+/** Facts about a resource that the contract cannot express. The list is closed; a resource that needs more implements it in `methods`. */
 export interface ResourceDefinition {
-  /** Full names in the contract. */
   readonly service: string;
-  /** A service of our own with operations on it that the public one has not. */
+  /** A service with Gantry's own operations on it. */
   readonly furtherService?: string;
   readonly message: string;
-  /** The table of its rows; absent for what has none. */
   readonly table?: string;
-  /** Of a counted one without such a table: the one that its own file writes. */
+  /** For a counted resource without `table`: the table that its own file writes. */
   readonly ownTable?: string;
-  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. The last come back first. */
+  /** Other rows deleted with it: their `column` starts with its uid. Restored in reverse order. */
   readonly sideTables?: readonly SideTable[];
-  /** Columns that are not kept of a deleted row: what comes back has their defaults. */
+  /** Columns that a deletion does not keep: a restored row has their defaults. */
   readonly endingColumns?: readonly string[];
-  /**
-   * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
-   * be; change it to fill in what the server decides. Returns violations, or throws another fault.
-   */
+  /** Checks constraints across fields or rows, and may set fields of `draft`. Returns violations, or throws another fault. */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
-  /**
-   * Writes what is kept of a change besides its event, in the change's transaction, whoever makes it. Not asked about rows that go
-   * along with others: what is kept of them goes along, too (`sideTables`).
-   */
+  /** Writes the change's history in its transaction. Not called for cascaded rows: their history is deleted too (`sideTables`). */
   readonly keepHistory?: (
     context: ChangeContext,
     changed: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
   ) => Promise<void>;
   /**
-   * Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table.
-   * `findSeen`: of which others more than the uid is shown where the record lies; absent: of all.
+   * Embedded summaries: the field, the field with the uid to summarize ("parent": the resource's own parent), and the table.
+   * `findSeen` selects the summaries that show more than the uid; absent: all.
    */
   readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string; readonly findSeen?: FindSeen }>>;
-  /** Fields without a column that its own `methods` put into their answers. */
+  /** Fields without a column that its `methods` set. */
   readonly methodFields?: readonly string[];
-  /** Root-level rows that the caller sees besides its branches: built-in roles, people. */
+  /** Returns visible root-level rows outside the caller's branches: built-in roles, users. */
   readonly alsoVisible?: (look: VisibilityQuery) => Promise<readonly string[]>;
-  /** Of a List: filters that the contract leaves to the resource (COMPARISON_OWN), and what it leaves out by itself. */
+  /** Returns a List's conditions: filters that the contract leaves to the resource (COMPARISON_OWN), and rows that it always omits. */
   readonly conditions?: (context: ReadContext) => Promise<readonly Condition[]>;
-  /** Fields without a column that are computed for all records of an answer at once. `names` are JSON names. */
+  /** Fields without a column, computed for all records of a response at once. `names` are JSON names. */
   readonly computedFields?: {
     readonly names: readonly string[];
     readonly compute: (rows: Read, records: readonly JsonObject[]) => Promise<readonly JsonObject[]>;
   };
-  /** How its operations find the place that a request names, where it is not by the uid. */
+  /** Resolves the resource, if a request does not name it by uid. */
   readonly findPlace?: FindPlace;
-  /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
+  /** Operations that are not one of the five verbs or need their own handler, by operation name. */
   readonly methods?: Readonly<Record<string, Answer>>;
 }
 
-/** Rows that are deleted along with a resource. */
 export interface SideTable {
   readonly table: string;
   readonly column: string;
-  /** Nothing is kept of them: an undelete brings none back. */
+  /** Deleted permanently: an undelete does not restore them. */
   readonly isDeletedForGood?: true;
-  /** What an undelete needs where the resource is to bring any of them back. */
   readonly capabilities?: readonly string[];
 }
 
-/** Of which of these, named by records at these places, more than the uid is shown there. */
+/** Returns a predicate: whether a record at `place` may show more than the uid of `uid`. */
 export type FindSeen = (
   rows: Read,
   named: readonly { readonly place: string; readonly uid: string }[],
 ) => Promise<(one: { readonly place: string; readonly uid: string }) => boolean>;
 
-/** A look for root-level rows that a caller sees besides its branches. */
+/** A query for root-level rows visible to a caller in addition to its branches. */
 export interface VisibilityQuery {
   readonly rights: Rights;
-  /** The paths at which the caller holds what the operation needs. */
   readonly visiblePaths: readonly string[];
   readonly rows: Read;
-  /** Only this uid matters; undefined: all. */
+  /** Check only this uid; undefined: all. */
   readonly only: string | undefined;
 }
 
 export interface RuleContext extends ChangeContext {
   readonly parent: string;
-  /** The resource before an update; undefined on create. */
   readonly before: JsonObject | undefined;
-  /** The draft is what was deleted, and comes back as it was: what a create would fill in is there. */
+  /** The draft restores a deleted resource, so values that a create would fill in are set. */
   readonly isUndelete?: true;
 }
 
-/** A resource as the kernel knows it: its definition beside the contract's facts. */
 export interface Resource extends ResourceDefinition {
   readonly fact: MessageFact;
   readonly domain: string;
   readonly operations: readonly MethodFact[];
-  /** The message of what it lies below, by the contract: of its Create's parent, or said of its uid; "": of nothing. */
+  /** The parent's message by the contract: of its Create's parent, or of its uid; "" without a parent. */
   readonly parentMessage: string;
-  /** By the contract: it is deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
+  /** Deleted with its parent by the contract; otherwise it blocks the parent's deletion. */
   readonly deletedWithParent: boolean;
 }
 
-/** Rows of a resource that refer to another by one of their columns. */
 export interface ResourceReference {
   readonly resource: BoundResource;
   readonly column: string;
 }
 
-/** A resource whose table has been found. */
 export interface BoundResource extends Resource {
   readonly shape: Shape;
   readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape; readonly findSeen: FindSeen | undefined }[];
   readonly parent: Resource | undefined;
-  /** What lies directly below it, by the contract. */
   readonly children: readonly BoundResource[];
-  /** Rows that are deleted along, wherever they lie, because they refer to it. */
+  /** Rows anywhere that are deleted with it because they refer to it. */
   readonly cascades: readonly ResourceReference[];
-  /** Rows that keep it from being deleted because they refer to it. `inUseAs` ends the refusal "cannot delete role that is …". */
+  /** Rows that block its deletion because they refer to it. `inUseAs` ends the error "cannot delete role that is …". */
   readonly blocks: readonly (ResourceReference & { readonly inUseAs: string })[];
 }

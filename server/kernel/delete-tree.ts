@@ -1,6 +1,5 @@
-// What a deletion takes along, and what stands in its way: by the contract, all of it found out before anything is
-// deleted, so that a refusal costs nothing and leaves everything as it was. What is removed is kept under one deletion, from
-// which it can be brought back (undelete-tree.ts), by the statements that remove it.
+// Deletes a row with its cascade. All blockers are found by the contract before anything is deleted. The deleting statements keep the
+// rows under one deletion for an undelete (undelete-tree.ts).
 
 import { blocked, type Fault, missing } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -31,10 +30,9 @@ import type { ChangeContext } from "./context.ts";
 import { rowEventOf } from "./event.ts";
 import type { BoundResource } from "./resource.ts";
 
-/** "RoleBinding" as "role binding". */
 export const wordsOf = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").toLowerCase();
 
-/** Everything that goes along because it lies below, the deepest first: the path of a child's child begins with the same uid. */
+/** Returns all resources that are deleted with a parent, deepest first: the path of a grandchild starts with the same uid. */
 export const cascadesBelow = ({ children }: BoundResource, resources: ChangeContext["resources"]): BoundResource[] =>
   children.flatMap((child) => {
     const found = child.deletedWithParent ? resources.get(child.fact.name) : undefined;
@@ -43,7 +41,7 @@ export const cascadesBelow = ({ children }: BoundResource, resources: ChangeCont
 
 export const isTold = (resource: BoundResource): boolean => resource.operations.some(({ rpc, event }) => event && rpc === `Delete${resource.fact.short}`);
 
-/** FAILED_PRECONDITION where something stands below that is not deleted along. */
+/** FAILED_PRECONDITION if rows below it are not deleted with it. */
 const findHeld = async ({ rows }: ChangeContext, { fact, children }: BoundResource, uid: string): Promise<Fault | undefined> => {
   const tables = children.flatMap(({ deletedWithParent, table }) => (deletedWithParent || !table ? [] : [table]));
   const holds = await Promise.all(tables.map((table) => holdsBelow(rows, table, uid)));
@@ -52,14 +50,13 @@ const findHeld = async ({ rows }: ChangeContext, { fact, children }: BoundResour
   return words.length > 0 ? blocked("RESOURCE_NOT_EMPTY", "", words) : undefined;
 };
 
-/** FAILED_PRECONDITION where others refer to it that keep it. */
+/** FAILED_PRECONDITION if rows that block its deletion refer to it. */
 const findUses = async ({ rows }: ChangeContext, { fact, blocks }: BoundResource, uid: string): Promise<Fault | undefined> => {
   const isUsed = await Promise.all(blocks.map(({ resource: referring, column }) => isReferenced(rows, referring.shape.table.name, column, uid)));
   const words = blocks.filter((_, index) => isUsed[index]).map(({ inUseAs }) => `cannot delete ${wordsOf(fact.short)} that is ${inUseAs}`);
   return words.length > 0 ? blocked("RESOURCE_IN_USE", uid, words) : undefined;
 };
 
-/** How many rows go along that are told, of each kind no more than `most`. */
 const countAlong = async (
   { rows }: ChangeContext,
   { cascades }: BoundResource,
@@ -74,7 +71,7 @@ const countAlong = async (
   return counts.reduce((sum, count) => sum + count, 0);
 };
 
-/** Everywhere that a row of what goes along with a deletion, or stands in its way, may be. */
+/** Returns every range of rows that a deletion affects or that can block it. */
 const rangesAround = ({ children, cascades, blocks, sideTables = [] }: BoundResource, below: readonly BoundResource[]): RowRange[] => [
   ...children.flatMap(({ deletedWithParent, table }) => (deletedWithParent || !table ? [] : [{ table, column: "uid", isExact: false }])),
   ...below.map(({ shape }) => ({ table: shape.table.name, column: "uid", isExact: false })),
@@ -82,24 +79,22 @@ const rangesAround = ({ children, cascades, blocks, sideTables = [] }: BoundReso
   ...sideTables.map(({ table, column }) => ({ table, column, isExact: false })),
 ];
 
-/** With the number where more goes along than one transaction may tell of. */
 const tooMany = ({ fact }: BoundResource, count: number, uid: string): Fault => {
   const bound = `one deletion takes at most ${limits.deletedRowsMax}; delete some of them first`;
   const words = `cannot delete ${wordsOf(fact.short)}: ${count} rows would go along, and ${bound}`;
   return blocked("DELETION_TOO_LARGE", uid, [words]);
 };
 
-/** The place of a resource: that of which it has the uid, or the one above. */
+/** Returns the path of a resource: its uid if that is the path, otherwise its parent. */
 export const placeOfResource = ({ fact, parentMessage }: BoundResource, uid: string): string =>
   parentMessage !== "" && fact.byName.get("uid")?.refersTo === parentMessage ? uid : parentOf(uid);
 
-/** Takes rows away from their tables: they are kept under one deletion, or gone. */
+/** Removes rows from their tables, permanently or kept under one deletion. */
 interface Removal {
-  /** Removes rows of a resource that are told of; their uids, in order. */
+  /** Removes rows of a resource with events; returns their uids, in order. */
   take(resource: BoundResource, range: DeletedRange): Promise<string[]>;
-  /** Removes the row itself, which the transaction holds. Waits for nothing. */
+  /** Removes the row itself, which the transaction has locked. Sends the statement without awaiting it. */
   dropHeld(resource: BoundResource, uid: string): void;
-  /** Removes others. */
   drop(range: DeletedRange, resource: BoundResource | undefined, isForGood: boolean): Promise<void>;
 }
 
@@ -115,7 +110,6 @@ interface Kept {
   readonly resource: BoundResource | undefined;
 }
 
-/** Keeps what it removes, and notes how much that is. */
 const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): Removal => {
   const { rows } = context;
   const forGood = removeForGood(context);
@@ -140,7 +134,7 @@ const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): 
   };
 };
 
-/** Writes down what was deleted, and in which order its tables come back: what others stand on first. */
+/** Records the deletion and the order in which to restore its tables, referenced rows first. */
 const recordDeletion = (context: ChangeContext, resource: BoundResource, row: Row, deletion: string, kept: readonly Kept[]): void => {
   const { rows, services, cause } = context;
   const record = resource.shape.read(row, 0);
@@ -169,12 +163,11 @@ const recordDeletion = (context: ChangeContext, resource: BoundResource, row: Ro
     createTimeMs: services.clock(),
     expireTimeMs: services.clock() + services.deletedKeptMs,
     kinds,
-    // A table that stands in the order twice comes back once.
+    // A table that is in the order twice is restored once.
     tables: tables.filter(({ name }, index) => tables.findIndex((other) => other.name === name) === index),
   });
 };
 
-/** Throws FAILED_PRECONDITION where something stands in the way of a deletion, or too much goes along. */
 const requireDeletable = async (context: ChangeContext, resource: BoundResource, below: readonly BoundResource[], uid: string): Promise<void> => {
   const [held, used, count] = await Promise.all([
     findHeld(context, resource, uid),
@@ -182,28 +175,28 @@ const requireDeletable = async (context: ChangeContext, resource: BoundResource,
     countAlong(context, resource, below, uid, limits.deletedRowsMax + 1),
   ]);
   if (held ?? used) throw held ?? used;
-  // Only now all of it: a million rows may lie below what is refused for another reason.
+  // Counted completely only here: a deletion blocked for another reason may have a million rows below it.
   if (count > limits.deletedRowsMax) throw tooMany(resource, await countAlong(context, resource, below, uid), uid);
 };
 
 /**
- * Deletes the row and what goes along. Returns the events of the rows that went along, in the order of their
- * deletion; the row itself is for the caller to tell. Throws NOT_FOUND, FAILED_PRECONDITION.
- * @param isForGood nothing of it is kept
+ * Deletes the row and its cascade. Returns the events of the cascaded rows in order; the caller reports the row. Throws NOT_FOUND or
+ * FAILED_PRECONDITION.
+ * @param isForGood delete permanently
  */
 export const deleteTree = async (context: ChangeContext, resource: BoundResource, uid: string, isForGood: boolean): Promise<OutboxEvent[]> => {
   const { rows, resources, services } = context;
   const { table } = resource.shape;
   const below = cascadesBelow(resource, resources);
-  // Sent together, and run by the connection one after the other: each looks when the row is locked. One look for all that is
-  // around it: most of what is deleted is empty, and has eleven tables to look through one by one (a repo).
+  // One batch, run in order, so the check sees the locked row. A single check suffices for most rows: they have nothing around them,
+  // and a repo would need eleven.
   const [row, isAlone] = await Promise.all([lockRow(rows, table, uid), areEmpty(rows, uid, rangesAround(resource, below))]);
   if (!row) throw missing(resource.domain, resource.fact.short, uid);
   if (!isAlone) await requireDeletable(context, resource, below, uid);
 
   const place = placeOfResource(resource, uid);
   const isKept = !isForGood && services.deletedKeptMs > 0 && !resource.fact.resource?.deletedForGood;
-  // Of an organization, which lies nowhere, below itself: there nobody has a right any more but the operator.
+  // An organization has no parent, so its deletion is below itself: there only the operator still has permissions.
   const deletion = newChild(place === EVERYWHERE ? uid : place);
   const kept: Kept[] = [];
   const removal = isKept ? removeKeeping(context, deletion, kept) : removeForGood(context);

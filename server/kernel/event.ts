@@ -1,4 +1,4 @@
-// From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
+// Builds the event of a finished write as the contract declares it: type, subject, group and body. Pure.
 
 import { messageByName, viewOf } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
@@ -12,7 +12,7 @@ import type { Cause, ChangeContext, Services } from "./context.ts";
 import { resourceField } from "./field-behavior.ts";
 import type { Resource } from "./resource.ts";
 
-/** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
+/** Returns the public fields of a message: without additive ones (decoders of clients may be strict) and without secrets. */
 export const publicPart = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const field of message.fields) {
@@ -33,16 +33,18 @@ const find = (value: JsonObject, path: readonly string[]): string => {
   return typeof held === "string" ? held : "";
 };
 
-/** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
+/** Converts "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
-/** Returns the host of the registry as a URI reference (events: 9). With a colon, as in `127.0.0.1:8080` or `[::1]`, it needs `//` (RFC 3986, 4.2). */
+/**
+ * Returns the host of the registry as a URI reference (events: 9). With a colon, as in `127.0.0.1:8080` or `[::1]`, it needs `//`
+ * (RFC 3986, 4.2).
+ */
 export const registrySource = (publicUrl: string): string => {
   const { host } = new URL(publicUrl);
   return host.includes(":") ? `//${host}` : host;
 };
 
-/** Returns the operation's collection, or of the registry its host. */
 const eventSourceOf = (method: MethodFact, template: string, publicUrl: string): string =>
   method.distribution ? registrySource(publicUrl) : `${publicUrl.replace(/\/$/, "")}${collection(template)}`;
 
@@ -56,8 +58,8 @@ const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
 const unseen: Origin = { address: "", userAgent: "" };
 
 /**
- * Who did it and from where, as the organization may see it in which the event is kept. An operation that asks for no right
- * is the person's own act towards it (RequestGroupAccess, AcceptMembership); what goes along with it elsewhere is not.
+ * Returns actor and origin as visible to the organization that keeps the event. An operation without capabilities is the user's own
+ * act towards that organization (RequestGroupAccess, AcceptMembership); its side effects elsewhere are not.
  */
 const shownCause = ({ cause }: ChangeContext, method: MethodFact, place: string): Pick<Cause, "actor" | "origin"> => {
   const ownAct = method.name === (cause.view?.view.of.name ?? cause.operation) && method.capabilities.length === 0;
@@ -65,7 +67,7 @@ const shownCause = ({ cause }: ChangeContext, method: MethodFact, place: string)
   return { actor: { subject: find(cause.actor ?? {}, ["subject"]) }, origin: () => unseen };
 };
 
-/** With the names of the proto, as events of version 1 have them. */
+/** Converts keys to proto names, as in events of version 1. */
 const withProtoNames = (message: MessageFact, value: JsonObject): JsonObject =>
   Object.fromEntries(
     message.fields.flatMap((field): [string, Json][] => {
@@ -81,18 +83,14 @@ const withProtoNames = (message: MessageFact, value: JsonObject): JsonObject =>
 interface Told {
   readonly message: MessageFact;
   readonly body: JsonObject;
-  /** The path of the operation that tells. */
   readonly template: string;
 }
 
-/**
- * The body of an event in the version of the call (events, 3): `content` is version 2's without what no event shows, so that
- * redaction is the same in both.
- */
+/** Converts the body to the version of the call (events, 3). `content` is redacted already, so redaction is the same in both. */
 const toldIn = (view: ViewedMethodFact | undefined, method: MethodFact, message: MessageFact, request: JsonObject, content: JsonObject): Told => {
   if (!view) return { message, body: content, template: method.http[0]?.template ?? method.scim?.template ?? "" };
   const template = view.http[0]?.template ?? "";
-  // An update of version 1 has one message for both.
+  // An update of version 1 has one message for request and response.
   const tellsRequest = view.view.tellsRequest || message === method.input;
   const told = tellsRequest ? view.input : view.output;
   const resource = resourceField(method);
@@ -101,10 +99,7 @@ const toldIn = (view: ViewedMethodFact | undefined, method: MethodFact, message:
   return { message: told, body: withProtoNames(told, body), template };
 };
 
-/**
- * The event that the contract declares for an operation; undefined where it declares none. What an answer without
- * content is about stands in its request (deletes).
- */
+/** Returns the operation's event; undefined if it declares none. If the response is empty (deletes), the request is the body. */
 export const eventOf = (context: ChangeContext, method: MethodFact, request: JsonObject, reply: JsonObject): OutboxEvent | undefined => {
   const { services, cause } = context;
   const { event } = method;
@@ -117,7 +112,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const { actor, origin } = shownCause(context, method, isUid(group) ? group : subject);
   const view = cause.view?.view.of === method ? cause.view : cause.view && viewOf(method);
   const told = toldIn(view, method, message, request, publicPart(message, content));
-  // A batch names its provider as the parent of all.
+  // A batch names its provider as the common parent.
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
@@ -138,7 +133,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   };
 };
 
-/** The event whose body is this message, of what the server did by itself. `count`: of how many things it tells. */
+/** Returns the event with this message as body, for an act of the server itself. `count`: the number of things it reports. */
 export const toldEvent = ({ publicUrl, clock }: Services, name: string, body: JsonObject, cause: Cause, count: number): OutboxEvent => {
   const message = messageByName(name);
   const event = message?.told;
@@ -161,7 +156,7 @@ export const toldEvent = ({ publicUrl, clock }: Services, name: string, body: Js
   };
 };
 
-/** The event of one row that was made, changed or removed beside an operation's own: that of its resource's standard method. */
+/** Returns the event of a row changed as a side effect: the event of its resource's standard method. */
 export const rowEventOf = (context: ChangeContext, resource: Resource, verb: "Create" | "Update" | "Delete", record: JsonObject): OutboxEvent | undefined => {
   const method = resource.operations.find(({ rpc }) => rpc === `${verb}${resource.fact.short}`);
   return method && eventOf(context, method, record, record);

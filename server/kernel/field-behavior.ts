@@ -1,8 +1,7 @@
-// Validation of messages: field behaviour (AIP-203), patterns and limits of the contract, checked on JSON values. Pure.
+// Validates messages as JSON values: field behavior (AIP-203), patterns and limits of the contract. Pure.
 //
-// Not only the first violation of a request is found (decisions: Errors), but no more than an answer shows: with that many
-// the walk ends. Fields of a resource are named by
-// their JSON names relative to the resource, fields beside it by their proto names (order_by, update_mask).
+// Reports all violations (decisions: Errors) up to the maximum of a response. Resource fields have JSON names relative to the
+// resource, other fields proto names (order_by, update_mask).
 
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import type { FoundViolations } from "#base/fault.ts";
@@ -11,7 +10,7 @@ import { isUid } from "#base/uid.ts";
 
 const patterns = new Map<string, RegExp>();
 
-// The contract's own patterns: few, reviewed and linear. Patterns that users bring run in RE2 (base/pattern.ts).
+// The contract's own patterns are few, reviewed and linear. Patterns from users run in RE2 (base/pattern.ts).
 const fullMatch = (pattern: string): RegExp => {
   let compiled = patterns.get(pattern);
   if (!compiled) {
@@ -21,7 +20,7 @@ const fullMatch = (pattern: string): RegExp => {
   return compiled;
 };
 
-/** proto3 reads an absent field and its default alike; REQUIRED asks for more. */
+/** proto3 does not distinguish absent fields from defaults; REQUIRED rejects both. */
 const isEmpty = (value: Json | undefined): boolean =>
   value === undefined || value === "" || value === null || (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
 
@@ -33,26 +32,23 @@ const shortName = (path: string): string => path.replace(/^.*\./, "");
 const textViolation = (field: FieldFact, value: string, name: string): string | undefined => {
   if (field.uid && !isUid(value)) return `${name} must be a uid: 40 hex characters, then "/" and 16 more for each level`;
   if (field.pattern && !fullMatch(field.pattern).test(value)) return `${name} must match ${JSON.stringify(field.pattern)}`;
-  // Of a list or map it is the number of entries (annotations.proto: max_length).
-  // Characters, of which some are two of JavaScript's: a text with none of those is not counted.
+  // max_length of a list or map counts entries (annotations.proto). It limits code points, so count only texts with more UTF-16 units.
   if (field.shape === "one" && field.maxLength > 0 && value.length > field.maxLength && [...value].length > field.maxLength)
     return `${name} must have at most ${field.maxLength} characters`;
   return undefined;
 };
 
-/** Whether a number, or a duration's seconds, lie outside what the contract bounds. */
 const boundsViolation = (field: FieldFact, value: number, name: string, unit = ""): string | undefined => {
   const { minimum, maximum } = field;
   if ((minimum === 0 && maximum === 0) || (value >= minimum && (maximum === 0 || value <= maximum))) return undefined;
   return `${name} must be between ${minimum}${unit} and ${maximum}${unit}`;
 };
 
-/** How a violation names fields: by their JSON names in a resource, by their proto names beside it. */
 export type Naming = "json" | "name";
 
 const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
-    // An empty field is an absent one. An empty entry is an entry, and matches its list's pattern or is refused.
+    // An empty field counts as absent. An empty entry is an entry, and must match the list's pattern.
     const isAbsent = value === "" && (field.shape === "one" || !field.pattern);
     const description = isAbsent ? undefined : textViolation(field, value, shortName(at));
     if (description) found.add(at, description);
@@ -64,8 +60,8 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, fou
 
 const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   const name = shortName(at);
-  // A boolean's false is a value, though gRPC cannot tell it from absence. A resource path inside a batch's entry may be
-  // left out: the batch's own stands for it (AIP-233).
+  // false is a value, though gRPC cannot distinguish it from absence. In a batch entry, the batch's resource path is the default
+  // (AIP-233).
   const needed = field.required && !optional.has(field) && field.kind !== "bool" && !(field.scope && at.includes("["));
   if (needed && isUnspecified(field, value)) {
     // requirement: Cases shown. The violation of a missing name shows its pattern.
@@ -89,15 +85,15 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, namin
   }
 };
 
-/** Entries of a list or map for which the contract sets no maximum. */
+/** Maximum entries of a list or map without a limit in the contract. */
 const entriesMax = 1_000;
 
 const none: ReadonlySet<FieldFact> = new Set();
 
 /**
- * Violations of one message.
- * @param only for an update: the top fields that change; the others are not checked
- * @param optional fields that are REQUIRED, but not of this caller
+ * Collects the violations of one message.
+ * @param only for an update: the changed top-level fields; others are not checked
+ * @param optional REQUIRED fields that are optional for this caller
  */
 export const checkMessage = (
   message: MessageFact,
@@ -123,7 +119,7 @@ export const checkMessage = (
   }
 };
 
-/** The same value without what only the server may set (AIP-203: ignored, not an error). */
+/** Returns the value without output-only fields (AIP-203: ignored, not an error). */
 export const withoutOutputOnly = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const field of message.fields) {
@@ -136,13 +132,13 @@ export const withoutOutputOnly = (message: MessageFact, value: JsonObject): Json
   return out;
 };
 
-/** Which field of the request is the resource, by the contract's body; undefined where there is none. */
+/** Returns the request field that holds the resource, by the contract's body; undefined if there is none. */
 export const resourceField = (method: MethodFact): FieldFact | undefined => {
   const body = method.http[0]?.body;
   return body && body !== "*" ? method.input.byName.get(body) : undefined;
 };
 
-/** Violations of everything beside the resource. */
+/** Collects violations of all fields outside the resource. */
 export const checkRequest = (method: MethodFact, request: JsonObject, found: FoundViolations): void => {
   const resource = resourceField(method);
   const naming = method.http[0]?.body === "*" ? "json" : "name";

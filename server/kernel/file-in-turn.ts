@@ -1,10 +1,10 @@
-// A file that is made while it is sent keeps its call's turn until then: how many of an organization are under way is bounded,
-// and not only how many are begun.
+// Keeps the call's concurrency slot while its file is generated and sent. This bounds the files in progress per organization, not only
+// the started requests.
 
 import { limits } from "#base/limits.ts";
 import type { ReplyFile } from "./call.ts";
 
-/** `leave` is called once: behind the last piece, when no more are wanted, or when the exchange must be over. */
+/** Calls `leave` once: after the last chunk, when the reader stops, or on timeout of the exchange. */
 export const fileInTurn = ({ type, pieces }: ReplyFile, leave: () => void): ReplyFile => {
   let isOver = false;
   const end = (): void => {
@@ -13,9 +13,9 @@ export const fileInTurn = ({ type, pieces }: ReplyFile, leave: () => void): Repl
     clearTimeout(timer);
     leave();
   };
-  // Whoever went away before the answer was begun takes no piece, and ends none.
+  // A client that disconnects before the response starts reads no chunk and never calls `return`.
   const timer = setTimeout(end, limits.exchangeTimeoutMs + limits.hangUpMs).unref();
-  // No generator: one that was never begun does nothing when it is ended.
+  // Not a generator: calling `return` before the first `next` would skip its cleanup.
   const source = pieces[Symbol.asyncIterator]();
   const iterator: AsyncIterator<string | Uint8Array> = {
     async next() {

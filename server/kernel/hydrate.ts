@@ -1,22 +1,21 @@
-// What an answer shows besides its own row. Embedded summaries of others (requirement: role binding responses carry hydrated
-// objects) are read once per kind and page, never once per row.
+// Adds data from other rows to a response. Embedded summaries (requirement: role binding responses carry hydrated objects) are read
+// once per kind and page, never once per row.
 
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { EVERYWHERE, parentOf } from "#base/uid.ts";
 import { findRows, type Read } from "#db";
 import type { BoundResource } from "./context.ts";
 
-/** The uid of the other whose summary a record shows. */
 const summarizedUid = (record: JsonObject, by: string): string => (by === "parent" ? parentOf(text(record, "uid")) : text(record, by));
 
-/** The same records with their embedded summaries and computed fields, in the same order. */
+/** Returns the records with summaries and computed fields, in the same order. */
 export const hydrate = async (rows: Read, resource: BoundResource, records: readonly JsonObject[]): Promise<JsonObject[]> => {
   if (records.length === 0) return [];
   const summarized = await withSummaries(rows, resource, records);
   return resource.computedFields ? [...(await resource.computedFields.compute(rows, summarized))] : summarized;
 };
 
-/** The summary of what has no row, or is not to be seen there, is its uid alone. */
+/** The summary of a missing or invisible resource is its uid only. */
 const withSummaries = async (rows: Read, resource: BoundResource, records: readonly JsonObject[]): Promise<JsonObject[]> => {
   if (resource.summaries.length === 0) return [...records];
   const sources = await Promise.all(

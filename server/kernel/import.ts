@@ -1,5 +1,4 @@
-// Calls that only an import makes: the same operations with the same checks and events as of a request, several in
-// one transaction, and with the source's time where the API would take its own.
+// Calls made by an import: the operations, checks and events of requests, several in one transaction, with the time of the source.
 
 import { operatorUid } from "#authz";
 import { internal, unimplemented } from "#base/fault.ts";
@@ -17,7 +16,6 @@ import type { Kernel } from "./kernel.ts";
 import { requireAt } from "./permit.ts";
 import { perform } from "./serve.ts";
 
-/** Makes one call of an import's transaction; `asOfMs` is the time that the source tells. */
 export type ImportCall = (method: string, request: JsonObject, asOfMs: number) => Promise<Outcome>;
 
 const operator: Caller = Object.freeze({
@@ -39,7 +37,7 @@ const everything = {
   untilMs: Number.POSITIVE_INFINITY,
 };
 
-/** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */
+/** Runs one transaction of an import as the operator. An error thrown by `work` rolls it back. */
 export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
   kernel.services.store.write((rows) =>
     work(async (name, request, asOfMs) => {
@@ -60,10 +58,9 @@ export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         resources: kernel.resources,
         permitted: [],
         require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
-        // The operator has everything for good.
-        handOn: () => {},
+        delegate: () => {},
       };
-      // What is asked of others first (a judge of readmes) is asked within the transaction: an import has no other place for it.
+      // Checks that usually precede a transaction (such as of a readme) run inside the transaction; imports have no other stage for them.
       return perform("asks" in answer ? await answer.asks({ ...context, rows }) : answer, context, rows);
     }, rows),
   );

@@ -1,16 +1,16 @@
-// The public entry of the kernel: declare a resource, open the kernel, serve.
+// Public entry point of the kernel: declare a resource, open the kernel, serve.
 
 export { type Admit, makeAdmit } from "./admit.ts";
 export { answerPage } from "./page-request.ts";
 export { checkMessage, withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type ReplyFile, type Serve, type UnreadCall } from "./call.ts";
-export type { Cause, ChangeContext, Context, FindPlace, Gift, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
+export type { Cause, ChangeContext, Context, FindPlace, Delegation, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
 export { eventOf, registrySource, toldEvent } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
-export { callingParty, strangerAt } from "./party.ts";
+export { keyForCaller, keyForAddress } from "./fairness-keys.ts";
 export { requireAnywhere, requireNotSuspended } from "./permit.ts";
 export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
 export { namingQuota } from "./quota.ts";

@@ -1,4 +1,4 @@
-// The kernel of a running server: every operation's answer, found once at start.
+// The kernel of a running server: the handler of each operation, resolved at start.
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import type { FairQueue } from "#base/fair-queue.ts";
@@ -6,7 +6,7 @@ import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#db";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
-import { openCallTurns } from "./party.ts";
+import { openCallTurns } from "./fairness-keys.ts";
 import { openRefusalPace, type RefusalPace } from "./refusal-pace.ts";
 import { bindResources } from "./resource.ts";
 import { openRates, type Rates } from "./rates.ts";
@@ -17,29 +17,26 @@ export interface Kernel {
   readonly services: Services;
   readonly rights: RightsCache;
   readonly rates: Rates;
-  /** By the operation's full name. One without an answer is UNIMPLEMENTED. */
+  /** Handlers by the operation's full name. An operation without one is UNIMPLEMENTED. */
   readonly answers: ReadonlyMap<string, Answer>;
-  /** How to read what an update or delete is about to change, by that operation's full name: for If-Match. */
+  /** How to read the resource before an update or delete, for If-Match; by that operation's full name. */
   readonly currentReads: ReadonlyMap<string, CurrentRead>;
-  /** Resources with a table, by message name. */
+  /** Those with a table, by message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
-  /** The same with the fields that version 1 alone knows. */
+  /** The same with the fields that only version 1 has. */
   readonly resourcesInVersion1: ReadonlyMap<string, BoundResource>;
   readonly refusalPace: RefusalPace;
-  /** The turns that calls of an operation take. */
   readonly turnsOf: (method: MethodFact) => FairQueue;
-  /** The rights of open operations: none. */
   readonly nobody: Rights;
 }
 
-/** The Get of the resource that another operation changes. */
 export interface CurrentRead {
   readonly get: MethodFact;
   readonly reads: Reads["reads"];
   readonly table: string;
 }
 
-/** UpdateRepoReadme is of the resource that GetRepoReadme reads (AIP-131, AIP-134, AIP-135). */
+/** UpdateRepoReadme changes the resource that GetRepoReadme reads (AIP-131, AIP-134, AIP-135). */
 const currentReadsOf = (answers: ReadonlyMap<string, Answer>, resources: ReadonlyMap<string, BoundResource>): Map<string, CurrentRead> => {
   const found = new Map<string, CurrentRead>();
   for (const resource of resources.values()) {
@@ -53,7 +50,7 @@ const currentReadsOf = (answers: ReadonlyMap<string, Answer>, resources: Readonl
   return found;
 };
 
-/** Checks the resources against contract and database, and finds the answer to each operation. Throws where they disagree. */
+/** Checks resources against contract and database, and resolves handlers. Throws if they disagree. */
 export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
   const catalogue = await readCatalogue(services.store.read);
   requireSchema(resources, catalogue, services.log);
@@ -89,9 +86,8 @@ export const openKernel = async (services: Services, resources: readonly Resourc
 };
 
 /**
- * What changes rows without a request whose rights it could ask: a sign-in, an invite whose maker's rights have been
- * checked, a command of whoever owns the machine, the server by itself. The rules hold all the same; where they ask
- * for a capability the answer is yes.
+ * Returns the context of a change without an authorized request: a sign-in, an accepted invite, a command, or the server itself.
+ * Rules still apply; their permission checks always pass.
  */
 export const changeContext = ({ services, resources }: Pick<Kernel, "services" | "resources">, rows: Write, cause: Cause): ChangeContext => ({
   services,
@@ -101,6 +97,6 @@ export const changeContext = ({ services, resources }: Pick<Kernel, "services" |
   nowMs: services.clock(),
   caller: undefined,
   require: () => {},
-  handOn: () => {},
+  delegate: () => {},
   toldByCause: [],
 });

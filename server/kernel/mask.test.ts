@@ -35,7 +35,7 @@ const valueOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
     : value;
 };
 
-/** Any message that a transport may hand over: any subset of its fields, at most one member of each oneof. */
+/** Any message that a transport may produce: any subset of its fields, at most one member of each oneof. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
   fc
     .tuple(
@@ -68,7 +68,7 @@ const at = (value: Json | undefined, path: readonly string[]): Json | undefined 
   return held;
 };
 
-/** The value without what only the server says in it. */
+/** The value without output-only fields. */
 const written = (message: MessageFact, value: JsonObject): JsonObject =>
   Object.fromEntries(
     message.fields.flatMap((field) => {
@@ -82,7 +82,7 @@ for (const message of [repo, identity, provider]) {
   const paths = pathsOf(message);
   const chosen = fc
     .uniqueArray(fc.constantFrom(...paths), { minLength: 1, maxLength: 3, selector: (path) => path.join(".") })
-    // Of two paths on one line, the longer says nothing.
+    // If one path contains another, the longer one has no effect.
     .map((all) => all.filter((path) => !all.some((other) => other !== path && other.every((name, index) => path[index] === name))));
   const jsonOf = (path: readonly string[]): string[] => {
     let within: MessageFact | undefined = message;
@@ -93,7 +93,7 @@ for (const message of [repo, identity, provider]) {
     });
   };
 
-  test(`${message.short}: a mask of any paths takes these from the body and leaves everything else`, () => {
+  test(`${message.short}: an update changes exactly the fields that its mask names`, () => {
     fc.assert(
       fc.property(bodyOf(message), bodyOf(message), chosen, fc.boolean(), (before, body, names, inCamel) => {
         const text = names.map((path) => (inCamel ? path.map(camel) : path).join(".")).join(inCamel ? "," : " , ");
@@ -115,7 +115,7 @@ for (const message of [repo, identity, provider]) {
           const rivals = message.fields.filter((other) => other !== field && field?.oneof !== undefined && other.oneof === field.oneof && tops.has(other.json));
           if (rivals.length > 0) continue;
           const [wanted, got] = [at(body, path), at(result, path)];
-          // A oneof inside has been decided by the mask's other paths.
+          // For a oneof inside, the mask's other paths decided.
           if (path.length > 1 && mask.paths.length > 1) continue;
           const inner = path.length === 1 ? field?.message : undefined;
           if (inner && field?.shape === "one" && isObject(wanted) && isObject(got)) assert.deepEqual(written(inner, got), written(inner, wanted));
@@ -127,7 +127,7 @@ for (const message of [repo, identity, provider]) {
     );
   });
 
-  test(`${message.short}: "*" takes everything that can be written, and keeps what only the server says`, () => {
+  test(`${message.short}: "*" replaces everything writable and keeps output-only fields`, () => {
     fc.assert(
       fc.property(bodyOf(message), bodyOf(message), (before, body) => {
         const { mask, violations } = readMask(message, "*", [], body);
@@ -141,12 +141,12 @@ for (const message of [repo, identity, provider]) {
     );
   });
 
-  test(`${message.short}: an update with its own values changes nothing, whichever mask`, () => {
+  test(`${message.short}: an update with the current values changes nothing, with any mask`, () => {
     fc.assert(
       fc.property(bodyOf(message), chosen, (before, names) => {
         for (const text of ["*", names.map((path) => path.join(".")).join(",")]) {
           const { mask } = readMask(message, text, [], before);
-          // A nested path into a message that is not there makes it.
+          // A nested path into an absent message creates it.
           const absent = mask.paths.some((path) => path.length > 1 && at(before, path.slice(0, -1)) === undefined);
           if (!absent) assert.deepEqual(applyMask(message, before, before, mask), before);
         }
@@ -156,7 +156,7 @@ for (const message of [repo, identity, provider]) {
     );
   });
 
-  test(`${message.short}: an unknown path, an output-only path or more beside "*" is refused on update_mask, and nothing else is`, () => {
+  test(`${message.short}: only an unknown path, an output-only path, or a path next to "*" is rejected on update_mask`, () => {
     const known = new Set(paths.flatMap((path) => [path.join("."), path.map(camel).join("."), jsonOf(path).join(".")]));
     const refused = (text: string): boolean => {
       const { violations } = readMask(message, text, undefined, {});
@@ -192,7 +192,7 @@ for (const message of [repo, identity, provider]) {
   });
 }
 
-test("without a mask REST's keys count, empty ones too, and over gRPC what is set", () => {
+test("without a mask, REST changes the keys of the body, even empty ones, and gRPC the fields that are set", () => {
   assert.deepEqual(readMask(repo, "", ["description", "customOverlay.accounts.runAs", "uid"], {}).mask.paths, [
     ["description"],
     ["customOverlay", "accounts", "runAs"],
@@ -201,19 +201,19 @@ test("without a mask REST's keys count, empty ones too, and over gRPC what is se
   assert.deepEqual(readMask(repo, "", ["name"], {}).violations, []);
 });
 
-test(`"*" leaves a field of ours as it is, unless the body names it`, () => {
+test(`"*" keeps an additive field unless the body names it`, () => {
   const binding = messageNamed("chainguard.platform.iam.v2.RoleBinding");
   const held = { identityUid: "i", roleUid: "r", expireTime: "2026-01-01T00:00:00.000Z" };
   const replaced = (implied: string[] | undefined, body: JsonObject): JsonObject => applyMask(binding, held, body, readMask(binding, "*", implied, body).mask);
   assert.deepEqual(replaced(["roleUid"], { roleUid: "s" }), { roleUid: "s", expireTime: held.expireTime });
   assert.deepEqual(replaced(undefined, { roleUid: "s" }), { roleUid: "s", expireTime: held.expireTime });
-  // Over REST `null` is a value that names it.
+  // Over REST, `null` is a value that names the field.
   assert.deepEqual(replaced(["roleUid", "expireTime"], { roleUid: "s" }), { roleUid: "s" });
   const later = "2026-02-01T00:00:00.000Z";
   assert.deepEqual(replaced(undefined, { roleUid: "s", expireTime: later }), { roleUid: "s", expireTime: later });
 });
 
-test("one member of a oneof replaces the other, also where both are named", () => {
+test("one member of a oneof replaces the other, even if the mask names both", () => {
   const before = { name: "n", claimMatch: { issuer: "i", subject: "s" } };
   for (const text of ["static_keys", "static_keys,claim_match", "claim_match,static_keys", "*"]) {
     const body = { name: "n", staticKeys: { issuer: "j" } };
@@ -226,7 +226,7 @@ test("one member of a oneof replaces the other, also where both are named", () =
   });
 });
 
-test("what only the server says inside a message outlives its replacement", () => {
+test("output-only fields inside a message survive its replacement", () => {
   const before = { sync_config: { source: "a", expirationTime: "2026-01-01T00:00:00.000Z", uniqueTags: true, google: "g" } };
   const body = { sync_config: { source: "b" } };
   for (const text of ["sync_config", "syncConfig", "*"]) {
@@ -239,7 +239,7 @@ test("what only the server says inside a message outlives its replacement", () =
   assert.deepEqual(applyMask(repo, before, {}, readMask(repo, "sync_config", undefined, {}).mask), {});
 });
 
-test("an immutable field may be repeated and not changed, at any depth", () => {
+test("an immutable field may be repeated but not changed, at any depth", () => {
   const held = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
   const changed = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } };
   assert.deepEqual(immutableChanges(provider, held, held), []);
@@ -249,7 +249,7 @@ test("an immutable field may be repeated and not changed, at any depth", () => {
   );
 });
 
-test("an immutable field that an update leaves out, or does not specify, stays as it was", () => {
+test("an immutable field that an update omits or leaves unspecified keeps its value", () => {
   const held = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
   const kept = { oidc: { issuer: "j", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
   for (const oidc of [{ issuer: "j" }, { issuer: "j", correlationRule: "CORRELATION_RULE_UNSPECIFIED" }])

@@ -1,10 +1,10 @@
 // Which fields an update changes (AIP-134; requirement: Update convention). Pure.
 //
 //   updateMask given    exactly these; the rest of the body is ignored
-//   "*"                 full replacement of the public message: a field of ours (1000 and above) changes only where the body
-//                       names it, as clients that do not know it send "*" too (decisions: Identity of the product)
-//   none, REST          the keys of the JSON body, empty values included
-//   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
+//   "*"                 full replacement of the public message; an additive field (1000 and above) changes only if the body names
+//                       it, because clients that do not know it send "*" too (decisions: Identity of the product)
+//   none, REST          the keys of the JSON body, including empty values
+//   none, gRPC          the fields that are set: proto3 cannot distinguish an empty field from an absent one
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { FoundViolations, type Violation } from "#base/fault.ts";
@@ -15,7 +15,7 @@ export type MaskPath = readonly string[];
 
 export interface Mask {
   readonly paths: readonly MaskPath[];
-  /** "*": every writable field of the public message takes the body's value, or none. */
+  /** "*": every writable field of the public message is set to the body's value, or cleared. */
   readonly replacesAll: boolean;
 }
 
@@ -33,16 +33,15 @@ const resolvePath = (message: MessageFact, text: string): { path: string[]; fiel
   return { path, fields };
 };
 
-/** What "*" replaces: all that is writable and public, and of ours what the body names. */
 const replacedFields = (message: MessageFact, named: readonly string[]): FieldFact[] => {
   const namedFields = new Set(named.map((path) => path.split(".", 1)[0]));
   return message.fields.filter((field) => !field.outputOnly && (!field.additive || namedFields.has(field.json)));
 };
 
 /**
- * The mask of one update. One that is there and has an empty name in it says nothing that could be carried out, and must
- * not be taken for none, which changes everything in the body.
- * @param text the request's update_mask; "" when absent
+ * Reads the mask of an update. A mask with an empty name is a violation, because treating it as no mask would change everything in
+ * the body.
+ * @param text the request's update_mask; "" if absent
  * @param implied REST: the body's paths; undefined over gRPC
  */
 export const readMask = (
@@ -84,10 +83,7 @@ const clearOneofRivals = (message: MessageFact, value: JsonObject, chosen: Field
   for (const field of message.fields) if (field !== chosen && field.oneof === chosen.oneof) delete value[field.json];
 };
 
-/**
- * A replaced message keeps what only the server sets in it (AIP-203), as the caller could not have sent it, and the fields
- * of ours that it does not name.
- */
+/** A replaced message keeps its output-only fields (AIP-203), which the caller cannot send, and additive fields that it does not name. */
 const withKept = (message: MessageFact, held: Json | undefined, given: Json): Json => {
   if (!isObject(held) || !isObject(given)) return given;
   const out: JsonObject = { ...given };
@@ -118,22 +114,21 @@ const setPath = (message: MessageFact, target: JsonObject, path: MaskPath, sourc
   }
 };
 
-/** `before` with the masked fields taken from `body`; neither is changed. */
+/** Returns `before` with the masked fields of `body`; modifies neither. */
 export const applyMask = (message: MessageFact, before: JsonObject, body: JsonObject, mask: Mask): JsonObject => {
   const after: JsonObject = { ...before };
-  // Clear first, then set: a replaced oneof member must not be cleared by its absent rival afterwards.
+  // Clear first, then set: an absent oneof member must not clear the one that replaces it.
   const [absent, present] = [false, true].map((isPresent) => mask.paths.filter(([name]) => (name !== undefined && body[name] !== undefined) === isPresent));
   for (const path of [...(absent ?? []), ...(present ?? [])]) setPath(message, after, path, body);
   return after;
 };
 
-/** The top fields that a mask changes. */
 export const maskedFields = (mask: Mask): ReadonlySet<string> => new Set(mask.paths.flatMap(([name]) => (name === undefined ? [] : [name])));
 
 const isUnset = (field: FieldFact, value: Json | undefined): boolean =>
   value === undefined || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0);
 
-/** `after` with every IMMUTABLE field that it leaves out as it was `before`: to leave it out changes nothing. */
+/** Returns `after` with every omitted IMMUTABLE field restored from `before`: omitting it changes nothing. */
 export const withImmutables = (message: MessageFact, before: JsonObject, after: JsonObject): JsonObject => {
   const out: JsonObject = { ...after };
   for (const field of message.fields) {
@@ -145,7 +140,7 @@ export const withImmutables = (message: MessageFact, before: JsonObject, after: 
   return out;
 };
 
-/** An IMMUTABLE field that an update would change; restating its value is no change (AIP-203). */
+/** Returns violations for changed IMMUTABLE fields; repeating the value is not a change (AIP-203). */
 export const immutableChanges = (message: MessageFact, before: JsonObject, after: JsonObject, prefix = ""): Violation[] =>
   message.fields.flatMap((field) => {
     const [held, wanted] = [before[field.json], after[field.json]];
@@ -156,7 +151,7 @@ export const immutableChanges = (message: MessageFact, before: JsonObject, after
     return field.message && field.shape === "one" && isObject(held) && isObject(wanted) ? immutableChanges(field.message, held, wanted, at) : [];
   });
 
-/** What an update would change though the contract keeps it: while a flag beside it is true, or from a full replacement. */
+/** Returns violations for changes that the contract prevents: while a flag of the resource is true, or by a full replacement. */
 export const keptChanges = (message: MessageFact, before: JsonObject, after: JsonObject, replacesAll: boolean): Violation[] =>
   message.fields.flatMap((field) => {
     const [held, wanted] = [before[field.json], after[field.json]];

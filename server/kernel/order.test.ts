@@ -6,7 +6,7 @@ import { fc } from "../../test/property.ts";
 
 const repo = messageNamed("chainguard.platform.registry.v2.Repo");
 
-test("a field by any of its names, with or without a direction, is its column in that direction", () => {
+test("a field by any of its names sorts by its column, in the given direction or ascending", () => {
   for (const [text, column, descending] of [
     ["name", "name", false],
     ["name asc", "name", false],
@@ -23,11 +23,11 @@ test("a field by any of its names, with or without a direction, is its column in
     assert.deepEqual(readOrder(repo, text, "uid"), { order: { column, descending } }, text);
 });
 
-test("nothing asked is the default", () => {
+test("an empty order is the default order", () => {
   for (const text of ["", " ", "\n"]) assert.deepEqual(readOrder(repo, text, "create_time desc"), { order: { column: "create_time", descending: true } });
 });
 
-test("anything else is refused on order_by; an unknown field is told the possible ones", () => {
+test("any other order is rejected on order_by; an unknown field lists the possible ones", () => {
   const refusalOf = (text: string): string => {
     const read = readOrder(repo, text, "uid");
     assert.ok("violation" in read, `${JSON.stringify(text)} was taken`);
@@ -50,7 +50,7 @@ test("anything else is refused on order_by; an unknown field is told the possibl
   );
 });
 
-test("every list's default order is one that the list takes", () => {
+test("the default order of every list is an order that the list accepts", () => {
   const lists = methods.filter(({ rpc, input }) => rpc.startsWith("List") && input.byName.has("order_by"));
   assert.ok(lists.length > 10);
   for (const method of lists) {

@@ -1,4 +1,4 @@
-// "name desc" to a sort (requirement: List query parameters; AIP-132). Pure.
+// Parses "name desc" into a sort order (requirement: List query parameters; AIP-132). Pure.
 
 import type { MessageFact } from "#contract/facts.ts";
 import type { Violation } from "#base/fault.ts";
@@ -15,7 +15,7 @@ const sortableNames = (message: MessageFact): Map<string, string> => {
 
 const columnsByName = new WeakMap<MessageFact, Map<string, string>>();
 
-/** The sort of a list of `message`, or what is wrong with the order_by, naming what is allowed. */
+/** Returns the order of a list of `message`, or a violation that lists the allowed fields. */
 export const readOrder = (message: MessageFact, text: string, defaultOrder: string): { readonly order: Order } | { readonly violation: Violation } => {
   let columns = columnsByName.get(message);
   if (!columns) {

@@ -1,5 +1,4 @@
-// From a list's request to its page, and from the page to the answer (AIP-158; requirement: Conventions). What lies
-// between, reading the rows, is the list's own.
+// Reads a list's paging from the request and builds its response (AIP-158; requirement: Conventions). The list itself reads the rows.
 
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,12 +7,12 @@ import type { Outcome, ReadContext } from "./context.ts";
 import { queryOf, readPageToken, writePageToken } from "./page.ts";
 import { pageSizeOf, pluralOf, skipOf } from "./paging.ts";
 
-/** Bound into the page token. A token that is narrowed to fewer rights is another caller: the first page's total was not counted for it. */
+/** Bound into the page token. It includes restrictions of the token, because they affect the counted total. */
 const callerKey = ({ caller }: ReadContext): string => JSON.stringify([caller?.uid, caller?.capabilities, caller?.scopes]);
 
 /**
  * Answers a List.
- * @param unpaged everything in one page (decisions: Lists; a gRPC request without the additive page fields)
+ * @param unpaged return everything in one page (decisions: Lists; a gRPC request without the additive page fields)
  */
 export const answerPage = async (context: ReadContext, read: (request: PageRequest) => Promise<Page>, unpaged = false): Promise<Outcome> => {
   const { request, method, services, nowMs, order } = context;
@@ -25,7 +24,7 @@ export const answerPage = async (context: ReadContext, read: (request: PageReque
   const { key: after, total: knownTotal } = position === "expired" || position === undefined ? {} : position;
   const limit = (unpaged ? limits.unpagedListMax : pageSizeOf(request)) + 1;
   const asked: PageRequest = { order, after, skip, limit, total: knownTotal };
-  // Beyond the end, which the token knows, nothing need be read; where counting stops early the total is no end.
+  // Past the end, which the token knows, no read is needed. If counting stops early (totalMax), the total is not the end.
   const isBeyond = knownTotal !== undefined && skip >= knownTotal && method.totalMax === undefined;
   const { records, total, next } = isBeyond ? pageOf(asked, [], knownTotal) : await read(asked);
   const reply: JsonObject = {

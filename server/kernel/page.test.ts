@@ -27,7 +27,7 @@ const refusedOn = (read: () => unknown): void => {
   });
 };
 
-test("a token gives back the position that was sealed in it, until it is three days old", () => {
+test("a page token returns the position sealed in it for three days, then expires", () => {
   fc.assert(
     fc.property(position, fc.integer({ min: 0, max: limits.pageTokenLifetimeMs }), (at, age) => {
       const query = queryOf("caller", "method", {});
@@ -39,7 +39,7 @@ test("a token gives back the position that was sealed in it, until it is three d
   );
 });
 
-test("a token with any character changed, left out or added is refused", () => {
+test("a page token with any character changed, removed or added is rejected", () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ ";
   fc.assert(
     fc.property(position, fc.nat(), fc.constantFrom(...alphabet), fc.constantFrom("replace", "insert", "remove"), (at, place, character, how) => {
@@ -52,7 +52,7 @@ test("a token with any character changed, left out or added is refused", () => {
   fc.assert(fc.property(fc.string(), (text) => refusedOn(() => readPageToken(seal, "query", text, nowMs))));
 });
 
-test("each bit of a token counts", () => {
+test("a page token with any bit flipped is rejected", () => {
   const token = writePageToken(seal, "query", { key: ["v", "u"], total: 3 }, nowMs);
   const bytes = Buffer.from(token, "base64url");
   for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -62,7 +62,7 @@ test("each bit of a token counts", () => {
   }
 });
 
-test("a token of another key, or sealed for another purpose, is refused", () => {
+test("a page token of another key or another purpose is rejected", () => {
   const token = writePageToken(vaultOf(new Uint8Array(32).fill(8)), "query", { key: ["v", "u"], total: 3 }, nowMs);
   refusedOn(() => readPageToken(seal, "query", token, nowMs));
   refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, ["v", "u"], 3]), []), nowMs));
@@ -73,7 +73,7 @@ const request = fc.dictionary(
   fc.oneof(fc.string(), fc.boolean(), fc.dictionary(fc.constantFrom("childrenOf", "ids", "inRoot"), fc.oneof(fc.string(), fc.array(fc.string())))),
 ) as fc.Arbitrary<JsonObject>;
 
-/** The same with its keys the other way round. */
+/** The same value with its keys reversed. */
 const turned = (value: Json): Json =>
   Array.isArray(value)
     ? value.map(turned)
@@ -85,7 +85,7 @@ const turned = (value: Json): Json =>
         )
       : value;
 
-test("a token belongs to caller, operation and query; page size, skip, the token itself and the order of keys do not matter", () => {
+test("a page token is bound to caller, operation and query; page size, skip, the token itself and key order do not matter", () => {
   fc.assert(
     fc.property(request, request, fc.string(), fc.string(), (one, other, caller, another) => {
       const query = queryOf(caller, "m", one);
@@ -98,7 +98,7 @@ test("a token belongs to caller, operation and query; page size, skip, the token
   const token = writePageToken(seal, queryOf("a", "m", {}), { key: ["v", "u"], total: 3 }, nowMs);
   for (const query of [queryOf("b", "m", {}), queryOf("a", "n", {}), queryOf("a", "m", { name: "x" })]) {
     refusedOn(() => readPageToken(seal, query, token, nowMs));
-    // Also when it is old: a foreign token starts nothing.
+    // An expired token of another caller is rejected too: it does not restart a list.
     refusedOn(() => readPageToken(seal, query, token, nowMs + 2 * limits.pageTokenLifetimeMs));
   }
 });
@@ -114,12 +114,12 @@ const sorted = (value: Json): Json =>
         )
       : value;
 
-test("texts that run into each other are told apart", () => {
+test("adjacent texts of a query are not confused with each other", () => {
   assert.notEqual(queryOf("ab", "c", {}), queryOf("a", "bc", {}));
   assert.notEqual(queryOf("a", "m", { name: 'x","orderBy":"y' }), queryOf("a", "m", { name: "x", orderBy: "y" }));
 });
 
-test("attack 13: a page has 200 rows at most, however many are asked for", () => {
+test("attack 13: a page has at most 200 rows, whatever page size is requested", () => {
   assert.deepEqual(
     [0, 1, 200, 201, 2_147_483_647].map((pageSize) => pageSizeOf({ pageSize })),
     [50, 1, 200, 200, 200],

@@ -1,34 +1,32 @@
-// Page tokens: where a list goes on. Sealed (authenticated and unreadable), bound to the caller, the operation and
-// the query, and expired after three days. Pure but for the seal.
+// Page tokens: the position where a list continues. Sealed (authenticated and unreadable), bound to caller, operation and query, and
+// expired after three days. Pure but for the seal.
 //
-// requirement: Limits, Errors. An old token restarts the list without an error; a forged one, or one of another
-// caller, query or order, is INVALID_ARGUMENT (attack 25). page_size and skip may change from page to page.
+// requirement: Limits, Errors. An expired token restarts the list without an error; a forged one, or one of another caller, query or
+// order, is INVALID_ARGUMENT (attack 25). page_size and skip may change between pages.
 
 import { hash } from "node:crypto";
 import { type Fault, invalid } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 
-/** Seals texts for a purpose; store/vault.ts. */
 export interface Seal {
   seal(purpose: string, plaintext: string, boundTo: readonly string[]): string;
   open(purpose: string, sealed: string, boundTo: readonly string[]): string | undefined;
-  /** Always the same for a text, and telling nothing of it without the key. */
+  /** Returns a deterministic digest that reveals nothing about the text without the key. */
   digest(purpose: string, text: string): string;
 }
 
 export interface Position {
-  /** The last record's key: its position in the list's order. */
+  /** Position of the last record in the list's order. */
   readonly key: readonly string[];
-  /** The list's total as it was counted on the first page. */
   readonly total: number;
 }
 
 const purpose = "page token";
-/** The text holds its caller, operation and query, so that one of another is told as such. */
+/** Empty: the text contains caller, operation and query, so a mismatch has its own error. */
 const boundWithin: readonly string[] = [];
 
-/** What must stay the same from page to page. */
+/** Returns a hash of everything that must stay the same between pages. */
 export const queryOf = (caller: string, method: string, request: JsonObject): string => {
   const { pageToken: _token, pageSize: _size, skip: _skip, ...query } = request;
   const canonical = (value: Json): Json =>
@@ -48,8 +46,8 @@ export const writePageToken = (seal: Seal, query: string, position: Position, no
   seal.seal(purpose, JSON.stringify([query, nowMs, position.key, position.total]), boundWithin);
 
 /**
- * Where to go on; "expired" for a token older than three days, and for one of before the database was restored: what it has shown may
- * be gone. Throws INVALID_ARGUMENT on page_token.
+ * Returns the position to continue from; "expired" after three days or a database restore, which may have removed rows already
+ * shown. Throws INVALID_ARGUMENT on page_token.
  */
 export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number, restoredMs = Number.NEGATIVE_INFINITY): Position | "expired" => {
   const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);

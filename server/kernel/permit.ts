@@ -1,5 +1,5 @@
-// The decision whether the caller may, and how a refusal reads. Its text depends on the caller's rights and the resource
-// path of the request, never on what exists (decisions: Access).
+// Permission checks and the text of their errors. The text depends on the caller's rights and the request's resource path, never on
+// what exists (decisions: Access).
 
 import { missingCapability, type Rights, type ShortRight, shortestRight, visiblePaths } from "#authz";
 import { denied, type Fault, internal } from "#base/fault.ts";
@@ -9,11 +9,11 @@ import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Read } from "#db";
 import type { Call } from "./call.ts";
-import type { Context, Gift } from "./context.ts";
+import type { Context, Delegation } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { namedGroupsOf } from "./validate.ts";
 
-/** Names the missing capability, and the resource path only to whoever may see groups there. */
+/** Names the missing capability, and the resource path only if the caller may list groups there. */
 const permissionDenied = (rights: Rights, capability: string, path: string): Fault => {
   if (path === EVERYWHERE) return denied(`Permission denied: this operation requires the operator (${capability})`);
   if (rights.suspended?.includes(rootOf(path))) return denied(suspendedText);
@@ -23,12 +23,11 @@ const permissionDenied = (rights: Rights, capability: string, path: string): Fau
 
 const suspendedText = "Permission denied: the organization is suspended";
 
-/** Throws PERMISSION_DENIED where the caller's own organization is suspended: then it may do nothing at all. */
+/** Throws PERMISSION_DENIED if the caller's own organization is suspended. */
 export const requireNotSuspended = (isClosed: boolean | undefined): void => {
   if (isClosed) throw denied(suspendedText);
 };
 
-/** Throws PERMISSION_DENIED unless all of these are held at `path`. */
 export const requireAt = (rights: Rights, capabilities: Iterable<string>, path: string): void => {
   const missing = missingCapability(rights, capabilities, path);
   if (missing !== undefined) throw permissionDenied(rights, missing, path);
@@ -36,7 +35,7 @@ export const requireAt = (rights: Rights, capabilities: Iterable<string>, path: 
 
 const daysOf = (ms: number): number => ms / (24 * 60 * 60 * 1000);
 
-/** Names the right that does not last, and who can give it for good; its place only to whoever may see groups there. */
+/** Names the permission that expires too early and how to grant it permanently; its path only if the caller may list groups there. */
 const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: string): Fault => {
   const right = missingCapability(rights, ["groups.list"], path) === undefined ? `${capability} at ${path}` : capability;
   const source =
@@ -45,31 +44,31 @@ const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: 
 };
 
 /**
- * Nothing outlives its giver (docs/decisions/0019-nothing-outlives-its-giver.md). Throws PERMISSION_DENIED unless the caller
- * holds what is given, and keeps that and what the operation needs until the gift ends. The groups of a sign-in give as the
- * contract says (hands_on): nothing, or to others with an end that is near.
- * @param place where the operation's own capabilities are needed
+ * A grant never outlives its grantor (docs/decisions/0019-nothing-outlives-its-giver.md). Throws PERMISSION_DENIED unless the caller
+ * holds the permissions and the operation's capabilities until the grant expires. Permissions from sign-in groups can be granted
+ * only as the contract allows (delegates): not at all, or to others with a near expiry.
+ * @param place path of the operation's own capabilities
  */
-export const requireToHandOn = (rights: Rights, method: MethodFact, place: string | undefined, gift: Gift, nowMs: number): void => {
-  const { handsOn, capabilities } = method;
-  if (!handsOn) throw internal(new Error(`${method.name} hands on rights, and the contract does not say so (hands_on)`));
-  for (const right of gift.rights) requireAt(rights, right.capabilities, right.path);
-  const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...gift.rights];
-  const toOneself = gift.receiver === rights.uid;
-  const inTime = gift.untilMs <= nowMs + limits.sessionGiftMs;
-  const short = shortestRight(rights, given, gift.untilMs, handsOn.fromSessions && !toOneself && inTime);
+export const requireCanDelegate = (rights: Rights, method: MethodFact, place: string | undefined, delegation: Delegation, nowMs: number): void => {
+  const { delegates, capabilities } = method;
+  if (!delegates) throw internal(new Error(`${method.name} hands on rights, and the contract does not say so (delegates)`));
+  for (const right of delegation.rights) requireAt(rights, right.capabilities, right.path);
+  const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...delegation.rights];
+  const toOneself = delegation.receiver === rights.uid;
+  const inTime = delegation.untilMs <= nowMs + limits.sessionDelegationMs;
+  const short = shortestRight(rights, given, delegation.untilMs, delegates.fromSessions && !toOneself && inTime);
   if (!short) return;
-  if (!handsOn.fromSessions) throw tooShort(rights, short, "and cannot be given by this operation");
+  if (!delegates.fromSessions) throw tooShort(rights, short, "and cannot be given by this operation");
   throw tooShort(
     rights,
     short,
-    toOneself ? "and cannot be given to yourself" : `and is given with an expireTime within ${daysOf(limits.sessionGiftMs)} days only`,
+    toOneself ? "and cannot be given to yourself" : `and is given with an expireTime within ${daysOf(limits.sessionDelegationMs)} days only`,
   );
 };
 
 /**
- * Decides a scoped call, and one whose filter names groups. A Get of a root-level row that the resource shows besides the caller's branches (oneself,
- * people bound below) is allowed too.
+ * Authorizes a scoped call, or a filter that names groups. Also allows a Get of a root-level row that `alsoVisible` returns (the
+ * caller itself, users with bindings below).
  */
 export const authorize = async (kernel: Kernel, call: Call, rights: Rights, path: string | undefined, rows: Read): Promise<void> => {
   const { method } = call;
@@ -85,10 +84,7 @@ export const authorize = async (kernel: Kernel, call: Call, rights: Rights, path
   throw permissionDenied(rights, missing, path);
 };
 
-/**
- * Throws PERMISSION_DENIED unless all capabilities of an unscoped operation are held at one group, whichever it is: for
- * what lies in no group.
- */
+/** Throws PERMISSION_DENIED unless the caller has the operation's capabilities at some group, for resources outside of groups. */
 export const requireAnywhere = ({ method, rights, visiblePaths: paths }: Context<Read>): void => {
   if (paths.length > 0) return;
   const missing = method.capabilities.filter((capability) => visiblePaths(rights, [capability]).length === 0);

@@ -1,12 +1,10 @@
-// What a create answers where its organization has no room for more of a resource. How many there are is exact across servers
-// and looked at in the write's own transaction, by the triggers of the table (store/migrations/0003_quotas.sql, decision 0015);
-// which resources are counted stands in the contract.
+// The error of an exceeded quota. Triggers count exactly, in the write's own transaction (decision
+// 0015); the contract says which resources are counted.
 
 import { quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
 import { exceededQuota } from "#db";
 
-/** What there may be so many of, where deleting some makes room, and who gives more of it. */
 interface Wording {
   readonly what: (name: string) => string;
   readonly advice: string;
@@ -14,7 +12,7 @@ interface Wording {
 
 const resources: Wording = { what: (name) => name.replaceAll("-", " "), advice: "delete some, or ask" };
 
-/** What a statement has thrown that makes this uid's row, or rows beside it: RESOURCE_EXHAUSTED where there is no room for them. */
+/** Maps an exceeded quota to RESOURCE_EXHAUSTED; returns other errors as they are. */
 export const quotaFaultOf = (uid: string, thrown: unknown, { what, advice }: Wording = resources): unknown => {
   const exceeded = exceededQuota(thrown);
   if (!exceeded) return thrown;
@@ -27,8 +25,8 @@ export const quotaFaultOf = (uid: string, thrown: unknown, { what, advice }: Wor
 };
 
 /**
- * Runs such a statement, and throws that.
- * @param wording for what is not a resource whose deletion makes room
+ * Runs such a statement; throws RESOURCE_EXHAUSTED if a quota is exceeded.
+ * @param wording for things that cannot be deleted to free quota
  */
 export const namingQuota = async <T>(uid: string, statement: Promise<T>, wording?: Wording): Promise<T> => {
   try {

@@ -29,7 +29,7 @@ beforeEach(() => asOwner(database.url, "delete from quotas"));
 const set = (name: string, value: number, organization = ""): Promise<unknown> =>
   asOwner(database.url, "insert into quotas (organization, name, value) values ($1, $2, $3)", [organization, name, value]);
 
-/** How many requests of these identities in turn are let through, and what the next one is told. */
+/** Returns how many requests of these identities pass in turn, and the error of the next one. */
 const takeAll = (rates: Rates, identities: readonly string[]): { readonly taken: number; readonly told: string } => {
   for (let taken = 0; taken < 1_000_000; taken++) {
     try {
@@ -45,7 +45,7 @@ const takeAll = (rates: Rates, identities: readonly string[]): { readonly taken:
 
 const identitiesOf = (organization: string, count: number): string[] => Array.from({ length: count }, () => newChild(organization));
 
-test("rates: without a setting each identity and each organization has the numbers of base/limits.ts, with ten seconds to save up", async () => {
+test("rates: by default, each identity and organization has the limits of base/limits.ts, with a burst of ten seconds", async () => {
   const rates = await open();
   const organization = newRoot();
   assert.deepEqual(takeAll(rates, identitiesOf(organization, 1)), {
@@ -54,12 +54,12 @@ test("rates: without a setting each identity and each organization has the numbe
   });
   const { taken, told } = takeAll(rates, identitiesOf(newRoot(), 100));
   assert.equal(told, `this organization may send ${requestRates["organization-requests"]} requests a second (organization-requests)`);
-  // A fifth of a millisecond for each is not exact in numbers that count milliseconds since 1970.
+  // A fifth of a millisecond each is inexact in numbers that count milliseconds since 1970.
   const expected = requestRates["organization-requests"] * limits.requestBurstSeconds;
   assert.ok(Math.abs(taken - expected) < expected / 1_000, `${taken}`);
 });
 
-test("rates: the server's own setting is everybody's, one of an organization is that organization's alone", async () => {
+test("rates: the server-wide setting applies to all, an organization's setting to that organization only", async () => {
   const [own, other] = [newRoot(), newRoot()];
   await set("identity-requests", 3);
   await set("identity-requests", 1, own);
@@ -70,7 +70,7 @@ test("rates: the server's own setting is everybody's, one of an organization is 
   assert.equal(takeAll(rates, identitiesOf(own, 5)).taken, 10, "what one of them has used is missing to the others");
 });
 
-test("rates: a person is bound as an identity and belongs to no organization; the operator is not bound", async () => {
+test("rates: a user is limited as an identity without an organization; the operator is not limited", async () => {
   await set("identity-requests", 1);
   await set("organization-requests", 1);
   const rates = await open();
@@ -78,7 +78,7 @@ test("rates: a person is bound as an identity and belongs to no organization; th
   assert.equal(takeAll(rates, [operatorUid]).taken, Number.POSITIVE_INFINITY);
 });
 
-test("rates: where they cannot be read the last ones go on, with a line in the log", async () => {
+test("rates: if the settings cannot be read, the previous ones apply and the failure is logged", async () => {
   const closing = await openStore({ databaseUrl: database.url, log: silent });
   await set("identity-requests", 1);
   const { promise: told, resolve } = Promise.withResolvers<string>();

@@ -1,14 +1,11 @@
-// RATES. How many requests a second one identity sends to this server, and all identities of one organization together:
-// asked as soon as the caller is known, before the message is read. Token buckets in memory; how fast they fill stands in
-// base/limits.ts, or in what the operator has set for the server or for one organization (gantry admin quota), which is read
-// from time to time.
+// RATE LIMITS. Requests per second of an identity, and of an organization, to this server; checked before the message is read. Token
+// buckets in memory, with rates of base/limits.ts or the operator's settings (gantry admin quota), which are reread periodically.
 //
-// The operator is not limited: whoever has its token sets the limits. People belong to no organization: each has the
-// limit of an identity.
+// The operator is not limited, since its token can set the limits. Users belong to no organization: each has the limit of an identity.
 
 import { operatorUid } from "#authz";
 import { type BucketRate, openBuckets, type SharedBuckets } from "#base/buckets.ts";
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { isRoot } from "#base/uid.ts";
@@ -16,10 +13,10 @@ import { findQuotas } from "#db";
 import type { Services } from "./context.ts";
 
 export interface Rates {
-  /** Takes one request. Throws RESOURCE_EXHAUSTED, with the time until the next one. */
-  take(party: Party): void;
-  /** Takes one write of this identity provider's by SCIM, besides the request. Throws RESOURCE_EXHAUSTED as `take` does. */
-  takeScimWrite(party: Party): void;
+  /** Counts one request. Throws RESOURCE_EXHAUSTED with the time until the next one. */
+  take(fairnessKey: FairnessKey): void;
+  /** Counts one SCIM write of this identity provider, in addition to `take`. Throws RESOURCE_EXHAUSTED like it. */
+  takeScimWrite(fairnessKey: FairnessKey): void;
 }
 
 type RateName = keyof typeof requestRates;
@@ -51,7 +48,7 @@ const tooMany = (name: RateName, { perSecond }: BucketRate, waitMs: number): Err
     },
   );
 
-/** Rates that were set, by name and organization ("": the server's own). */
+/** Configured rates by name and organization; "" is the server-wide setting. */
 type SetRates = Readonly<Record<RateName, ReadonlyMap<string, BucketRate>>>;
 
 const readRates = async ({ store }: Pick<Services, "store">): Promise<SetRates> => {
@@ -61,7 +58,6 @@ const readRates = async ({ store }: Pick<Services, "store">): Promise<SetRates> 
   return { "identity-requests": of("identity-requests"), "organization-requests": of("organization-requests"), "scim-writes": of("scim-writes") };
 };
 
-/** Opens the buckets of a process, with the rates as they are set now. */
 export const openRates = async (services: Pick<Services, "store" | "clock" | "log" | "siblings">): Promise<Rates> => {
   const { clock, log, siblings } = services;
   const shared = (name: RateName): SharedBuckets => ({ siblings, name, nowMs: clock });
@@ -79,7 +75,6 @@ export const openRates = async (services: Pick<Services, "store" | "clock" | "lo
     try {
       set = await readRates(services);
     } catch (cause) {
-      // The rates that were set before go on.
       log("rates.failed", { cause });
     } finally {
       readMs = clock();
@@ -98,7 +93,7 @@ export const openRates = async (services: Pick<Services, "store" | "clock" | "lo
     take({ identity, organization }) {
       if (identity === operatorUid) return;
       const nowMs = clock();
-      // By requests, not by a timer: who has nothing to do asks for nothing.
+      // Triggered by requests, not a timer: an idle server sends no queries.
       if (Math.abs(nowMs - readMs) >= limits.ratesReadMs && !reading) void readAgain();
       takeOf("identity-requests", identity, organization, nowMs);
       if (!isRoot(identity)) takeOf("organization-requests", organization, organization, nowMs);

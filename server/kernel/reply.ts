@@ -1,4 +1,4 @@
-// From an outcome to a reply: the ETag of a single resource, and If-None-Match.
+// Converts an outcome to a reply: adds the ETag of a single resource, and handles If-None-Match.
 
 import type { JsonObject } from "#base/json.ts";
 import { matchesEtag } from "#base/etag.ts";
@@ -10,7 +10,6 @@ import type { Context, Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { etagOf } from "./safe-write.ts";
 
-/** Only a single resource that can be read again has an ETag. */
 const hasEtag = ({ method }: Call): boolean =>
   !method.distribution && (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
@@ -20,12 +19,12 @@ export const replyOf = (call: Call, outcome: Outcome): Reply => {
   if (outcome.file) return { message: outcome.reply, file: outcome.file, ...(outcome.headers ? { headers: outcome.headers } : {}) };
   const reply = replyInVersion2(call, outcome);
   if (!call.view) return reply;
-  // The ETag is the resource's, in whichever shape it is shown.
+  // The ETag is the resource's, the same in both versions.
   const { json: _json, ...rest } = reply;
   return { ...rest, message: replyInView(call.view, reply.message) };
 };
 
-/** What both versions know of a resource: its ETag is the same in both. Every change of the rest changes its updateTime. */
+/** Returns the fields of both versions, so that the ETag is the same. A change of the others changes updateTime. */
 const inBothVersions = (call: Call, record: JsonObject): JsonObject => {
   if (!call.view) return record;
   const own = call.method.output.fields.filter(({ version1Only }) => version1Only).map(({ json }) => json);
@@ -36,15 +35,12 @@ const replyInVersion2 = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
   const json = JSON.stringify(inBothVersions(call, reply));
   const etag = etagOf(json);
-  // RFC 9110, 13.1.2: in a write If-None-Match means something else, which no client here uses.
+  // RFC 9110, 13.1.2: in a write, If-None-Match has another meaning, which no client uses here.
   const unchanged = !call.method.writes && matchesEtag(call.ifNoneMatch, etag);
   return { message: reply, json, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 
-/**
- * How to read what an update or delete is about to change, for If-Match: as its Get shows it, so that their ETags are
- * the same. Undefined for other operations.
- */
+/** Returns a read of the resource before an update or delete, for If-Match; by its Get, so the ETags match. */
 export const currentOf = (kernel: Kernel, context: Omit<Context<Read>, "rows">): ((rows: Write) => Promise<JsonObject>) | undefined => {
   const { method, call } = context;
   if (call.ifMatch === undefined) return undefined;

@@ -1,6 +1,5 @@
-// What makes two requests the same one for an idempotency key (decisions: Safe writes): what they say, not how it came. Over
-// gRPC a default cannot be told from absence, and over REST a number, a time or a mask has several spellings. Pure but for
-// the hash.
+// Decides whether two requests are the same for an idempotency key (decisions: Safe writes), by meaning: gRPC cannot distinguish a
+// default from absence, and REST has several spellings of a value. Pure but for the hash.
 
 import { hash } from "node:crypto";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -28,7 +27,6 @@ const isDefault = (field: FieldFact, value: Json): boolean => {
   return !field.presence && field.oneof === undefined && isDefaultValue(field, value);
 };
 
-/** The fields in the contract's order without those at their defaults. */
 const canonicalMessage = (message: MessageFact, value: JsonObject): Json =>
   message.fields.flatMap((field) => {
     const held = value[field.json];
@@ -39,7 +37,7 @@ const canonicalMessage = (message: MessageFact, value: JsonObject): Json =>
     return [[field.number, entries.map(([key, entry]) => [key, canonicalOne(field, entry)])]];
   });
 
-/** A mask's paths in JSON names, whatever their order and spelling. */
+/** Returns a mask's paths in JSON names, independent of order and spelling. */
 const canonicalMask = (message: MessageFact, mask: string): string[] => {
   const pathOf = (name: string): string => {
     let within: MessageFact | undefined = message;
@@ -65,7 +63,7 @@ const isSaid = (message: MessageFact, value: JsonObject, path: string): boolean 
   return !isDefault(field, held);
 };
 
-/** Of an update: its mask; or where it has none, the fields that REST clears by name, as gRPC cannot without one. */
+/** Returns an update's mask; without one, the fields that REST clears by name, as gRPC cannot. */
 const changesOf = ({ method, request, bodyPaths }: Call, resource: FieldFact | undefined): Json => {
   if (!resource?.message || !method.input.byName.has("update_mask")) return null;
   const { message } = resource;
@@ -76,13 +74,13 @@ const changesOf = ({ method, request, bodyPaths }: Call, resource: FieldFact | u
   return { cleared: [...new Set(cleared)].sort() };
 };
 
-/** Two requests with the same digest are the same, over whichever protocol each came. */
+/** Returns the same digest for equal requests, over any protocol. */
 export const requestDigestOf = (call: Call): string => {
   const { method, request } = call;
   const body = method.http[0]?.body ?? "";
   const resource = body === "" || body === "*" ? undefined : method.input.byName.get(body);
   const { updateMask: _mask, ...said } = request;
-  // A body over REST is there where it is empty, too.
+  // Over REST, an empty body is still present.
   const whole = resource ? { ...said, [resource.json]: said[resource.json] ?? {} } : said;
   return hash("sha256", JSON.stringify([method.name, canonicalMessage(method.input, whole), changesOf(call, resource)]), "base64url");
 };

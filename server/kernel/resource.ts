@@ -1,7 +1,5 @@
-// Declares resources, and binds them to their tables and to each other. The types stand in context.ts.
-//
-// Paths, capabilities, events, field behaviour, sort fields, filters, parents and what a deletion does are in the
-// contract; a resource's file says the rest (ResourceDefinition), and the verbs do everything else.
+// Declares resources, and binds them to tables and each other (types: context.ts). The contract has paths, capabilities, events, field
+// behavior, sorting, filters, parents and the effect of deletions; a resource's file has the rest.
 
 import { messageByName, methods as everyMethod, version1 } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
@@ -12,7 +10,7 @@ import { type ShapeVersion, shapeOf } from "./shape.ts";
 
 export type { BoundResource, Resource, RuleContext, VisibilityQuery } from "./context.ts";
 
-/** Declares a resource. `methods` and `fact` are those of the contract. Throws for names that it does not have. */
+/** Declares a resource. Throws for names that the contract does not have. */
 export const resource = (
   definition: ResourceDefinition,
   methods: readonly MethodFact[] = [...everyMethod, ...version1],
@@ -58,7 +56,7 @@ const bindResource = (resource: Resource, table: string, resources: readonly Res
   return { ...resource, shape, summaries, parent: resources.find((other) => other.fact.name === parentMessage), children: [], cascades: [], blocks: [] };
 };
 
-/** Binds resources to their tables, and to each other. Their tables fit already (schema.ts); throws where a file asks for what is not there. */
+/** Binds resources to their tables, after schema.ts has checked these. Throws if a definition refers to something missing. */
 export const bindResources = (
   resources: readonly Resource[],
   catalogue: Catalogue,
@@ -76,7 +74,6 @@ export const bindResources = (
   return bound;
 };
 
-/** The resource of this message with its table: for answers of a resource's own. */
 export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, BoundResource> }, message: MessageName): BoundResource => {
   const found = resources.get(message);
   if (!found) throw new Error(`${message} has no table`);

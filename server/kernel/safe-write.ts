@@ -1,8 +1,8 @@
-// Safe writes (decisions): the transaction of a write with what makes it safe to repeat, to try out, and to race.
+// Safe writes (decisions): the transaction of a write with support for retries, dry runs and races.
 //
-//   Idempotency-Key   the same key and request replays the first answer for 24 h; a concurrent duplicate waits for it
+//   Idempotency-Key   the same key and request replays the first response for 24 h; a concurrent duplicate waits for it
 //   validateOnly      everything but the commit
-//   If-Match          ABORTED (412) when the resource is no longer what the caller last saw
+//   If-Match          ABORTED (412) if the resource has changed since the caller read it
 //   ETag              of every single resource that is read or changed
 
 import { hash } from "node:crypto";
@@ -16,10 +16,9 @@ import type { Call } from "./call.ts";
 import { requestDigestOf } from "./request-digest.ts";
 import type { Outcome } from "./context.ts";
 
-/** The ETag of a resource's JSON text. Its bytes decide, so an embedded summary that changed changes it too. */
+/** Returns the ETag of a resource's JSON text, which includes embedded summaries. */
 export const etagOf = (json: string): string => `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
 
-/** Carries an outcome out of a transaction that must not commit. */
 class ValidatedOnly extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -28,11 +27,10 @@ class ValidatedOnly extends Error {
   }
 }
 
-/** The reply as it may be shown again, or before it is true: without what is shown only once. */
 const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
 
-/** The first answer to this key, or undefined when this is the first. Waits for one that is being made. */
+/** Returns the first response to this key; undefined for the first call. Waits for a concurrent one. */
 const claimKey = async (rows: Write, key: IdempotencyKey, call: Call, nowMs: number): Promise<Outcome | undefined> => {
   await deleteExpiredKey(rows, key, nowMs);
   const digest = requestDigestOf(call);
@@ -47,7 +45,6 @@ const claimKey = async (rows: Write, key: IdempotencyKey, call: Call, nowMs: num
   };
 };
 
-/** The call's key; undefined where it has none, or nobody whose key it were. */
 const idempotencyKeyOf = (call: Call, caller: string | undefined): IdempotencyKey | undefined => {
   const key = call.idempotencyKey;
   if (key === undefined) return undefined;
@@ -58,12 +55,11 @@ const idempotencyKeyOf = (call: Call, caller: string | undefined): IdempotencyKe
 };
 
 /**
- * One write in one transaction.
+ * Runs one write in one transaction.
  * @param given.caller the identity's uid; undefined for open operations, which keep no keys
- * @param given.confirm proves, ahead of all else in the transaction, that the caller's rights still hold
- * @param given.row the row that it changes, if it is one: others that change it wait for their turn without a connection
- * @param given.current the resource as it is now, for If-Match; undefined where the operation has none
- * @param work the write and its event
+ * @param given.confirm proves the caller's rights, first in the transaction
+ * @param given.row the only row that changes, if so: concurrent changes queue without a connection
+ * @param given.current reads the resource, for If-Match
  */
 export const writeSafely = async (
   store: Rows,

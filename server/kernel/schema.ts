@@ -1,18 +1,17 @@
-// What the contract asks of the database, and whether it is there. Migrations are written by hand; which tables, columns
-// and indexes there must be follows from the contract and is compared with PostgreSQL's catalogue, so that the start
-// fails and not a request.
+// Checks that the database has what the contract requires, so that the start fails and not a request. Migrations are written by hand;
+// the required tables, columns and indexes follow from the contract.
 //
 //   column         each field that has no other source; its type, and whether it may be null (shape.ts writes and reads it)
 //   uid            unique: (uid)
 //   unique         (parent, field, …)
-//   parent         (parent, …) with the uid; by name, where that is sortable
-//   order, filter  (root, field, uid) for each sortable field and each filter with an index (store/list.ts: the ways to a page)
-//   in root        (uid) of the rows above which there is nothing, where a List can ask for them
-//   list field     a GIN index, where a filter looks for its entries
-//   reference      (field, …), where a deletion asks who refers to it
-//   counted        the triggers that keep the number, and a quota in base/limits.ts
+//   parent         (parent, …) with the uid; by name, if that is sortable
+//   order, filter  (root, field, uid) for each sortable field and each filter with an index (store/list.ts: query plans of a page)
+//   in root        (uid) of the rows without a parent, if a List can filter by them
+//   list field     a GIN index, if a filter searches its entries
+//   reference      (field, …), if a deletion searches rows that refer to it
+//   counted        the triggers that keep the count, and a quota in base/limits.ts
 //
-// An index may have more keys behind these, and a table further indexes: those are there for reasons of their own.
+// An index may have more keys after these, and a table more indexes.
 
 import { Fault } from "#base/fault.ts";
 import { organizationQuotas } from "#base/limits.ts";
@@ -33,18 +32,13 @@ import {
 import type { Resource } from "./context.ts";
 import { emptyParamOf } from "./shape.ts";
 
-/** A resource with its table. */
 type StoredResource = Resource & { readonly table: string };
 
 const isStored = (resource: Resource): resource is StoredResource => resource.table !== undefined;
 
-/** An index that must be there. */
 export interface RequiredIndex {
-  /** "order by name", say: ends the sentence "the table … has no index for". */
   readonly purpose: string;
-  /** The columns that it is about. */
   readonly columns: readonly string[];
-  /** Makes it. */
   readonly statement: string;
   readonly serves: (index: CatalogueIndex) => boolean;
 }
@@ -52,32 +46,28 @@ export interface RequiredIndex {
 export interface SchemaFindings {
   /** Sentences, each naming the table and what to do. */
   readonly mismatches: readonly string[];
-  /** Indexes that are there, but not valid yet. */
   readonly unfinished: readonly string[];
 }
 
 const rootKey = "left(uid, 40)";
 const parentKey = "left(uid, -17)";
-/** What stands behind the parent in an index is in this collation, which sorts as "C" does (0001_initial.sql says why). */
+/** Collation of the columns after the parent in an index; it sorts like "C" (0001_initial.sql says why). */
 const collationBehindParent = "POSIX";
 const behindParent = (column: string): string => `${column} collate "${collationBehindParent}"`;
 
 const findField = ({ fact }: Resource, name: string): FieldFact | undefined => fact.byName.get(name);
 
-/** The Lists that read a resource's rows. */
 const listsOf = ({ operations }: Resource): readonly MethodFact[] =>
   operations.filter(({ rpc, input }) => rpc.startsWith("List") && input.byName.has("page_token"));
 
 const hasCreate = (resource: Resource): boolean => resource.operations.some(({ rpc }) => rpc === `Create${resource.fact.short}`);
-
-// ---- the contract -----------------------------------------------------------------------------------------------
 
 const quotaProblems = ({ fact }: Resource, table: string): string[] =>
   fact.resource?.counted && !(quotaNameOf(table) in organizationQuotas)
     ? [`${fact.short} is counted, and base/limits.ts has no quota ${quotaNameOf(table)}: say there how many an organization may have`]
     : [];
 
-/** What the contract leaves open that storage needs to know. */
+/** Returns gaps in the contract that leave storage undefined. */
 const contractProblems = (resource: StoredResource, resources: readonly Resource[]): string[] => {
   const { fact, table, operations, parentMessage } = resource;
   const problems: string[] = [];
@@ -104,8 +94,6 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
   return [...problems, ...quotaProblems(resource, table)];
 };
 
-// ---- columns ----------------------------------------------------------------------------------------------------
-
 const scalarTypes: Readonly<Record<string, string>> = {
   bool: "boolean",
   int32: "integer",
@@ -114,16 +102,13 @@ const scalarTypes: Readonly<Record<string, string>> = {
   timestamp: "timestamp(3) with time zone",
 };
 
-/** The type of a field's column, in the catalogue's words. */
 const columnTypeOf = ({ shape, kind }: FieldFact): string => (shape !== "one" || kind === "message" ? "jsonb" : (scalarTypes[kind] ?? "text"));
 
-/** True for a field whose absence is written as null. */
 const isNullWhenAbsent = (field: FieldFact): boolean => emptyParamOf(field) === null;
 
-/** Clients must give it, or the server does. */
+/** Required of clients, or set by the server. */
 const isAlwaysThere = ({ required, sortable, outputOnly, minItems }: FieldFact): boolean => required || sortable || outputOnly || minItems > 0;
 
-/** How a migration declares the column. */
 const columnDeclaration = (field: FieldFact): string => {
   const type = columnTypeOf(field);
   if (type === "text" && !isNullWhenAbsent(field)) return `text collate "C" not null default ''`;
@@ -131,7 +116,7 @@ const columnDeclaration = (field: FieldFact): string => {
   return `${type} not null default ${type === "boolean" ? "false" : "0"}`;
 };
 
-/** Texts that are compared, ordered or unique sort by their bytes, whatever the database's own collation. */
+/** Texts that are compared, sorted or unique sort by bytes, whatever the database's collation. */
 const isCompared = (resource: Resource, field: FieldFact): boolean =>
   field.name === "uid" ||
   field.sortable ||
@@ -146,11 +131,10 @@ interface ColumnFilter {
   readonly indexed: boolean;
 }
 
-/** The comparisons of columns that Lists can ask for. */
 const columnFiltersOf = (resource: Resource): ColumnFilter[] =>
   listsOf(resource).flatMap(({ input }) =>
     input.fields.flatMap(({ filter }) =>
-      // "parent" is the uid without its last segment, and has the parent's index.
+      // "parent" is the uid without its last segment, and uses the parent's index.
       filter && filter.comparison !== "own" && filter.column !== "parent"
         ? [{ column: filter.column, comparison: filter.comparison, indexed: filter.indexed || findField(resource, filter.column)?.sortable === true }]
         : [],
@@ -160,13 +144,13 @@ const columnFiltersOf = (resource: Resource): ColumnFilter[] =>
 const columnProblem = (resource: Resource, field: FieldFact, column: CatalogueColumn, table: CatalogueTable): string | undefined => {
   const where = `the column ${column.name} of the table ${table.name}`;
   const type = columnTypeOf(field);
-  // Others may keep what the server makes itself in a narrower type that reads as the same text.
+  // Values that the server generates may have a narrower type that reads as the same text.
   const fits = column.type === type || (column.type === "uuid" && field.outputOnly && field.kind === "string" && !field.sortable);
   if (!fits) return `${where} is ${column.type}, and ${resource.fact.short}.${field.name} needs ${type}: change its type in a migration`;
   const isText = type === "text" && field.kind !== "enum";
   if (isText && isCompared(resource, field) && column.collation !== "C")
     return `${where} sorts by the collation ${column.collation}, and ${resource.fact.short}.${field.name} must sort by its bytes: declare it collate "C"`;
-  // Where the uid may be null, rows without one are in no list.
+  // If the uid may be null, rows without one are in no list.
   const mustNotBeNull = (field.name === "uid" && hasCreate(resource)) || (field.sortable && table.columns.get("uid")?.nullable === false);
   if (mustNotBeNull && column.nullable) return `${where} may be null, and a list by ${field.name} would leave out such rows: declare it not null`;
   if (!column.nullable && hasCreate(resource) && isNullWhenAbsent(field) && !isAlwaysThere(field))
@@ -176,7 +160,6 @@ const columnProblem = (resource: Resource, field: FieldFact, column: CatalogueCo
   return undefined;
 };
 
-/** Fields that are in the answer without a column of the table. */
 const fieldsWithoutColumn = (resource: Resource): ReadonlySet<FieldFact | undefined> =>
   new Set([
     ...[...Object.keys(resource.hydrate ?? {}), ...(resource.computedFields?.names ?? []), ...(resource.methodFields ?? [])].map((name) =>
@@ -212,15 +195,13 @@ const columnProblems = (resource: Resource, table: CatalogueTable): string[] => 
   return problems;
 };
 
-// ---- indexes ----------------------------------------------------------------------------------------------------
-
 const isWhole = ({ predicate }: CatalogueIndex): boolean => predicate === "";
 
-/** True where the index holds whatever a List shows: what has no uid is in no list, nor is what was deleted softly (AIP-164). */
+/** True if the index has all rows that a List shows: those with a uid that are not soft-deleted (AIP-164). */
 const holdsListed = (resource: Resource, { predicate }: CatalogueIndex): boolean =>
   predicate === "" || predicate === "uid IS NOT NULL" || (predicate === "delete_time IS NULL" && findField(resource, "delete_time") !== undefined);
 
-/** True where the keys begin with these, ascending, and sort as the columns themselves do; behind the parent in its collation. */
+/** True if the keys start with these, ascending, in the columns' collation (after the parent: in its own). */
 const beginsWith = ({ method, keys }: CatalogueIndex, wanted: readonly string[], table: CatalogueTable): boolean =>
   method === "btree" &&
   wanted.every((expression, position) => {
@@ -230,20 +211,20 @@ const beginsWith = ({ method, keys }: CatalogueIndex, wanted: readonly string[],
     return key.collation === (table.columns.get(expression)?.collation ?? table.columns.get("uid")?.collation);
   });
 
-/** True where the planner cannot take an index of a parent for a list of a whole root: what stands behind it has another collation. */
+/** True if the planner cannot use an index of a parent for a list of a whole root, because the key after it has another collation. */
 const servesParentAlone = ({ keys }: CatalogueIndex): boolean => keys[0]?.expression !== parentKey || keys[1]?.collation !== "C";
 
 const holdsUid = ({ keys, included }: CatalogueIndex): boolean => included.includes("uid") || keys.some(({ expression }) => expression === "uid");
 
-/** Bytes of an index entry (PostgreSQL: a third of a page). */
+/** Maximum bytes of an index entry (PostgreSQL: a third of a page). */
 const indexEntryBytesMax = 2704;
 const utf8BytesMax = 4;
 
-/** A text that a client may write longer than an index entry: what is unique is its hash. */
+/** True for a text that may be longer than an index entry: its hash is unique instead. */
 const isHashed = ({ kind, uid, outputOnly, maxLength }: FieldFact): boolean =>
   kind === "string" && !uid && !outputOnly && maxLength * utf8BytesMax > indexEntryBytesMax;
 
-/** A text becomes its bytes with every backslash doubled. */
+/** Converts a text to bytes; backslashes are doubled because the cast to bytea interprets them. */
 const hashExpressionOf = (name: string): string => `sha256(replace(${name}, '\\', '\\\\')::bytea)`;
 
 const isHashOf = (expression: string, name: string): boolean => expression.startsWith("sha256(") && new RegExp(`\\b${name}\\b`).test(expression);
@@ -252,7 +233,7 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
   const { fact, parentMessage } = resource;
   const fields = (fact.resource?.unique ?? []).flatMap((name) => findField(resource, name) ?? []);
   if (fields.length === 0) return [];
-  // In the place of the parent's path stands a field that holds it.
+  // A field that holds the parent's path may replace the parent key.
   const parents = [parentKey, ...fact.fields.flatMap(({ name, outputOnly, refersTo }) => (outputOnly && refersTo === parentMessage ? [name] : []))];
   const above = parentMessage === "" ? [] : [parentKey];
   const expressions = fields.map((field, position) => {
@@ -282,7 +263,7 @@ const uidIndex = (table: CatalogueTable): RequiredIndex => ({
   purpose: "uniqueness by uid",
   columns: ["uid"],
   statement: addPrimaryKeyStatement(table.name, "uid"),
-  // In partitions PostgreSQL wants their key in every unique index.
+  // PostgreSQL requires the partition key in every unique index of a partitioned table.
   serves: (index) => index.unique && isWhole(index) && beginsWith(index, ["uid"], table) && (index.keys.length === 1 || table.partitioned),
 });
 
@@ -325,7 +306,6 @@ const referenceIndex = (table: CatalogueTable, { name, refersTo }: FieldFact): R
   serves: (index) => isWhole(index) && beginsWith(index, [name], table),
 });
 
-/** The indexes that a resource's table must have. */
 export const requiredIndexes = (resource: Resource, table: CatalogueTable): RequiredIndex[] => {
   const lists = listsOf(resource);
   const sortable = lists.length > 0 ? resource.fact.fields.filter(({ name, sortable: is }) => is && name !== "uid").map(({ name }) => name) : [];
@@ -346,8 +326,6 @@ export const requiredIndexes = (resource: Resource, table: CatalogueTable): Requ
   ];
 };
 
-// ---- triggers ---------------------------------------------------------------------------------------------------
-
 const triggerProblems = ({ fact }: Resource, table: CatalogueTable): string[] =>
   fact.resource?.counted
     ? countTriggers
@@ -355,14 +333,11 @@ const triggerProblems = ({ fact }: Resource, table: CatalogueTable): string[] =>
         .map((wanted) => `the table ${table.name} has no trigger that counts after ${wanted.after}: ${createCountTriggerStatement(table.name, wanted)}`)
     : [];
 
-// ---- all together -----------------------------------------------------------------------------------------------
-
 const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings => {
   const mismatches = [...columnProblems(resource, table), ...triggerProblems(resource, table)];
   const unfinished: string[] = [];
   for (const { purpose, columns, statement, serves } of requiredIndexes(resource, table)) {
     const serving = table.indexes.filter(serves);
-    // For a column that is not there yet, an index cannot be asked for.
     if (serving.some(({ valid }) => valid) || !columns.every((name) => table.columns.has(name))) continue;
     const [building] = serving;
     if (building)
@@ -374,7 +349,7 @@ const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings
 
 const noTable = (table: string, { fact }: Resource): string => `the table ${table} of ${fact.short} does not exist: create it in a migration`;
 
-/** A table that the resource's own file writes must count its rows where they are counted; nothing else is asked of it. */
+/** A table that the resource's own file writes needs only the triggers of counted resources. */
 const ownTableProblems = (resource: Resource, catalogue: Catalogue): string[] => {
   const { fact, ownTable } = resource;
   if (ownTable === undefined) return fact.resource?.counted ? [`${fact.short} is counted, and its file names no table: name the one with its rows`] : [];
@@ -382,12 +357,10 @@ const ownTableProblems = (resource: Resource, catalogue: Catalogue): string[] =>
   return table ? [...quotaProblems(resource, ownTable), ...triggerProblems(resource, table)] : [noTable(ownTable, resource)];
 };
 
-/** Compares what the contract asks for with what the database has. */
 export const compareSchema = (resources: readonly Resource[], catalogue: Catalogue): SchemaFindings => {
   const findings = resources.map((resource): SchemaFindings => {
     if (!isStored(resource)) return { mismatches: ownTableProblems(resource, catalogue), unfinished: [] };
     const contract = contractProblems(resource, resources);
-    // What would follow from a contract that is not complete is not asked for.
     if (contract.length > 0) return { mismatches: contract, unfinished: [] };
     const table = catalogue.get(resource.table);
     if (table) return compareTable(resource, table);
@@ -396,10 +369,7 @@ export const compareSchema = (resources: readonly Resource[], catalogue: Catalog
   return { mismatches: findings.flatMap(({ mismatches }) => mismatches), unfinished: findings.flatMap(({ unfinished }) => unfinished) };
 };
 
-/**
- * Throws FAILED_PRECONDITION with one sentence where a table does not fit the contract; the log names the others, and has
- * a warning for each index that is still being built.
- */
+/** Throws FAILED_PRECONDITION for the first mismatch. Logs the others, and warns of each index that is still being built. */
 export const requireSchema = (resources: readonly Resource[], catalogue: Catalogue, log: Log): void => {
   const { mismatches, unfinished } = compareSchema(resources, catalogue);
   for (const warning of unfinished) log("schema.index.unfinished", { warning });

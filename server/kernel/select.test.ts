@@ -12,7 +12,7 @@ const group = resource({ service: "chainguard.platform.iam.v2.GroupsService", me
 const repo = resource({ service: "chainguard.platform.registry.v2.ReposService", message: "chainguard.platform.registry.v2.Repo", table: "repos" });
 const tag = resource({ service: "chainguard.platform.registry.v2.TagsService", message: "chainguard.platform.registry.v2.Tag", table: "tags" });
 
-// A small world: two organizations, folders in them, and something at each level.
+// A small world: two organizations with nested groups, and a row at each level.
 const segment = (digit: string): string => digit.repeat(16);
 const universe: string[] = [];
 const grow = (at: string, levels: number): void => {
@@ -20,7 +20,7 @@ const grow = (at: string, levels: number): void => {
   if (levels > 0) for (const digit of ["0", "1", "f"]) grow(`${at}/${segment(digit)}`, levels - 1);
 };
 for (const root of ["a", "b"]) grow(root.repeat(40), 3);
-// People and built-in roles: nothing lies below them.
+// Users and built-in roles have no children.
 const single = ["c", "d"].map((digit) => digit.repeat(40));
 universe.push(...single);
 const uid = fc.constantFrom(...universe);
@@ -30,16 +30,16 @@ const meets = (at: string, { column, comparison, value }: Condition): boolean =>
   return comparison === "any" ? Array.isArray(value) && value.includes(String(held)) : held === value;
 };
 
-/** What the selection lets through. */
+/** Whether the selection includes the row. */
 const selected = ({ branches, conditions }: Scope, at: string): boolean =>
   branches.some(({ low, high }) => at >= low && at < high) && conditions.every((condition) => meets(at, condition));
 
-/** How often: a row in two branches would be shown twice. */
+/** The number of branches with the row: in two it would appear twice. */
 const times = ({ branches }: Scope, at: string): number => branches.filter(({ low, high }) => at >= low && at < high).length;
 
 const reach = fc.oneof(
   fc.constant([EVERYWHERE]),
-  // As authz gives it: no place below another.
+  // As authz returns them: no path below another.
   fc.uniqueArray(uid, { maxLength: 4 }).map((places) => places.filter((place) => !places.some((above) => above !== place && covers(above, place)))),
 );
 const also = fc.uniqueArray(fc.constantFrom(...single), { maxLength: 2 });
@@ -64,7 +64,7 @@ const naive = (kind: Resource, places: readonly string[], visible: readonly stri
 };
 
 for (const kind of [group, repo, tag]) {
-  test(`${kind.fact.short}: branches and conditions let through exactly what a plain filter does, and nothing twice`, () => {
+  test(`${kind.fact.short}: branches and conditions select exactly the rows of a plain filter, each once`, () => {
     fc.assert(
       fc.property(reach, also, uidp, fc.boolean(), (places, visible, filter, byName) => {
         const scope = scopeOf(kind, places, visible, { uidp: filter }, byName);
@@ -78,7 +78,7 @@ for (const kind of [group, repo, tag]) {
   });
 }
 
-test("no filter is everything that the caller reaches, and no reach is nothing", () => {
+test("without a filter, a list selects everything that the caller can see, and nothing if that is empty", () => {
   assert.deepEqual(scopeOf(repo, [], [], {}, false), { branches: [], conditions: [] });
   assert.deepEqual(scopeOf(repo, [universe[0] ?? ""], [], {}, false).conditions, []);
 });
@@ -87,7 +87,7 @@ const listTags = methods.find(({ rpc }) => rpc === "ListTags") ?? assert.fail();
 const listRepos = methods.find(({ rpc }) => rpc === "ListRepos") ?? assert.fail();
 const listIdentities = methods.find(({ rpc }) => rpc === "ListIdentities") ?? assert.fail();
 
-test("a declared filter becomes its condition: equal, after, included unless asked, passed over beside another", () => {
+test("a declared filter becomes its condition: equal, after, included on request, or ignored next to another", () => {
   const families = ["is_referrer", "is_date", "is_epoch"];
   assert.deepEqual(
     filtersOf(listTags, tag, {}).map(({ column, comparison }) => [column, comparison]),

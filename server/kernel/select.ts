@@ -1,5 +1,4 @@
-// From a List's request to a selection of rows: the caller's branches, the hierarchy filter (uidp) and the filters
-// that the contract declares. Pure.
+// Converts a List request to a selection of rows: the caller's branches, the hierarchy filter (uidp) and the contract's filters. Pure.
 
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -9,13 +8,11 @@ import type { Resource } from "./context.ts";
 
 const groupMessage = "chainguard.platform.iam.v2.Group";
 
-/** A resource path and everything below it. */
 const subtreeOf = (path: string): Branch => (path === EVERYWHERE ? wholeTable : { low: path, high: `${path}0` });
 
-/** Strictly below a path. */
 const descendantsOf = (path: string): Branch => ({ low: `${path}/`, high: `${path}0` });
 
-// Branches are prefixes of each other or apart, so the intersection of two is one of them, or empty.
+// Branches are nested or disjoint, so the intersection of two is one of them or empty.
 const intersect = (branches: readonly Branch[], other: Branch): Branch[] =>
   branches.flatMap((branch) => {
     const low = branch.low > other.low ? branch.low : other.low;
@@ -23,7 +20,7 @@ const intersect = (branches: readonly Branch[], other: Branch): Branch[] =>
     return low < high ? [{ low, high }] : [];
   });
 
-/** Whether everything below the parent is its direct child: tags below a repo, but not repos below a group. */
+/** True if all descendants of the parent are its children: tags below a repo, but not repos below a group. */
 const isFlat = (resource: Resource): boolean => resource.parentMessage !== "" && resource.parentMessage !== groupMessage;
 
 export interface Scope {
@@ -31,7 +28,7 @@ export interface Scope {
   readonly conditions: readonly Condition[];
 }
 
-/** What the caller sees, narrowed by the request's uidp filter (uidp, section 4). Fields combine with AND. */
+/** Returns what the caller can see, narrowed by the request's uidp filter (uidp, section 4). Fields combine with AND. */
 export const scopeOf = (resource: Resource, visiblePaths: readonly string[], alsoVisible: readonly string[], request: JsonObject, byName: boolean): Scope => {
   const uidp = part(request, "uidp");
   let branches = visiblePaths.map(subtreeOf);
@@ -43,8 +40,8 @@ export const scopeOf = (resource: Resource, visiblePaths: readonly string[], als
   const childrenOf = text(uidp, "childrenOf");
   if (childrenOf) {
     branches = intersect(branches, descendantsOf(childrenOf));
-    // Where everything below a parent is its child the range says it already, and the depth keeps out what lies below
-    // anything else that was given as one (a repo's group); the parent's index still knows the order by name.
+    // If all descendants are children, the range suffices; the depth excludes rows below a wrong parent (a repo's group). Sorting by
+    // name still uses the parent's index.
     const flat = isFlat(resource) && !byName;
     conditions.push(
       flat ? { column: "depth", comparison: "equal", value: depthOf(childrenOf) + 1 } : { column: "parent", comparison: "equal", value: childrenOf },
@@ -66,13 +63,13 @@ export const scopeOf = (resource: Resource, visiblePaths: readonly string[], als
 const filterCondition = (resource: Resource, field: FieldFact, value: Json | undefined): Condition | undefined => {
   const filter = field.filter;
   if (!filter) return undefined;
-  // Every sortable column has an index in each root (schema.ts).
+  // Every sortable column has an index per root (schema.ts).
   const column = resource.fact.byName.get(filter.column);
   const indexed = filter.indexed || column?.sortable === true;
   switch (filter.comparison) {
     case "equal":
       if (Array.isArray(value)) {
-        // Each once: a value is a range of the field's index (store/list.ts), which would be read twice.
+        // Deduplicated: each value is a range of the field's index (store/list.ts), which would be read twice.
         const values = [...new Set(value.map(String))];
         if (column?.shape === "list") return { column: filter.column, comparison: "has", value: values, indexed: true };
         const [only, ...more] = values;
@@ -92,7 +89,6 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
   }
 };
 
-/** The conditions of the request's declared filters. */
 export const filtersOf = (method: MethodFact, resource: Resource, request: JsonObject): Condition[] =>
   method.input.fields.flatMap((field) => {
     const unless = field.filter?.unless;

@@ -1,36 +1,36 @@
-// THE REQUEST PIPELINE. Every request, over every protocol, goes through it once and never back.
+// THE REQUEST PIPELINE. Every request, over every protocol, passes it once, from top to bottom.
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
 //   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
-//   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
-//   read          the message; what cannot be read becomes problems     transport/
-//   place         found by name, among what the caller may see          the resource's file        NOT_FOUND
+//   turn          a concurrency slot of the organization                fairness-keys.ts    RESOURCE_EXHAUSTED
+//   read          the message; unreadable parts become problems         transport/
+//   place         resolved by name, among what the caller may see       the resource's file        NOT_FOUND
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
-//   validate      problems; field behaviour, patterns, mask, paging     validate.ts   INVALID_ARGUMENT
-//   verb          the resource's answer, in a transaction if it writes  verbs/        NOT_FOUND, FAILED_PRECONDITION, …
+//   validate      problems; field behavior, patterns, mask, paging      validate.ts   INVALID_ARGUMENT
+//   verb          the operation's handler, in a transaction if it writes  verbs/      NOT_FOUND, FAILED_PRECONDITION, …
 //   event         the event's row, in the same transaction              outbox/       (the transaction fails)
 //   refusal       recorded for the audit log                            audit/
 //   transport     Reply or Fault to bytes                               transport/render.ts
 //
-// Rights may come from memory. Then the verb's first statement proves that they still hold (store/access-version.ts), and
-// where they do not, or where they forbid, the request is handled once more with rights read fresh: a revocation and a
-// new right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
-// read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
+// Rights may come from a cache. Then the verb's first statement proves that they still hold (store/access-version.ts). If they do not,
+// or if they deny the request, it is handled once more with fresh rights. So both revocations and grants are effective on the next
+// request on every replica (decisions: Access). Rights read by this request need no proof: requiring one would let a tenant that
+// constantly changes permissions block the others.
 //
-// Content, bytes beside the message, is read by the operation itself, behind the authorization and outside any transaction.
-// It comes once: such a call is decided with rights read fresh, and never handled a second time.
+// Content, bytes outside the message, is read by the operation itself, after authorization and outside any transaction. It arrives
+// only once, so such a call always uses fresh rights and is never handled twice.
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths, withoutRights } from "#authz";
-import type { Party } from "#base/fair-queue.ts";
+import type { FairnessKey } from "#base/fair-queue.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { networkOf } from "#base/origin.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
-import { describeCall, refuseCall, waitForTurn } from "#calls";
+import { describeCall, refuseCall, waitInQueue } from "#calls";
 import { isRefusal, recordLast } from "#outbox";
 import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#db";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
@@ -39,12 +39,12 @@ import { withRows } from "./change.ts";
 import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
-import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
+import { authorize, requireAt, requireNotSuspended, requireCanDelegate } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
 import { fileInTurn } from "./file-in-turn.ts";
 import { faultInView, isWholeList, wholeList } from "./view.ts";
 import { writeSafely } from "./safe-write.ts";
-import { actingParty, callingParty, strangerAt } from "./party.ts";
+import { keyForTarget, keyForCaller, keyForAddress } from "./fairness-keys.ts";
 import { requireTerms } from "./terms.ts";
 
 export const makeServe =
@@ -52,7 +52,7 @@ export const makeServe =
   async (unread, admitted) => {
     let caller: Caller | undefined;
     let call: Call | undefined;
-    let entered: Party | undefined;
+    let entered: FairnessKey | undefined;
     const turns = kernel.turnsOf(unread.method);
     describeCall({ operation: (unread.view ?? unread.method).name });
     try {
@@ -61,39 +61,39 @@ export const makeServe =
         const purpose = isAnonymous ? "open-reads" : kernel.answers.get(unread.method.name)?.countsAs;
         if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
-        // What is open to everybody is asked of a group's members where the request names a group.
+        // An open operation requires membership if the request names a group.
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = admitted ?? (await callerOf(kernel, unread));
       describeCall({ caller: caller.uid });
-      const party = callingParty(caller);
-      if (!admitted) kernel.rates.take(party);
-      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);
-      if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
-      entered = party;
-      // A SCIM token was read with this very request, and has nothing that could be remembered.
+      const fairnessKey = keyForCaller(caller);
+      if (!admitted) kernel.rates.take(fairnessKey);
+      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);
+      if (!turns.tryAcquire(fairnessKey)) await waitInQueue(turns.wait(fairnessKey));
+      entered = fairnessKey;
+      // A SCIM token is read with each request, so its rights are always fresh.
       for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
         const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw withoutRights();
         if (!call) {
-          // Not before: nobody whom we do not know makes us read.
+          // Not earlier: the server never reads a message of an unknown caller.
           const reading = unread.read();
           call = withRequest(unread, reading instanceof Promise ? await reading : reading);
-          // While the message came its session may have been revoked (attack 202). Rights of a person that are proven later tell so by
-          // their version; others do not. SCIM's writes ask in their transaction.
+          // The session may be revoked while the message arrives (attack 202). Rights of a user that are proven later detect this by
+          // their version; others do not. SCIM writes check in their transaction.
           const isUnproven = caller.grant !== undefined && (fresh || !isRoot(caller.uid));
           if (reading instanceof Promise && (isUnproven || (caller.scim && !unread.method.writes))) {
             if (caller.scim) caller = await callerOf(kernel, unread);
             continue;
           }
-          // The message may have taken longer to come than these rights last.
+          // The rights may have expired while the message arrived.
           if (rights.untilMs <= kernel.services.clock()) continue;
         }
         try {
           const reply = await handle(kernel, call, caller, rights, fresh);
           if (!reply.file) return reply;
           entered = undefined;
-          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(party)) };
+          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(fairnessKey)) };
         } catch (thrown) {
           const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
           if (fresh || !unsure) throw thrown;
@@ -110,7 +110,7 @@ export const makeServe =
     }
   };
 
-/** SCIM is for identity providers alone, each at its own address, and nothing else is for them. Registry tokens are for the registry alone. */
+/** SCIM accepts only identity providers, each at its own address, and they have no other access. Registry tokens are for the registry only. */
 const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> => {
   if (method.scim) return authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization);
   return method.distribution
@@ -118,13 +118,10 @@ const callerOf = ({ services: { authn } }: Kernel, { method, authorization, iden
     : authn.authenticate(authorization, identity, () => origin().address);
 };
 
-/** None: what SCIM may do is in its operations. */
+/** No rights: what SCIM may do is defined by its operations. */
 const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });
 
-/**
- * For the audit log: what was not done, too. A write that was only tried (validateOnly) answers with what it would show,
- * and leaves no other trace. Of a call that was refused unread it tells what the URL says.
- */
+/** Records errors and dry runs (validateOnly) in the audit log. If the message was not read, with what the URL says. */
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
   const { method } = call;
   const subject = resourcePathOrEmpty(method, request);
@@ -132,10 +129,9 @@ const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: Json
   services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
-/** A read that proves the rights with its first statement, or need not. */
+/** A read that proves the rights with its first statement, unless they are proven already. */
 const provingRead = (read: Read, { accessVersion }: Rights, proven: boolean): Read => (proven ? read : withAccessVersionCheck(read, accessVersion));
 
-/** The place that a request names by something else than its uid, and the request with it. */
 const placed = async (
   kernel: Kernel,
   findPlace: FindPlace,
@@ -145,7 +141,7 @@ const placed = async (
   asked: { readonly rows: Read; readonly proven: boolean },
 ): Promise<Place> => {
   const found = await findPlace({ services: kernel.services, method, request, caller, rights, rows: asked.rows });
-  // Rights from memory hide what newer ones show.
+  // Fresh rights may show what cached ones hide.
   if ((found instanceof Fault || found.isMissing) && !asked.proven) throw new StaleAccess();
   if (found instanceof Fault) throw found;
   return found;
@@ -159,14 +155,14 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   requireNotSuspended(ofCaller.closed);
   const { findPlace } = answer;
-  const home = caller ? actingParty(caller, ofCaller, undefined) : strangerAt(read.origin().address);
+  const home = caller ? keyForTarget(caller, ofCaller, undefined) : keyForAddress(read.origin().address);
   const looked = findPlace && provingRead(services.store.forParty(home).read, ofCaller, proven);
   const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, ofCaller, { rows: looked, proven }));
   const rights = place?.rights ?? ofCaller;
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
   describeCall({ path: path ?? filteredPlaceOf(call) });
-  const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
+  const store = services.store.forParty(caller ? keyForTarget(caller, rights, path) : keyForAddress(call.origin().address));
   const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
   if (!place?.isOpen && !place?.isMissing) {
     await authorize(kernel, call, rights, path, rows);
@@ -175,7 +171,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   await requireTerms(services.terms, method, path, rows);
   const permitted: PermittedCapabilities[] =
     path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
-  // No spread: of an object of this size it costs as much as the rest of a request's way through here.
+  // Without spreading: for an object of this size it costs as much as the rest of this function.
   const { request, mask, order } = validate(call);
   const context: Context<Read> = {
     services,
@@ -197,9 +193,9 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
       requireAt(rights, capabilities, at);
       permitted.push({ capabilities, path: at });
     },
-    handOn: (gift) => {
-      requireToHandOn(rights, method, path, gift, nowMs);
-      permitted.push(...gift.rights);
+    delegate: (delegation) => {
+      requireCanDelegate(rights, method, path, delegation, nowMs);
+      permitted.push(...delegation.rights);
     },
   };
   if ("reads" in answer) {
@@ -207,7 +203,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
       const reads = call.view && isWholeList(call.view) ? wholeList(call.view, answer.reads, services.listMax) : answer.reads;
       return replyOf(call, await reads(context));
     } finally {
-      // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.
+      // A handler that sent no statement (LookupIdentity, an invisible role) has not proven the rights yet.
       if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
     }
   }
@@ -216,7 +212,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
     caller: caller?.uid,
     nowMs,
     current: currentOf(kernel, context),
-    // Before anything else, so that nobody without the right is given an earlier answer again.
+    // First, so that a caller without permission gets no replayed response.
     confirm: (fresh: Write): void => {
       if (!proven) requireAccessVersion(fresh, rights.accessVersion);
     },
@@ -228,7 +224,6 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   return replyOf(call, outcome);
 };
 
-/** The cause of what this request changes. */
 const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>, "rows">): Cause => ({
   operation: (call.view ?? method).name,
   view: call.view,
@@ -238,7 +233,6 @@ const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>
   requestId: call.requestId,
 });
 
-/** A write and the event of its operation, in the transaction of `rows`. */
 export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows">, rows: Write): Promise<Outcome> => {
   const context: WriteContext = { ...request, rows, cause: causeOf(request), toldByCause: [] };
   const outcome = await answer.writes(context);

@@ -1,8 +1,8 @@
-// Message and row: the only place where the contract's fields and a table's columns meet. Columns are named like
-// the proto's fields; what has no column is hydrated, or answered by the resource's own method. Pure.
+// Maps between messages and rows, the only place where the contract's fields and a table's columns meet. Columns have the names of
+// proto fields; a field without a column is hydrated, or set by the resource's own method. Pure.
 //
-// decisions: JSON. A resource carries its booleans, numbers and common fields always; empty texts, unset messages,
-// unspecified enums, empty lists and maps are left out. A boolean of ours (1000 and above) is left out while it is false.
+// decisions: JSON. A resource always has its booleans, numbers and common fields; empty texts, unset messages, unspecified enums,
+// empty lists and maps are omitted. An additive boolean (1000 and above) is omitted if false.
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -11,15 +11,12 @@ import type { Param, Row, Table } from "#db";
 export interface Shape {
   readonly message: MessageFact;
   readonly table: Table;
-  /** The fields that have a column, in the table's order. */
   readonly fields: readonly FieldFact[];
-  /** The row as the contract shows it; its columns begin at `offset`. */
   read(row: Row, offset: number): JsonObject;
-  /** Column values of the given fields. */
   write(record: JsonObject, fields?: readonly FieldFact[]): Record<string, Param>;
 }
 
-/** PostgreSQL's "2026-11-20 21:47:02.1+00" (the session's zone is UTC) in our three decimals. */
+/** Converts PostgreSQL's "2026-11-20 21:47:02.1+00" (the session's zone is UTC) to a timestamp with three decimals. */
 export const timestampOf = (text: string): string => {
   const fraction = text.length > 22 ? text.slice(20, -3).padEnd(3, "0") : "000";
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
@@ -29,7 +26,6 @@ const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
 const compareKeys = ([one]: [string, Json], [other]: [string, Json]): number => (one < other ? -1 : 1);
 
-/** The field's value with every key in its one order. */
 const arrangedValue = (field: FieldFact, value: Json): Json => {
   const inner = field.message;
   const each = (entry: Json): Json => (inner && isObject(entry) ? arranged(inner, entry) : entry);
@@ -43,9 +39,8 @@ const arrangedValue = (field: FieldFact, value: Json): Json => {
 };
 
 /**
- * The same message with its keys in the contract's order, a map's in the order of their bytes. A row (jsonb has an
- * order of its own), a caller's body and what a resource filled in can then be compared as texts, and the ETag of an
- * update is that of the next read.
+ * Returns the message with its keys in the contract's order, and map keys in byte order. A row (jsonb has its own order), a request
+ * body and filled-in fields can then be compared as texts, and the ETag of an update equals that of the next read.
  */
 export const arranged = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = {};
@@ -56,8 +51,8 @@ export const arranged = (message: MessageFact, value: JsonObject): JsonObject =>
   return out;
 };
 
-// The same few lists (bundles, capabilities) stand in thousands of rows: each is parsed once, frozen because it is
-// shared, and found again by its text. Measured: a page of 50 repos is read in half the time.
+// The same few lists (bundles, capabilities) are in thousands of rows: each is parsed once, frozen because it is shared, and cached by
+// its text. Measured: a page of 50 repos reads in half the time.
 const listsMax = 2_000;
 const listLengthMax = 8_192;
 
@@ -75,7 +70,7 @@ const listReader = (): ((text: string) => Json | undefined) => {
   };
 };
 
-/** A column's text as the field's value; undefined where it is left out. */
+/** Returns a parser of a column's text; undefined means that the field is omitted. */
 const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   if (field.shape === "list" && !field.message) return listReader();
   if (field.shape !== "one" || field.kind === "message") {
@@ -83,7 +78,7 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   }
   switch (field.kind) {
     case "bool":
-      // One of ours stands where it is set alone: clients that know the public message may refuse what it has not.
+      // An additive boolean is present only if true: clients that know only the public message may reject unknown fields.
       return field.additive ? (text) => (text === "t" ? true : undefined) : (text) => text === "t";
     case "timestamp":
       return timestampOf;
@@ -99,7 +94,6 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   }
 };
 
-/** What a column holds where the field is absent. */
 export const emptyParamOf = (field: FieldFact): Param => {
   if (field.shape !== "one" || field.kind === "message") return null;
   switch (field.kind) {
@@ -123,12 +117,12 @@ const paramOf = (field: FieldFact, value: Json | undefined): Param => {
   return typeof value === "object" ? JSON.stringify(value) : value;
 };
 
-/** For which version a shape is: version 1 has fields that version 2 has elsewhere. */
+/** Version 1 has fields that version 2 has elsewhere. */
 export type ShapeVersion = "version 1" | "version 2";
 
-/** The shape of a resource. `columns` are the table's, as the database has them, by name. */
+/** `columns` are the names of the table's columns in the database. */
 export const shapeOf = (message: MessageFact, table: string, columns: Pick<ReadonlySet<string>, "has">, version: ShapeVersion = "version 2"): Shape => {
-  // The uid first, wherever the message has it: pages and hydration find it there.
+  // The uid comes first, where pages and hydration expect it.
   const fields = message.fields
     .filter((field) => columns.has(field.name) && (version === "version 1" || !field.version1Only))
     .sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
@@ -156,7 +150,7 @@ export const shapeOf = (message: MessageFact, table: string, columns: Pick<Reado
   };
 };
 
-/** A draft as a read would show it: the same fields, the same ones left out. */
+/** Returns a draft as a read would return it, with the same fields omitted. */
 export const presented = ({ fact, shape }: { readonly fact: MessageFact; readonly shape: Shape }, draft: JsonObject): JsonObject => {
   const out: JsonObject = {};
   const values = arranged(fact, draft);

@@ -1,5 +1,4 @@
-// Documents that organizations accept, and operations that may be called only where they are accepted (resources:
-// Terms). The operator's file defines them.
+// Documents that organizations accept, and operations that require them (resources: Terms), from the operator's file.
 
 import { Fault } from "#base/fault.ts";
 import { ancestry } from "#base/uid.ts";
@@ -14,13 +13,10 @@ export interface TermsDocument {
 }
 
 export interface Terms {
-  /** By their ids. */
   readonly documents: ReadonlyMap<string, TermsDocument>;
-  /** What an operation needs, by its full name. */
   readonly required: ReadonlyMap<string, readonly TermsDocument[]>;
 }
 
-/** The operator's file: documents, and the ids of those that an operation needs by its name. */
 export interface TermsSettings {
   readonly documents: readonly TermsDocument[];
   readonly requires: Readonly<Record<string, readonly string[]>>;
@@ -28,14 +24,14 @@ export interface TermsSettings {
 
 const settingsFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
 
-/** Checks it against the contract. Throws one line: it stops the start. */
+/** Checks the settings against the contract. Throws one line, which stops the start. */
 export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
   const byId = new Map(documents.map((document) => [document.id, document]));
   const required = new Map<string, readonly TermsDocument[]>();
   for (const [name, ids] of Object.entries(requires)) {
     const method = methodByName(name);
     if (!method) throw settingsFault(`requires documents for ${JSON.stringify(name)}, which is no operation`);
-    // Without a path there is no organization that could have accepted; and accepting must be possible without.
+    // Without a path there is no organization to accept; and accepting must not require acceptance.
     if (!method.scope || method.capabilities.includes("terms.accept")) throw settingsFault(`cannot require documents for ${name}`);
     required.set(
       method.name,
@@ -49,7 +45,7 @@ export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
   return { documents: byId, required };
 };
 
-/** Throws FAILED_PRECONDITION, naming the documents, unless the group at `path` or one above it has accepted what the operation needs. */
+/** Throws FAILED_PRECONDITION, naming the documents, unless the group at `path` or an ancestor has accepted them. */
 export const requireTerms = async ({ required }: Terms, method: MethodFact, path: string | undefined, rows: Read): Promise<void> => {
   const needed = required.get(method.name);
   if (!needed || path === undefined) return;

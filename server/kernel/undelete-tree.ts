@@ -1,9 +1,9 @@
-// What a deletion has taken comes back (docs/decisions/0058-undelete.md): the resource first, then what went along, each after what
-// it stands on, with the uids that they had.
+// Restores a deletion (docs/decisions/0058-undelete.md): the resource first, then its cascade, each after the rows that it depends on,
+// with their original uids.
 //
-// An undelete is a grant: of every row that comes back the same is asked as of making it, by the same rules, with the same words
-// for what is wrong. What is wrong with the resource itself ends the undelete; what only went along stays gone then, since less
-// comes back than was there, and never more. A right that the caller lacks ends it in any case.
+// An undelete is a grant: each restored row needs the permissions, rules and errors of a create. A violation of the resource itself
+// fails the undelete; a cascaded row with a violation stays deleted, so that never more is restored than there was. A permission that
+// the caller lacks always fails the undelete.
 
 import { blocked, Fault, type Violation } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -18,7 +18,6 @@ import { hydrate } from "./hydrate.ts";
 import { namingQuota } from "./quota.ts";
 import { presented } from "./shape.ts";
 
-/** What went along and stays gone. */
 export interface LeftOut {
   readonly resourceType: string;
   readonly resourceUid: string;
@@ -26,14 +25,11 @@ export interface LeftOut {
 }
 
 export interface Returned {
-  /** What was deleted, as it is now. */
   readonly record: JsonObject;
-  /** Of every resource that came back, in the order in which they did. */
   readonly events: readonly OutboxEvent[];
   readonly leftOut: readonly LeftOut[];
 }
 
-/** A row that may come back: as it was, and as the rules want it now. */
 interface Fit {
   readonly record: JsonObject;
   readonly draft: JsonObject;
@@ -50,7 +46,6 @@ const endedReason = "it has expired (expireTime)";
 
 const hasEnded = (record: JsonObject, nowMs: number): boolean => text(record, "expireTime") !== "" && Date.parse(text(record, "expireTime")) <= nowMs;
 
-/** With what the field holds: the uid of what is gone, say. */
 const reasonOf = (record: JsonObject, { field, description }: Violation): string => {
   const held = record[field];
   return [field, ...(typeof held === "string" ? [held] : []), description.startsWith(`${field} `) ? description.slice(field.length + 1) : description].join(
@@ -58,7 +53,7 @@ const reasonOf = (record: JsonObject, { field, description }: Violation): string
   );
 };
 
-/** Of these places those that are there, kept until the transaction ends. */
+/** Returns those of these parents that exist, locked until the transaction ends. */
 const holdPlaces = async ({ rows }: ChangeContext, { parent }: BoundResource, places: Iterable<string>): Promise<ReadonlySet<string>> => {
   const all = [...new Set(places)];
   const table = parent?.table;
@@ -69,21 +64,21 @@ const holdPlaces = async ({ rows }: ChangeContext, { parent }: BoundResource, pl
   return new Set(all.filter((_, index) => held[index]));
 };
 
-/** What is wrong with one of them. Throws PERMISSION_DENIED where the caller may not give what comes back with it. */
+/** Checks one row; returns what is wrong. Throws PERMISSION_DENIED if the caller may not grant what it restores. */
 const judgeReturning = async (context: ChangeContext, resource: BoundResource, record: JsonObject): Promise<Fit | string> => {
   const place = placeOfResource(resource, text(record, "uid"));
   const capabilities = creating(resource);
   const draft = { ...record };
-  // Nothing outlives its giver (0019): the right to make it, too.
-  const handOn: ChangeContext["handOn"] = (gift) => context.handOn({ ...gift, rights: [...gift.rights, { capabilities, path: place }] });
-  const found = await resource.rules?.(draft, { ...context, handOn, parent: place, before: undefined, isUndelete: true });
+  // A grant never outlives its grantor (0019), and neither does the permission to create.
+  const delegate: ChangeContext["delegate"] = (delegation) =>
+    context.delegate({ ...delegation, rights: [...delegation.rights, { capabilities, path: place }] });
+  const found = await resource.rules?.(draft, { ...context, delegate, parent: place, before: undefined, isUndelete: true });
   const [first] = found ?? [];
   return first ? reasonOf(record, first) : { record, draft };
 };
 
 const creating = ({ operations, fact }: BoundResource): readonly string[] => operations.find(({ rpc }) => rpc === `Create${fact.short}`)?.capabilities ?? [];
 
-/** Looks at all of them as their creates would. Throws PERMISSION_DENIED. */
 const judgeAll = async (context: ChangeContext, resource: BoundResource, records: readonly JsonObject[]): Promise<Judgement> => {
   const places = await holdPlaces(
     context,
@@ -112,7 +107,7 @@ const judgeAll = async (context: ChangeContext, resource: BoundResource, records
   return { fit, leftOut };
 };
 
-/** Brings rows of a resource back, and returns them as a Get shows them. Whose like is there already stays gone, unless it is the only one. */
+/** Restores rows of a resource; returns them as a Get does. With `unlessTaken`, skips rows that conflict with an existing one. */
 const bringBack = async (
   context: ChangeContext,
   resource: BoundResource,
@@ -138,7 +133,7 @@ const bringBack = async (
   return hydrate(rows, resource, returned);
 };
 
-/** What other rows stand on that are gone for good (imports' own documents) cannot be made up for. */
+/** References to permanently deleted rows (documents of imports) cannot be restored. */
 const namingGone = async <T>(resource: BoundResource, uid: string, work: Promise<T>): Promise<T> => {
   try {
     return await work;
@@ -149,7 +144,7 @@ const namingGone = async <T>(resource: BoundResource, uid: string, work: Promise
   }
 };
 
-/** The same context, in which what was asked once is not asked again: of ten thousand bindings of one role it is one question. */
+/** Checks each permission once: ten thousand bindings of one role are one check. */
 const askingOnce = (context: ChangeContext): ChangeContext => {
   const asked = new Set<string>();
   const once = (question: string, ask: () => void): void => {
@@ -160,11 +155,12 @@ const askingOnce = (context: ChangeContext): ChangeContext => {
   return {
     ...context,
     require: (capabilities, place) => once(JSON.stringify([[...capabilities], place]), () => context.require(capabilities, place)),
-    handOn: (gift) => once(JSON.stringify([gift.rights, gift.untilMs, gift.receiver === context.caller?.uid]), () => context.handOn(gift)),
+    delegate: (delegation) =>
+      once(JSON.stringify([delegation.rights, delegation.untilMs, delegation.receiver === context.caller?.uid]), () => context.delegate(delegation)),
   };
 };
 
-/** The events of what came back. By which bindings it was allowed is found out once for all of them. */
+/** Returns the events of the restored rows. The bindings that allowed it are computed once. */
 const eventsOf = (context: ChangeContext, returned: readonly { readonly resource: BoundResource; readonly record: JsonObject }[]): OutboxEvent[] => {
   const bindings = context.cause.bindings();
   const telling = { ...context, cause: { ...context.cause, bindings: () => bindings } };
@@ -172,8 +168,8 @@ const eventsOf = (context: ChangeContext, returned: readonly { readonly resource
 };
 
 /**
- * Brings back what the deletion keeps, as `deletion` describes it, held by the caller. Throws FAILED_PRECONDITION, ALREADY_EXISTS,
- * RESOURCE_EXHAUSTED, PERMISSION_DENIED.
+ * Restores what the deletion keeps; the caller has locked its row. Throws FAILED_PRECONDITION, ALREADY_EXISTS, RESOURCE_EXHAUSTED or
+ * PERMISSION_DENIED.
  */
 export const undeleteTree = async (asking: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<Returned> => {
   const context = askingOnce(asking);

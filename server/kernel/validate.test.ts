@@ -26,7 +26,7 @@ const violationsOf = (method: MethodFact, request: JsonObject, problems: readonl
   return [];
 };
 
-/** A list of mistakes, and how many of them were looked at. */
+/** A list of invalid entries, and the number of entries that were read. */
 const watched = (entry: Json): { list: Json[]; looks: () => number } => {
   let looks = 0;
   const list = new Proxy<Json[]>(Array(mistakes).fill(entry), {
@@ -40,7 +40,7 @@ const watched = (entry: Json): { list: Json[]; looks: () => number } => {
 
 const isRefused = (field: FieldFact): boolean => field.kind === "string" && (field.uid || (field.pattern ?? "") !== "");
 
-/** Lists of a message of which each entry can be a mistake. */
+/** Lists of a message that can have invalid entries. */
 const listsOf = (message: MessageFact): readonly (readonly [FieldFact, Json])[] =>
   message.fields.flatMap((field): (readonly [FieldFact, Json])[] => {
     if (field.shape !== "list" || field.outputOnly) return [];
@@ -53,7 +53,7 @@ const spots = methods.flatMap((method) => {
   const resource = resourceField(method);
   return [
     ...listsOf(method.input).map(([field, entry]) => ({ method, field, entry, within: undefined as string | undefined })),
-    // A list of messages is read once for what only the server may set, before mistakes are looked for.
+    // A list of messages is first read once to drop output-only fields, before validation.
     ...(resource?.message ? listsOf(resource.message) : [])
       .filter(([field]) => field.kind === "string")
       .map(([field, entry]) => ({ method, field, entry, within: resource?.json })),
@@ -61,13 +61,13 @@ const spots = methods.flatMap((method) => {
 });
 
 for (const { method, field, entry, within } of nonEmpty(spots, "list whose entries can be mistakes")) {
-  test(`${method.name.split(".").at(-1)}: of ${mistakes} mistakes in ${field.name} no more are looked at than are shown`, () => {
+  test(`${method.name.split(".").at(-1)}: of ${mistakes} invalid entries in ${field.name}, only as many are read as are reported`, () => {
     const { list, looks } = watched(entry);
     const value = { [field.json]: list };
     const found = violationsOf(method, within === undefined ? value : { [within]: value, updateMask: "*" });
     assert.equal(found.length, limits.violationsMax);
     assert.ok(looks() > 0 && looks() <= limits.violationsMax, `${looks()}`);
-    // In their order, from the first.
+    // In order, from the first.
     const indexes = found.flatMap(({ field: at }) => /\[(\d+)\]/.exec(at)?.[1] ?? []);
     assert.deepEqual(
       [...new Set(indexes)],
@@ -76,7 +76,7 @@ for (const { method, field, entry, within } of nonEmpty(spots, "list whose entri
   });
 }
 
-test("a mask of thousands of unknown names has as many violations as are shown", () => {
+test("a mask of thousands of unknown names reports only the maximum number of violations", () => {
   const update = methods.find(({ name }) => name.endsWith("ReposService/UpdateRepo")) ?? assert.fail();
   const message = resourceField(update)?.message ?? assert.fail();
   const text = Array.from({ length: mistakes }, (_, index) => `k${index}`).join(",");
@@ -85,7 +85,7 @@ test("a mask of thousands of unknown names has as many violations as are shown",
   assert.match(violations[0]?.description ?? "", /"k0"/);
 });
 
-test("what could not be read is told first, and of a field that is told of already nothing more; where that fills the answer, nothing is looked at", () => {
+test("unreadable fields are reported first and only once; if they fill the response, nothing else is validated", () => {
   const { method: list, field } = spots.find(({ field: each, within }) => each.kind === "string" && within === undefined) ?? assert.fail();
   const { name, json } = field;
   const unread = [{ field: `${name}[1]`, description: "must be a string" }];

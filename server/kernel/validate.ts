@@ -1,4 +1,4 @@
-// What a call asks for: the resource path that it names, and its request free of what only the server may set. Pure.
+// Returns the resource path that a call names, and its request without output-only fields. Pure.
 
 import { FoundViolations, invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -11,29 +11,27 @@ import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./
 import { type Mask, maskedFields, readMask } from "./mask.ts";
 import { readPaging } from "./paging.ts";
 
-/** What stands where the contract says that the resource path of a request is. */
 const scopeValue = ({ scope }: MethodFact, request: JsonObject): Json | undefined => {
   let value: Json | undefined = request;
   for (const key of scope ?? []) value = isObject(value) ? value[key] : undefined;
   return value;
 };
 
-/** The resource path of a request that may be unread, unscoped or wrong; "" where it has none. */
+/** Returns the resource path of a request that may be unread, unscoped or invalid; "" if it has none. */
 export const resourcePathOrEmpty = (method: MethodFact, request: JsonObject): string => {
   const value = scopeValue(method, request);
   return typeof value === "string" && isUid(value) ? value : "";
 };
 
 /**
- * The uid at which the capabilities are needed, read from the request and never from a row, so that the decision can
- * tell nothing of what exists. Undefined for unscoped and open operations.
- * Throws INVALID_ARGUMENT where it is no uid: that is form, not existence.
+ * Returns the uid at which the capabilities are required, read from the request and never from a row, so that the decision reveals
+ * nothing about what exists. Undefined for unscoped and open operations. Throws INVALID_ARGUMENT if it is not a uid.
  */
 export const resourcePathOf = ({ method, request }: Call): string | undefined => {
   if (!method.scope) return undefined;
   const value = scopeValue(method, request);
   const [first = "", ...inner] = method.scope;
-  // Beside a body fields have their proto names (field-behavior.ts).
+  // Outside a body, fields have their proto names (field-behavior.ts).
   const field = inner.at(-1) ?? (method.http[0]?.body === "*" ? first : (method.input.byName.get(first)?.name ?? first));
   if (typeof value !== "string" || value === "") throw invalid([{ field, description: `${field} is required` }]);
   if (!isUid(value)) throw invalid([{ field, description: `${field} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
@@ -41,8 +39,8 @@ export const resourcePathOf = ({ method, request }: Call): string | undefined =>
 };
 
 /**
- * The groups that a list's filter names, where the capabilities are needed at each (contract: groupFilter).
- * Throws INVALID_ARGUMENT where one is no uid.
+ * Returns the groups that a list's filter names, each of which requires the capabilities (contract: groupFilter). Throws
+ * INVALID_ARGUMENT if one is not a uid.
  */
 export const namedGroupsOf = ({ method: { groupFilter, input }, request }: Call): string[] => {
   const filter = groupFilter === undefined ? undefined : input.byName.get(groupFilter);
@@ -56,35 +54,31 @@ export const namedGroupsOf = ({ method: { groupFilter, input }, request }: Call)
   });
 };
 
-/** For the log: what a request is about that has no resource path, as its filters say it; "" where they name no place. */
+/** For the log: returns the path that the filters of an unscoped request name; "" if none. */
 export const filteredPlaceOf = ({ request }: Call): string => {
   const filter = part(request, "uidp");
   const named = ["descendantsOf", "childrenOf", "ancestorsOf"].map((name) => text(filter, name)).find((uid) => uid !== "") ?? "";
   return isUid(named) ? named : "";
 };
 
-/** A request that may be carried out. */
 export interface ValidRequest {
-  /** Free of what only the server may set. */
   readonly request: JsonObject;
-  /** Of an update: the fields that it changes. */
   readonly mask: Mask | undefined;
-  /** Of a list: its sort. */
   readonly order: Order | undefined;
 }
 
 /**
- * The request as the verbs see it. Throws INVALID_ARGUMENT with as many violations as are shown: what could not be read, the
- * mask, field behaviour, patterns, paging. Of an update the fields of its mask are checked; its verb checks the result once more.
+ * Returns the request for the verbs. Throws INVALID_ARGUMENT with at most the maximum number of violations: unreadable parts, mask,
+ * field behavior, patterns, paging. For an update it checks the masked fields; the verb checks the result again.
  */
 export const validate = (call: Call): ValidRequest => {
   const { method, request } = call;
   const found = new FoundViolations();
   for (const { field, description } of call.problems) found.add(field, description);
-  // A rehearsal that told whether a token or a code is good would be a way to try them without using them up, and without
-  // what follows when one is used twice.
+  // A dry run that reveals whether a token or code is valid would allow guessing without using it up, and without the consequences of
+  // using one twice.
   if (call.validateOnly && method.credentials) found.add("validate_only", `${method.rpc} cannot be rehearsed`);
-  // Of a body that could not be read at all, its fields say nothing more.
+  // If the body could not be read at all, violations of its fields are meaningless.
   if (found.list.some(({ field }) => field === "body")) throw invalid(found.list);
   found.nextStep();
   const resource = resourceField(method);
@@ -92,17 +86,17 @@ export const validate = (call: Call): ValidRequest => {
   let mask: Mask | undefined;
   if (resource?.message) {
     cleaned = withoutOutputOnly(resource.message, part(request, resource.json));
-    // The uid of an update is in the resource and stays; everything else that only the server sets is dropped.
+    // The uid of an update is in the resource and stays; other output-only fields are dropped.
     const key = method.scope?.[0] === resource.json ? method.scope.at(-1) : undefined;
     const uid = key === undefined ? undefined : part(request, resource.json)[key];
     if (key !== undefined && uid !== undefined) cleaned[key] = uid;
     const [message, value] = [resource.message, cleaned];
     const read = method.input.byName.has("update_mask") ? readMask(message, text(request, "updateMask"), call.bodyPaths, value) : undefined;
     mask = read?.mask;
-    // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
+    // A nested path changes only part of its message: the verb checks it merged with the current resource.
     const only = mask && maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) });
     for (const { field, description } of read?.violations ?? []) found.add(field, description);
-    // What version 1 alone knows of a resource is no field of version 2.
+    // Fields that only version 1 has are not fields of version 2.
     for (const field of call.view ? [] : message.fields.filter(({ version1Only }) => version1Only)) {
       if (value[field.json] !== undefined) found.add(field.json, `is not a field of ${message.short}`);
       else if (mask?.paths.some(([first]) => first === field.json) && !mask.replacesAll)

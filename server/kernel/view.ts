@@ -1,4 +1,4 @@
-// What version 1 does otherwise than version 2 besides names: lists come whole, and errors name its own fields.
+// How version 1 differs from version 2, apart from names: lists are complete, and errors use its own field names.
 
 import { blocked, Fault, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
@@ -7,24 +7,23 @@ import type { ViewedMethodFact } from "#contract/facts.ts";
 import { replyInView, violationInView } from "#contract/views.ts";
 import type { Outcome, ReadContext, Reads } from "./context.ts";
 import { pluralOf } from "./paging.ts";
-import { callingParty, strangerAt } from "./party.ts";
+import { keyForCaller, keyForAddress } from "./fairness-keys.ts";
 
-/** True for a list that version 2 gives in pages and version 1 as a whole. */
 export const isWholeList = ({ input, view }: ViewedMethodFact): boolean => view.of.input.byName.has("page_token") && !input.byName.has("page_token");
 
 const tooLong = (count: number, most: string): Fault =>
   blocked("LIST_TOO_LONG", "", [`the list has ${count} entries; version 1 gives at most ${most} at once: narrow it, or list in pages with version 2`]);
 
 /**
- * All pages of a list as one. Each page becomes bytes before the next one is read, so that no more values are held than of one of
- * version 2's. Throws FAILED_PRECONDITION where there are more than `most` entries, or more bytes than clients take.
+ * Joins all pages of a list. Encodes each page before it reads the next one, so that memory holds the values of one page only.
+ * Throws FAILED_PRECONDITION for more than `most` entries, or more bytes than clients accept.
  */
 export const wholeList =
   (view: ViewedMethodFact, reads: Reads["reads"], most: number): Reads["reads"] =>
   async (context) => {
     const { call, caller } = context;
     const plural = pluralOf(context.method)?.json ?? "";
-    const { organization } = caller ? callingParty(caller) : strangerAt(call.origin().address);
+    const { organization } = caller ? keyForCaller(caller) : keyForAddress(call.origin().address);
     const records: JsonObject[] = [];
     const parts: Uint8Array[] = [];
     let [count, bytes, pageToken] = [0, 0, ""];
@@ -46,9 +45,9 @@ export const wholeList =
   };
 
 /**
- * A list of version 1 that is no view, in pieces: each becomes bytes before the next one is read. Throws FAILED_PRECONDITION where it
- * has more bytes than clients take.
- * @param total how many entries there are; more than the server gives at once are refused before any is read
+ * Returns a version 1 list that is not a view, encoded piece by piece. Throws FAILED_PRECONDITION for more bytes than clients
+ * accept.
+ * @param total number of entries; rejected before any is read if above the maximum
  */
 export const ownWholeList = async (
   { call, caller, method, services }: ReadContext,
@@ -57,7 +56,7 @@ export const ownWholeList = async (
 ): Promise<Outcome> => {
   if (total > services.listMax) throw tooLong(total, String(services.listMax));
   const plural = pluralOf(method)?.json ?? "";
-  const { organization } = caller ? callingParty(caller) : strangerAt(call.origin().address);
+  const { organization } = caller ? keyForCaller(caller) : keyForAddress(call.origin().address);
   const [records, parts]: [JsonObject[], Uint8Array[]] = [[], []];
   let bytes = 0;
   for await (const piece of pieces) {
@@ -73,7 +72,6 @@ export const ownWholeList = async (
   return call.packing ? { reply: {}, parts } : { reply: { [plural]: records } };
 };
 
-/** A fault by the names of version 1. */
 export const faultInView = (view: ViewedMethodFact, fault: Fault): Fault => {
   const { code, cause, headers, httpStatus } = fault;
   const details = fault.details.map((detail) =>

@@ -1,4 +1,4 @@
-// Tools whose calls go to a server by the client of the API, with the credentials of whoever started this process.
+// Tools that call a server through the API client, with the credentials of this process.
 
 import { codes } from "#base/fault.ts";
 import { ApiError, type Client } from "#contract-client";
@@ -6,11 +6,11 @@ import { readArguments } from "#contract/read.ts";
 import { invalidArguments } from "./refusal.ts";
 import type { CallTool } from "./tool-answer.ts";
 
-/** @param explain the error as its reader can do something about it: whence a refused credential came, for example */
+/** @param explain turns an error into one with a remedy, such as the source of a refused credential */
 export const callsOf =
   (client: Client, explain: (thrown: unknown) => unknown): CallTool =>
   async (method, given, options) => {
-    // What has no place in a path or a query is refused as the server would, which never sees it.
+    // Refuses arguments that fit neither path nor query, as the server would.
     const { problems } = readArguments(method, given);
     const [first, ...others] = problems;
     if (first) return invalidArguments([first, ...others]);

@@ -1,5 +1,5 @@
-// What a client is shown that names no sets of tools: a few operations that most questions need, and tools that find and call
-// the others. So a conversation holds the schemas that it uses.
+// Default tools of a client that selects no toolset: a few common operations, and tools to find and call the others. So a
+// conversation contains only the schemas that it uses.
 
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,7 +8,7 @@ import { seenText } from "./result.ts";
 import type { Refusal } from "./tool-answer.ts";
 import type { Tool, ToolDefinition } from "./tool.ts";
 
-/** Operations that are shown without a search, by the names of their tools. */
+/** Tool names of operations shown without a search. */
 export const usualTools: ReadonlySet<string> = new Set([
   "events_list_events",
   "iam_explain",
@@ -54,7 +54,7 @@ const searchDefinition: ToolDefinition = {
   annotations: { title: "Search operations", readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 };
 
-/** The tools beside the operations. */
+/** Returns the tools that are not operations. */
 export const discoveryDefinitions = (writes: boolean): readonly ToolDefinition[] => [
   searchDefinition,
   definitionOf(readTool, "Read operation", `Calls an operation that changes nothing. ${searchTool} finds operations.`, false),
@@ -70,10 +70,9 @@ export const discoveryDefinitions = (writes: boolean): readonly ToolDefinition[]
     : []),
 ];
 
-/** Without plurals, so that "role bindings" finds a role binding. */
 const wordsOf = (content: string): string[] => (content.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) => word.replace(/(?:ies|y)$|(?<=[^s])s$/, ""));
 
-/** Words of the name count most, then those of the first sentence, then of the rest. */
+/** Words of the name count most, then the first sentence, then the rest. */
 const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
   const [first = "", ...rest] = definition.description.split(/(?<=\.) /);
   const parts = [
@@ -85,10 +84,10 @@ const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
   return found.reduce((sum, part) => sum + ([9, 3, 1][part] ?? 0), 0);
 };
 
-/** A type and not an interface: it goes out as JSON. */
+/** A type, not an interface: it is sent as JSON. */
 export type SearchResult = { readonly operations: JsonObject[]; readonly note?: string };
 
-/** What a search returns: the best first. Of equals the shorter name is the more general operation. */
+/** Returns the best matches first. Of equals, a shorter name is the more general operation. */
 export const searchOperations = (tools: readonly Tool[], given: JsonObject): SearchResult | Refusal => {
   const asked = text(given, "query");
   if (asked.length > limits.mcpQueryLengthMax)
@@ -110,7 +109,6 @@ export const searchOperations = (tools: readonly Tool[], given: JsonObject): Sea
   };
 };
 
-/** The operation that a call names, and its arguments. */
 export const namedCall = (given: JsonObject): { readonly operation: string; readonly given: JsonObject } => ({
   operation: text(given, "operation"),
   given: isObject(given.arguments) ? given.arguments : {},

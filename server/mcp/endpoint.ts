@@ -1,8 +1,7 @@
-// MCP over streamable HTTP, at /mcp on the one port, and the metadata by which clients find out where to sign in (RFC 9728).
+// MCP over streamable HTTP at /mcp, and the metadata for finding the authorization server (RFC 9728).
 //
-// In this order: which host and which page ask (a browser that was led here by a changed name, DNS rebinding, says so), who asks and
-// whether more may be asked, and only then is anything read. A tool's call is a call of the request pipeline, as its caller.
-// Nothing is kept between two requests, of older clients neither: there are no sessions that could be taken over.
+// Host and origin are checked first (DNS rebinding), then the caller and rate limits; only then is the body read. A tool call goes
+// through the request pipeline as its caller. There are no sessions to hijack.
 
 import type { Caller } from "#authn";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
@@ -20,16 +19,16 @@ import type { ToolAnswer, WriteOptions } from "./tool-answer.ts";
 
 export interface McpEndpointOptions {
   readonly publicUrl: string;
-  /** Further names of this server, besides the public URL's host: GANTRY_AUDIENCES. */
+  /** GANTRY_AUDIENCES. */
   readonly audiences: readonly string[];
-  /** Origins whose pages may call: GANTRY_CORS_ORIGINS. */
+  /** GANTRY_CORS_ORIGINS. */
   readonly corsOrigins: readonly string[];
   readonly version: string;
   readonly admit: Admit;
   readonly serve: Serve;
-  /** The body of an error, as every protocol shows it, and logs what only the log may know. */
+  /** Returns the body of an error, and logs its internal details. */
   readonly refusalOf: (fault: Fault, about: { readonly domain: string; readonly call: string; readonly requestId: string }) => JsonObject;
-  /** A JSON text within the bounds of every message. */
+  /** Parses JSON within the limits of all messages. */
   readonly parse: (text: string) => { readonly body: JsonObject | Json[] | undefined; readonly problems: readonly Violation[] };
 }
 
@@ -41,19 +40,19 @@ const pathForm = /^\/mcp(?:\/(?!write$)([a-z,]{1,200}))?(\/write)?$/;
 
 const jsonHeaders = { "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** An error of JSON-RPC about a message that no server of the SDK sees. */
+/** For messages that do not reach the SDK. */
 const protocolError = (status: number, code: number, message: string, id: Json): EndpointAnswer => ({
   status,
   headers: jsonHeaders,
   body: JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }),
 });
 
-/** An address that was written as numbers was not looked up, so nobody can have changed what its name stands for. */
+/** Numeric addresses involve no DNS, so rebinding cannot affect them. */
 const isAddressOrLocal = (name: string): boolean => name === "localhost" || name.startsWith("[") || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name);
 
 const hostNameOf = (authority: string): string | undefined => URL.parse(`http://${authority}`)?.hostname;
 
-/** Which requests may have been meant for this server. Throws PERMISSION_DENIED for any other. */
+/** Throws PERMISSION_DENIED for requests to another host or from a foreign origin. */
 const addressGuard = ({ publicUrl, audiences, corsOrigins }: McpEndpointOptions): ((request: EndpointRequest) => void) => {
   const own = new URL(publicUrl);
   const names = new Set([own.hostname, ...furtherNamesOf(audiences)]);
@@ -84,11 +83,11 @@ interface Exchange {
   readonly request: EndpointRequest;
   readonly caller: Caller;
   readonly selection: Selection;
-  /** What ends the exchange with a status of HTTP, whatever the protocol would say. */
+  /** Ends the exchange with an HTTP status instead of a protocol response. */
   failure: Fault | undefined;
 }
 
-/** The caller's token is not enough for the operation, whatever its identity may do: another one can be asked for. */
+/** The client can request a wider token. */
 const isNarrower = ({ capabilities }: Caller, method: MethodFact): boolean =>
   capabilities !== undefined && method.capabilities.some((name) => !capabilities.includes(name));
 
@@ -120,13 +119,12 @@ const insufficientScope = (method: MethodFact, cause: Fault): Fault =>
     headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${method.capabilities.join(" ")}"` },
   });
 
-/** One message to the SDK, and its answer. */
 const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<EndpointAnswer> => {
   const { options, request, selection } = exchange;
   const [{ createMcpHandler }, { newMcpServer }] = await Promise.all([import("@modelcontextprotocol/server"), import("./server.ts")]);
   const handler = createMcpHandler(
     () => newMcpServer({ version: options.version, selection, call: (method, given, how) => callInProcess(exchange, method, given, how) }),
-    // Every answer is whole when it is sent: nothing is told while a tool is at work.
+    // Responses are sent whole, without progress events.
     { keepAliveMs: 0 },
   );
   try {
@@ -142,25 +140,24 @@ const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<En
   }
 };
 
-/** Reads the one message of the request, and has it answered. */
 const answerMessage = async (exchange: Exchange): Promise<EndpointAnswer> => {
   const text = await exchange.request.readText();
-  // Batches were of one revision (2025-03-26), and no later one has them: one request is one of the caller's share.
+  // Only revision 2025-03-26 has batches; one request counts once against the rate limit.
   if (/^\s*\[/.test(text)) return protocolError(400, -32_600, "the body must be one JSON-RPC message: batches are not supported", null);
   const { body, problems } = exchange.options.parse(text);
   if (problems[0] || !isObject(body)) return protocolError(400, -32_700, `the body ${problems[0]?.description ?? "is empty"}`, null);
-  // Nothing here changes while a client listens.
+  // Nothing changes while a client listens.
   if (body.method === "subscriptions/listen") return protocolError(404, -32_601, "this server does not offer an event stream", body.id ?? null);
   const answer = await exchangeMessage(exchange, body);
   if (exchange.failure) throw exchange.failure;
   return answer;
 };
 
-/** The endpoint of a path below /mcp, or of its metadata; undefined for any other. */
+/** Returns the endpoint of a path below /mcp or of its metadata, if any. */
 export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoint | undefined) => {
   const bare = withoutTrailing(options.publicUrl, "/");
   const requireAddress = addressGuard(options);
-  /** What tokens for /mcp have as their audience, whichever of its paths they are used at. */
+  /** For all paths of /mcp. */
   const audience = `${bare}${mcpPath}`;
 
   const withChallenge = (path: string, fault: Fault): Fault => {
@@ -189,7 +186,7 @@ export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoin
   });
 
   return (path) => {
-    // The root form, which clients try where they were told of none, is about the same resource.
+    // The root form, which clients try by default, describes the same resource.
     if (path === metadataPath) return metadata(mcpPath);
     const below = path.startsWith(`${metadataPath}/`) ? path.slice(metadataPath.length) : undefined;
     const found = pathForm.exec(below ?? path);

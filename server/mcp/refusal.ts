@@ -1,9 +1,9 @@
-// The error of a call that is refused before anybody is asked, in the words and the shape of the API (AIP-193).
+// Errors of calls refused before sending, in the API's format (AIP-193).
 
 import { codes, type Violation } from "#base/fault.ts";
 import type { Refusal } from "./tool-answer.ts";
 
-/** INVALID_ARGUMENT with these violations. */
+/** Returns INVALID_ARGUMENT with these violations. */
 export const invalidArguments = (violations: readonly [Violation, ...Violation[]]): Refusal => {
   const [{ field, description }] = violations;
   const badRequest = { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: violations.map((violation) => ({ ...violation })) };

@@ -10,7 +10,7 @@ const bytesOf = (message: JsonObject): number => Buffer.byteLength(JSON.stringif
 const listGroups = methodByName("chainguard.platform.iam.v2.GroupsService/ListGroups");
 const getGroup = methodByName("chainguard.platform.iam.v2.GroupsService/GetGroup");
 
-test("what is not seen is written out, and letters, lines and joiners stay", () => {
+test("invisible characters are escaped, and letters, line breaks and joiners stay", () => {
   for (const [text, seen] of [
     ["plain\ttext\r\nof two lines", "plain\ttext\r\nof two lines"],
     ["a\u001b[31mb", "a\\u001b[31mb"],
@@ -22,7 +22,7 @@ test("what is not seen is written out, and letters, lines and joiners stay", () 
     ["a\ud800b", "a\\ud800b"],
     ["می‌خواهم 👩‍💻 ❤️ é", "می‌خواهم 👩‍💻 ❤️ é"],
     ["क्‍ष 1️⃣ ❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☁︎ श्री‌", "क्‍ष 1️⃣ ❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☁︎ श्री‌"],
-    // Selectors and joiners that select and join nothing: half a byte or a bit each.
+    // Selectors and joiners without effect, which can hide data.
     ["a\ufe06\ufe04", "a\\ufe06\\ufe04"],
     ["a\ufe0f1\ufe0f", "a\\ufe0f1\\ufe0f"],
     ["❤\ufe0f\ufe0e\ufe0f", "❤\ufe0f\\ufe0e\\ufe0f"],
@@ -31,13 +31,13 @@ test("what is not seen is written out, and letters, lines and joiners stay", () 
     ["👩\u200d\u200d👩", "👩\\u200d\\u200d👩"],
     ["\u200d", "\\u200d"],
     ["a\ufe0f\u200d👩", "a\\ufe0f\\u200d👩"],
-    // Fillers are letters and signs by their category.
+    // Fillers are letters and signs by category.
     ["\u3164\u115f\u1160\uffa0\u2800\u034f\u17b4\u180b\u2065", "\\u3164\\u115f\\u1160\\uffa0\\u2800\\u034f\\u17b4\\u180b\\u2065"],
   ] as const)
     assert.equal(seenText(text), seen);
 });
 
-test("an answer of any size fits, stays in its shape, and says what was left out", () => {
+test("a response of any size is cut to fit, keeps its shape, and lists the omissions", () => {
   const long = "x".repeat(100_000);
   const hostile: readonly JsonObject[] = [
     { name: "short", count: 1, list: [1, 2, 3] },
@@ -58,7 +58,7 @@ test("an answer of any size fits, stays in its shape, and says what was left out
   assert.deepEqual(boundMessage({ name: "short", count: 1 }), { message: { name: "short", count: 1 }, leftOut: [] });
 });
 
-test("a page is asked for with no more entries than a result may have, and with fewer where they are long", () => {
+test("a page has at most as many entries as a result may have, and fewer if they are long", () => {
   assert.ok(listGroups && getGroup);
   const most = limits.mcpItemsMax;
   for (const [given, size] of [

@@ -1,18 +1,17 @@
-// What a tool gives back. A result goes into a conversation, so it is short: at most limits.mcpItemsMax entries and
-// limits.mcpResultBytesMax bytes, and it says what it left out. What tenants have written is data in it: characters that are not
-// seen, or that turn the text around them, are written out.
+// Results of tools. They go into a conversation, so they have at most limits.mcpItemsMax entries and limits.mcpResultBytesMax bytes,
+// and list omissions. Tenants' text is data: invisible and direction-changing characters are escaped.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { withUnseenAs } from "#base/unseen.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 
-/** The text with what cannot be seen written as escapes ("\u202e"). */
+/** Escapes invisible characters ("\u202e"). */
 export const seenText = (text: string): string => withUnseenAs(text, (mark) => `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
 
 const encoder = new TextEncoder();
 
-/** Bytes of the value's JSON once everything in it is seen; Infinity where there are more than `most`, which nobody counts to the end. */
+/** Returns the size of the value's escaped JSON in bytes; Infinity beyond `most`, without counting on. */
 export const seenBytesOf = (value: Json, most: number): number => {
   if (typeof value === "string") return value.length > most ? Number.POSITIVE_INFINITY : encoder.encode(JSON.stringify(seenText(value))).length;
   if (Array.isArray(value)) return sumWithin(value, most, (entry, left) => seenBytesOf(entry, left) + 1);
@@ -23,7 +22,7 @@ export const seenBytesOf = (value: Json, most: number): number => {
   });
 };
 
-/** With the two brackets; separators are the entries' own. */
+/** Includes the brackets; entries include separators. */
 const sumWithin = <T>(entries: readonly T[], most: number, sizeOf: (entry: T, left: number) => number): number => {
   let bytes = entries.length === 0 ? 2 : 1;
   for (const entry of entries) {
@@ -35,7 +34,6 @@ const sumWithin = <T>(entries: readonly T[], most: number, sizeOf: (entry: T, le
 
 export interface BoundedMessage {
   readonly message: JsonObject;
-  /** What was left out, a sentence each. */
   readonly leftOut: readonly string[];
 }
 
@@ -44,7 +42,7 @@ interface Bounds {
   readonly entriesMax: number;
 }
 
-/** From gentle to rough; the first with which it fits is taken. */
+/** From loose to strict; the first that fits is used. */
 const boundSteps: readonly Bounds[] = [
   { textMax: Number.POSITIVE_INFINITY, entriesMax: limits.mcpItemsMax },
   { textMax: 4_000, entriesMax: limits.mcpItemsMax },
@@ -53,17 +51,15 @@ const boundSteps: readonly Bounds[] = [
   { textMax: 120, entriesMax: 3 },
 ];
 
-/** One try to shorten: what it left out, and how many characters it may still use. */
 interface Try extends Bounds {
   readonly note: (sentence: string) => void;
   left: number;
 }
 
-/** Where a value lies. */
 interface Place {
-  /** As notes say it. They are the server's own words, so that keys which somebody chose are numbers there: {0}. */
+  /** Uses only the server's own words: user-chosen keys appear as numbers, {0}. */
   readonly at: string;
-  /** Of a map: what its values are. Undefined where the contract names no fields. */
+  /** For a map: type of its values. */
   readonly message: MessageFact | undefined;
   readonly isMap: boolean;
 }
@@ -74,7 +70,7 @@ const placeWithin = ({ at, message, isMap }: Place, key: string, index: number):
   return { at: at === "" ? key : `${at}.${key}`, message: field.message, isMap: field.shape === "map" };
 };
 
-/** The value with less in it and everything seen. Given up as soon as it is too long: an answer may be of any size. */
+/** Stops once the value is too long, because a response may have any size. */
 const shorten = (value: Json, attempt: Try, place: Place): Json => {
   const { at } = place;
   if (attempt.left < 0) return null;
@@ -92,7 +88,7 @@ const shorten = (value: Json, attempt: Try, place: Place): Json => {
   attempt.left -= 1;
   if (!isObject(value)) return value;
   const entries = Object.entries(value);
-  // Fields of a message are few; a map may hold any number.
+  // Messages have few fields; maps may have any number of keys.
   const shown = entries.slice(0, limits.mcpKeysMax);
   if (shown.length < entries.length) attempt.note(`${at === "" ? "the response" : at} has ${entries.length} keys; the first ${shown.length} are shown`);
   return Object.fromEntries(
@@ -104,7 +100,7 @@ const shorten = (value: Json, attempt: Try, place: Place): Json => {
   );
 };
 
-/** Only what is a single short value: of a message that is too large whatever is shortened. */
+/** For a message that is too large even when shortened. */
 const scalarsOf = (message: JsonObject): JsonObject => {
   const short = Object.entries(message).filter(
     ([key, value]) => key.length <= 100 && (typeof value === "string" ? value.length <= 100 : typeof value !== "object"),
@@ -112,11 +108,7 @@ const scalarsOf = (message: JsonObject): JsonObject => {
   return Object.fromEntries(short.slice(0, 30).map(([key, value]) => [seenText(key), typeof value === "string" ? seenText(value) : value]));
 };
 
-/**
- * The message within the bounds, and everything in it seen.
- *
- * @param output whose fields it has; undefined: of no message of the contract
- */
+/** Shortens a message to the limits and escapes everything in it. @param output type of the message; undefined if not in the contract */
 export const boundMessage = (message: JsonObject, output?: MessageFact): BoundedMessage => {
   for (const bounds of boundSteps) {
     const leftOut: string[] = [];
@@ -131,11 +123,11 @@ export const boundMessage = (message: JsonObject, output?: MessageFact): Bounded
   return { message: scalarsOf(message), leftOut: ["the response is too large: only its scalar values are shown. Request less"] };
 };
 
-/** JSON name of the list in an answer that comes in pages; undefined for any other. */
+/** Returns the JSON name of the list in a paged response; undefined for any other. */
 export const pagedFieldOf = ({ input, output }: MethodFact): string | undefined =>
   input.byName.has("page_token") ? output.fields.find(({ shape, message }) => shape === "list" && message)?.json : undefined;
 
-/** A request for a page that is no longer than a result may be. What is no size is left for the server to refuse. */
+/** Limits the page size of a request to that of a result. The server refuses invalid sizes. */
 export const withPageSize = (method: MethodFact, given: JsonObject, most: number = limits.mcpItemsMax): JsonObject => {
   if (pagedFieldOf(method) === undefined) return given;
   const { page_size: written, pageSize = written, ...rest } = given;
@@ -143,7 +135,7 @@ export const withPageSize = (method: MethodFact, given: JsonObject, most: number
   return { ...rest, pageSize: typeof size === "number" ? Math.min(size, most) : size };
 };
 
-/** How many of the page's entries fit, one at least; undefined where all do, or where fewer would not help. */
+/** Returns how many entries of the page fit, at least one; undefined if all do, or if fewer would not help. */
 export const fittingEntries = (method: MethodFact, message: JsonObject): number | undefined => {
   const field = pagedFieldOf(method);
   const entries = field === undefined ? undefined : message[field];

@@ -1,15 +1,15 @@
-// JSON Schema of the contract's messages, as tools show what they take and give. It never refuses what the server takes: how a text
-// must look stands in words beside it, and the server says what is wrong with one.
+// JSON Schema of contract messages for tools. It never refuses what the server accepts: patterns are only described, and the server
+// reports violations.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
-/** "in" is what a caller writes, explained; "out" is what it reads. */
+/** "in" is for arguments, with descriptions; "out" for results. */
 type Direction = "in" | "out";
 
-/** What the contract says of something, by its full name; what it says of whose addition a field is helps no model. */
+/** Returns the contract's comment by full name, without the note about additive fields. */
 export const commentOf = (name: string): string => (contractTexts[name] ?? "").replace(/ ?Additive: not part of the public message\.$/, "");
 
 const valueSchema = (field: FieldFact, direction: Direction, above: readonly MessageFact[]): JsonObject => {
@@ -20,16 +20,16 @@ const valueSchema = (field: FieldFact, direction: Direction, above: readonly Mes
       return { type: "integer" };
     case "double":
       return { type: "number" };
-    // 64 bits are texts in JSON, and read from numbers too.
+    // 64-bit integers are texts in JSON, but numbers are accepted.
     case "int64":
       return direction === "in" ? { type: ["string", "integer"] } : { type: "string" };
     case "enum":
-      // What comes says its value by itself; a list of all that might come makes every conversation longer.
+      // Results are self-explanatory; listing all values would lengthen every conversation.
       return direction === "in" ? { type: "string", enum: [...(field.enum?.numbers.keys() ?? [])] } : { type: "string" };
     case "timestamp":
       return direction === "in" ? { type: "string", format: "date-time" } : { type: "string" };
     case "message":
-      // A message within itself ends here.
+      // Ends recursion.
       return field.message && !above.includes(field.message) ? messageSchema(field.message, direction, above) : { type: "object" };
     case "any":
       return { type: "object" };
@@ -44,11 +44,10 @@ const shapeSchema = (field: FieldFact, direction: Direction, above: readonly Mes
   return field.shape === "map" ? { type: "object", additionalProperties: value } : value;
 };
 
-/** What the schema leaves to the server to check, in words. */
+/** Constraints that only the server checks. */
 const hintOf = ({ pattern, example, kind }: FieldFact): string =>
   [...(kind === "string" && pattern !== undefined ? [`Form: ${pattern}`] : []), ...(example === "" ? [] : [`Example: ${example}`])].join(". ");
 
-/** What holds for tools otherwise than for other protocols. */
 const ownTexts: Readonly<Record<string, string>> = {
   page_size: `Entries per page: ${limits.mcpItemsMax} when absent, and at most.`,
   page_token: "nextPageToken of the page before; absent for the first page.",
@@ -68,14 +67,14 @@ const messageSchema = (message: MessageFact, direction: Direction, above: readon
   return { type: "object", properties: Object.fromEntries(fields.map((field) => [field.json, fieldSchema(message, field, direction, within)])) };
 };
 
-/** Without these there is no call: what the contract requires of the request itself, and what stands in every path. */
+/** Required by the contract, or part of every path. */
 const requiredOf = ({ input, http }: MethodFact): string[] => {
   const inEveryPath = (name: string): boolean =>
     http.length > 0 && http.every(({ template }) => [".", "=", "}"].some((end) => template.includes(`{${name}${end}`)));
   return input.fields.filter(({ required, name }) => required || inEveryPath(name)).map(({ json }) => json);
 };
 
-/** A type and not an interface: the SDK's has an index signature. */
+/** A type, not an interface: the SDK's type has an index signature. */
 export type ObjectSchema = { readonly type: "object"; readonly properties: JsonObject; readonly required?: string[] };
 
 const propertiesOf = (message: MessageFact, direction: Direction): JsonObject => {
@@ -83,7 +82,7 @@ const propertiesOf = (message: MessageFact, direction: Direction): JsonObject =>
   return typeof properties === "object" && properties !== null && !Array.isArray(properties) ? properties : {};
 };
 
-/** @param more arguments beside the message's fields */
+/** @param more arguments in addition to the message's fields */
 export const inputSchemaOf = (method: MethodFact, more: JsonObject): ObjectSchema => {
   const required = requiredOf(method);
   return { type: "object", properties: { ...propertiesOf(method.input, "in"), ...more }, ...(required.length > 0 ? { required } : {}) };

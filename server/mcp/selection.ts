@@ -1,5 +1,5 @@
-// Which tools a client is shown: sets of them by name, and only what reads unless it asks for more. Model providers bound how many
-// tools there may be, and each makes every conversation longer (cli: 5).
+// Selects the tools for a client: toolsets by name, and read-only by default. Model providers limit the number of tools, and each
+// lengthens every conversation (cli: 5).
 
 import { invalid } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
@@ -8,12 +8,12 @@ import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
 export interface Toolsets {
   readonly toolsets: ReadonlySet<string>;
-  /** Shown are the usual operations and a search for the others (discovery.ts). */
+  /** Show common operations and a search for the others (discovery.ts). */
   readonly isSearched: boolean;
 }
 
 export interface Selection extends Toolsets {
-  /** Tools that change something, too. */
+  /** Include tools that write. */
   readonly writes: boolean;
 }
 
@@ -22,27 +22,23 @@ const hasField = ({ fields }: MessageFact, wanted: (field: FieldFact) => boolean
     (field) => wanted(field) || (field.message !== undefined && !above.includes(field.message) && hasField(field.message, wanted, [...above, field.message])),
   );
 
-/** It makes a secret and shows it, or is given one to keep. */
+/** Creates and returns a secret, or stores one. */
 const handlesSecret = ({ writes, input, output }: MethodFact): boolean =>
   writes && (hasField(output, ({ shownOnce }) => shownOnce) || hasField(input, ({ inputOnly, redacted, kind }) => inputOnly && redacted && kind === "string"));
 
 /**
- * True for what can be a tool. Images and files come as bytes, which no conversation can hold; what takes or gives a credential
- * would leave it in one. What a user answers in person shows text of organizations that the user has not joined (attack 265).
+ * Returns whether the operation can be a tool. Excluded are bytes (images, files), which do not fit a conversation, and credentials,
+ * which would stay in it. Operations that a user answers in person are excluded too, because they show text of organizations not
+ * joined yet (attack 265).
  */
 export const isToolOperation = (method: MethodFact): boolean =>
   !method.distribution && !method.givesFile && !method.credentials && !method.personal && method.http.length > 0 && !handlesSecret(method);
 
-/** The names of all sets, in their order. */
 const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());
 
-/** Stands for every set. */
 const everyToolset = "all";
 
-/**
- * The sets that a text names, separated by commas; without one a search in all of them.
- * Throws INVALID_ARGUMENT for a name of none.
- */
+/** Parses a comma-separated list of toolsets; without one, all are searchable. Throws INVALID_ARGUMENT for an unknown name. */
 export const readToolsets = (text: string | undefined): Toolsets => {
   const names = (text ?? "")
     .split(",")

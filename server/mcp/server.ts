@@ -1,5 +1,4 @@
-// An MCP server of the official SDK over the tools of a selection: what it says of itself, the list, and what a call gives back.
-// The SDK is loaded here, when somebody speaks MCP: no other command and no idle server has it in memory.
+// MCP server of the official SDK for a selection of tools. Loads the SDK on demand, so that other commands and idle servers do not.
 
 import type { CallToolResult, Server } from "@modelcontextprotocol/server";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -43,17 +42,16 @@ const resultOf = (tool: Tool, { message, headers }: Exclude<ToolAnswer, Refusal>
   return { content: [JSON.stringify(structuredContent), ...notes].map(textBlock), structuredContent };
 };
 
-/** Of the contract's words alone: nothing in it was written by a user. */
+/** Contains only the contract's text, nothing from users. */
 const searchResult = (found: JsonObject): CallToolResult => ({ content: [textBlock(JSON.stringify(found))], structuredContent: found });
 
 const argumentsOf = (given: unknown): JsonObject => (isObject(given as Json) ? (given as JsonObject) : {});
 
 const reads: WriteOptions = { validateOnly: false, idempotencyKey: undefined };
 
-/** What a header can hold: a key is one, wherever the call goes. */
+/** A key must fit into a header on every path. */
 const isHeaderText = (key: string): boolean => /^[!-~]+$/.test(key) && key.length <= limits.idempotencyKeyLengthMax;
 
-/** The arguments beside the fields of the message, and those fields. */
 const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): { readonly options: WriteOptions | Refusal; readonly rest: JsonObject } => {
   if (typeof (validateOnly ?? false) !== "boolean")
     return { options: invalidArguments([{ field: "validateOnly", description: "must be true or false" }]), rest };
@@ -64,7 +62,7 @@ const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): 
   return { options: invalidArguments([{ field: "idempotencyKey", description }]), rest };
 };
 
-/** One call; a page that is too long in bytes is asked for once more, with as many entries as fit. */
+/** Repeats the request with fewer entries if the page has too many bytes. */
 const callTool = async (tool: Tool, given: JsonObject, call: CallTool): Promise<CallToolResult> => {
   const { method } = tool;
   const { options, rest } = method.writes ? writeOptionsOf(given) : { options: reads, rest: given };
@@ -78,7 +76,7 @@ const callTool = async (tool: Tool, given: JsonObject, call: CallTool): Promise<
   return "refusal" in second ? refused(second) : resultOf(tool, second, rehearsed);
 };
 
-/** A server of the SDK for one exchange (HTTP) or one connection (standard input). */
+/** Creates a server for one exchange (HTTP) or one connection (standard input). */
 export const newMcpServer = async ({ version, selection, call }: McpServerOptions): Promise<Server> => {
   const { ProtocolError, ProtocolErrorCode, Server: SdkServer } = await import("@modelcontextprotocol/server");
   const tools = selectTools(selection);
@@ -90,7 +88,7 @@ export const newMcpServer = async ({ version, selection, call }: McpServerOption
   );
   const absent = (kind: string, name: string): Error =>
     new ProtocolError(ProtocolErrorCode.InvalidParams, `${kind} ${JSON.stringify(seenText(name.slice(0, 128)))} not found in this selection`);
-  /** Whatever a client asks its user before a call: what it shows as reading changes nothing. */
+  /** The read tool never writes, whatever a client confirms with its user. */
   const callNamed = (wrapped: JsonObject, writes: boolean): Promise<CallToolResult> => {
     const { operation, given } = namedCall(wrapped);
     const tool = byName.get(operation);
@@ -109,7 +107,7 @@ export const newMcpServer = async ({ version, selection, call }: McpServerOption
     if (selection.isSearched && name === readTool) return callNamed(own, false);
     if (selection.isSearched && selection.writes && name === writeTool) return callNamed(own, true);
     const tool = byName.get(name);
-    // A client asks its user by what the list says of a tool: what is not listed may only read.
+    // Clients ask for confirmation based on the listed annotations, so unlisted tools may only read.
     if (tool === undefined || (selection.isSearched && tool.method.writes)) throw absent("tool", name);
     return callTool(tool, own, call);
   });

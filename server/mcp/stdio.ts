@@ -1,5 +1,5 @@
-// MCP over standard input and output: one client, which started this process and gave it its credentials. A line is a message, and
-// nothing else is ever written to standard output.
+// MCP over standard input and output, for the one client that started this process. Each line is a message; nothing else is written
+// to standard output.
 
 import type { Client } from "#contract-client";
 import { callsOf } from "./client-calls.ts";
@@ -8,17 +8,17 @@ import { readToolsets } from "./selection.ts";
 
 export interface McpStdioOptions {
   readonly version: string;
-  /** Names of sets of tools, separated by commas; undefined: the usual ones. */
+  /** Comma-separated toolsets; undefined: the common operations. */
   readonly toolsets: string | undefined;
   readonly writes: boolean;
   readonly client: Client;
-  /** An error of the API as its reader can do something about it. */
+  /** Turns an API error into one with a remedy. */
   readonly explain: (thrown: unknown) => unknown;
-  /** Told of what the protocol cannot answer, such as a line that is no message. */
+  /** Receives errors that have no response, such as a malformed line. */
   readonly onError: (error: Error) => void;
 }
 
-/** Serves until the client closes standard input. Throws INVALID_ARGUMENT for a set of tools that is not there. */
+/** Serves until the client closes standard input. Throws INVALID_ARGUMENT for an unknown toolset. */
 export const serveMcpStdio = async ({ version, toolsets, writes, client, explain, onError }: McpStdioOptions): Promise<void> => {
   const selection = { ...readToolsets(toolsets), writes };
   const call = callsOf(client, explain);

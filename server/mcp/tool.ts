@@ -1,4 +1,4 @@
-// A tool as clients are shown it.
+// A tool as shown to clients.
 
 import type { MethodFact } from "#contract/facts.ts";
 import type { ObjectSchema } from "./schema.ts";

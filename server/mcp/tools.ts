@@ -1,5 +1,4 @@
-// The tools: one for each operation that is a message in and a message out. All that a client is told of one follows from the
-// contract, its comments included; there is no second list.
+// Tools: one per suitable operation, generated from the contract and its comments.
 
 import { methods } from "#contract/catalog.ts";
 import { commandDomainOf } from "#contract/command-domain.ts";
@@ -19,11 +18,11 @@ const toolTitleOf = ({ rpc }: MethodFact): string => {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 };
 
-/** What only adds something takes nothing from anybody. Whatever else writes may: of a verb that nobody here knows the worst is said. */
+/** Verbs that only add. Other writes, including unknown verbs, count as destructive. */
 const adds = /^(?:Create|BatchCreate|Accept|Request|Generate|Submit|Restore|Refresh|Test|Replay|Redeliver|Enable)(?=[A-Z])/;
-/** Done twice with the same arguments it is as if it were done once. */
+/** Verbs that are idempotent with equal arguments. */
 const isRepeatable = /^(?:Update|Delete|BatchDelete|Revoke|Set|Enable|Accept|Remove|Restore|Refresh)(?=[A-Z]|$)/;
-/** It asks another server: a subscriber's address is outside of this one's world. */
+/** Verbs that contact another server, such as a subscriber's. */
 const reachesOut = /^(?:Test|Replay|Redeliver)(?=[A-Z])/;
 
 const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annotations"], "title"> => ({
@@ -33,7 +32,6 @@ const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annota
   openWorldHint: reachesOut.test(rpc),
 });
 
-/** What a tool that writes takes besides the fields of its message. */
 const writeArguments = {
   validateOnly: { type: "boolean", description: "true: validates the request and returns its result without changing anything." },
   idempotencyKey: {
@@ -60,18 +58,18 @@ const toolOf = (method: MethodFact): Tool => {
 
 let made: readonly Tool[] | undefined;
 
-/** Every tool, in the order of their names. Made at first use: most servers are never asked. */
+/** Returns every tool, sorted by name. Created on first use, because most servers never need them. */
 export const allTools = (): readonly Tool[] =>
   (made ??= methods
     .filter(isToolOperation)
     .map(toolOf)
     .sort((one, other) => (one.definition.name < other.definition.name ? -1 : 1)));
 
-/** What a selection has. */
+/** Returns the tools of a selection. */
 export const selectTools = ({ toolsets, writes }: Selection): readonly Tool[] =>
   allTools().filter(({ toolset, method }) => toolsets.has(toolset) && (writes || !method.writes));
 
-/** What a selection shows. Where operations are searched, a result's schema is left out: the result says it. */
+/** Returns the tools to list. With a search, output schemas are omitted, because results are self-explanatory. */
 export const shownDefinitions = (selection: Selection): readonly ToolDefinition[] => {
   const tools = selectTools(selection).map(({ definition }) => definition);
   if (!selection.isSearched) return tools;

@@ -1,35 +1,35 @@
-// What is counted of calls, once each when it is over.
+// Metrics of finished calls.
 
 import type { Code } from "#base/fault.ts";
 import type { callProtocols } from "./declared.ts";
 import type { Metrics } from "./registry.ts";
 
-/** A call that is answered, or whose peer has gone. Times in milliseconds, sizes in bytes. */
+/** A call that was answered, or disconnected. Times in milliseconds, sizes in bytes. */
 export interface FinishedCall {
   readonly protocol: (typeof callProtocols)[number];
-  /** Full name of an operation of the contract, or a fixed name of what is none; never what a caller has written. */
+  /** Full name of an operation, or a fixed name; never caller input. */
   readonly operation: string;
   readonly code: Code | "OK";
-  /** ErrorInfo's reason of a refusal; "" where it has none but its code. */
+  /** ErrorInfo's reason of a refusal; "" if none. */
   readonly reason: string;
-  /** The quota, rate or share that is spent; "": none. */
+  /** The exhausted quota, rate or concurrency limit; "": none. */
   readonly quota: string;
-  /** It stays open for as long as its caller likes: how long says nothing. */
+  /** The caller decides how long it stays open, so its duration is meaningless. */
   readonly isStream: boolean;
-  /** Of its body, and of its answer's. */
+  /** Of both bodies. */
   readonly receivedBytes: number;
   readonly sentBytes: number;
-  /** From its headers until its answer begins. */
+  /** From the headers to the start of the response. */
   readonly toAnswerMs: number;
-  /** Of this, waiting for a turn among its organization's calls. */
+  /** Part of it in the organization's queue. */
   readonly turnMs: number;
-  /** Of this, waiting for a turn or a connection of its statements. */
+  /** Part of it waiting for a queue or connection of its statements. */
   readonly databaseWaitMs: number;
-  /** Of all its statements; those at the same time count each. */
+  /** Of all statements; concurrent ones add up. */
   readonly databaseMs: number;
 }
 
-/** @param inFlight how many calls are under way */
+/** @param inFlight returns the number of calls in flight */
 export const openCallMetrics = (metrics: Metrics, inFlight: () => number): ((call: FinishedCall) => void) => {
   metrics.watch("gantry_requests_in_flight", () => [{ labels: {}, value: inFlight() }]);
   const parts = { turn: 0, database_wait: 0, database: 0, other: 0 };

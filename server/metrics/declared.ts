@@ -1,36 +1,36 @@
-// Every metric that this server has, in one place: what it counts, and what its labels may say. The table in
-// docs/operate/metrics.md, the dashboard and the alert rules of deploy/monitoring are tested against it.
+// All metrics, with help and label values. Tests compare docs/operate/metrics.md, the dashboard and the alert rules of
+// deploy/monitoring.
 //
-// Names follow Prometheus: base units at the end, `_total` of what only grows. No label has a uid, an address or a name that
-// a tenant chose: a series lives as long as the process does, and whoever reads metrics need not be whoever reads rows.
+// No label has a UID, an address or a tenant's name: a series lives as long as the process, and readers of metrics may lack access
+// to rows.
 
 import { logLevels } from "#base/log-events.ts";
 
-/** The values that a label may have; "open": names of the contract or of our code, bounded by limits.metricLabelValuesMax. */
+/** Allowed label values; "open": names of the contract or our code, bounded by limits.metricLabelValuesMax. */
 export type LabelValues = readonly string[] | "open";
 
 export interface Declared {
   readonly kind: "counter" | "gauge" | "histogram";
-  /** One sentence, as the table has it. */
+  /** One sentence, as in the table. */
   readonly help: string;
   readonly labels: Readonly<Record<string, LabelValues>>;
-  /** Of a histogram: upper bounds, in the unit of its name. */
+  /** For histograms: upper bounds, in the unit of the name. */
   readonly buckets?: readonly number[];
-  /** "process": each server tells its own. "database": each tells the same of what all of them share. */
+  /** "process": each server's own. "database": the same shared state from every server. */
   readonly of: "process" | "database";
-  /** How the values of a server's workers become one; absent: their sum, or of "database" the greatest. */
+  /** How workers' values combine; default: sum, or maximum for "database". */
   readonly combined?: "max" | "min";
 }
 
-/** "http": what is beside the contract, such as pages, keys and the open feed. */
+/** "http": paths outside the contract, such as pages, keys and public documents. */
 export const callProtocols = ["rest", "grpc", "oci", "scim", "mcp", "http"] as const;
 
-/** Of one process: pipelined ones for cheap reads, those for reads of many rows, those for transactions. */
+/** Pools of one process: pipelined cheap reads, reads of many rows, transactions. */
 export const databasePools = ["reads", "wide_reads", "writes"] as const;
 
-/** From an answer out of memory to a call's whole time. Few, since each is a line for each operation and code. */
+/** From a cached response to the request timeout. Few, because each is a line per operation and code. */
 const callSeconds = [0.0025, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10, 30] as const;
-/** From an empty body over a page of a list to a layer of an image. */
+/** From an empty body to an image layer. */
 const messageBytes = [0, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 67_108_864, 1_073_741_824] as const;
 
 export const declared = {
@@ -88,7 +88,7 @@ export const declared = {
     of: "process",
   },
 
-  // ---- turns, connections, statements ------------------------------------------------------------------------------
+  // ---- queues, connections, statements ---------------------------------------------------------------------------
   gantry_queue_places: {
     kind: "gauge",
     help: "Concurrency limit of a queue. Organizations take turns.",
@@ -320,7 +320,7 @@ export const declared = {
     of: "database",
   },
 
-  // ---- the audit log out (server/audit/targets) ------------------------------------------------------------------
+  // ---- audit targets (server/audit/targets) ----------------------------------------------------------------------
   gantry_audit_target_behind_seconds: {
     kind: "gauge",
     help: "Time since the oldest audit entry that the target lacks was sealed, in seconds; 0 if it has all entries.",
@@ -340,7 +340,7 @@ export const declared = {
     of: "process",
   },
 
-  // ---- the process (process.ts) ----------------------------------------------------------------------------------
+  // ---- process (process.ts) --------------------------------------------------------------------------------------
   gantry_build_info: {
     kind: "gauge",
     help: "Always 1. The labels are the versions of Gantry and Node.",
@@ -407,7 +407,6 @@ export type CounterName = NamesOf<"counter">;
 export type GaugeName = NamesOf<"gauge">;
 export type HistogramName = NamesOf<"histogram">;
 
-/** A metric's labels, each with a value that it may have. */
 export type LabelsOf<N extends MetricName> = {
   readonly [L in keyof (typeof declared)[N]["labels"]]: (typeof declared)[N]["labels"][L] extends readonly (infer Value)[] ? Value : string;
 };

@@ -1,4 +1,4 @@
-// The public entry of metrics: what is declared, what parts count with, and what a scrape reads.
+// Entry point: declared metrics, counting, and scraping.
 
 export { type FinishedCall, openCallMetrics } from "./calls.ts";
 export { type Declared, declared } from "./declared.ts";

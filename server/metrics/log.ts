@@ -1,4 +1,4 @@
-// Counts what the log is told, before it leaves anything out.
+// Counts log events, before suppression.
 
 import type { Log } from "#base/log.ts";
 import { type LogEventName, logEventOf, logEvents } from "#base/log-events.ts";
@@ -6,9 +6,8 @@ import type { Metrics } from "./registry.ts";
 
 const names = Object.keys(logEvents) as readonly LogEventName[];
 
-/** The same log, counted. */
 export const countLog = (metrics: Metrics, log: Log): Log => {
-  // A series that begins with its first event hides that event from rate().
+  // A series that starts with its first event hides that event from rate().
   for (const event of names) metrics.count("gantry_log_events_total", { event, level: logEventOf(event).level }, 0);
   return (event, facts) => {
     metrics.count("gantry_log_events_total", { event, level: logEventOf(event).level });

@@ -1,4 +1,4 @@
-// What is declared follows Prometheus' rules, and what is counted stands in the scrape.
+// Declarations follow Prometheus' rules, and counts appear in the scrape.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { silent } from "#base/log.ts";
 import { declared, type FinishedCall, openCallMetrics, openMetrics } from "#metrics";
 import { readScrape, valueOf } from "../../test/scrape.ts";
 
-test("names say the base unit, totals are counters, and no label is one that Prometheus sets", () => {
+test("names end in base units, totals are counters, and no label is one that Prometheus sets", () => {
   for (const [name, { kind, labels, help }] of Object.entries(declared)) {
     assert.match(name, /^(?:gantry|process)_[a-z0-9]+(?:_[a-z0-9]+)*$/);
     assert.equal(name.endsWith("_total"), kind === "counter", name);
@@ -17,7 +17,7 @@ test("names say the base unit, totals are counters, and no label is one that Pro
   }
 });
 
-test("every metric that is declared stands in a scrape, also one that nobody has counted", async () => {
+test("a scrape contains every declared metric, even one never counted", async () => {
   const families = readScrape(await (await openMetrics({ log: silent })).read());
   for (const [name, { kind, help }] of Object.entries(declared)) {
     assert.equal(families.get(name)?.kind, kind, name);
@@ -26,7 +26,7 @@ test("every metric that is declared stands in a scrape, also one that nobody has
   assert.equal(families.size, Object.keys(declared).length);
 });
 
-test("a call is counted once, by operation, code and protocol, with its sizes and the parts of its time", async () => {
+test("a call is counted once, by operation, code and protocol, with sizes and parts of its time", async () => {
   const metrics = await openMetrics({ log: silent });
   const ended = openCallMetrics(metrics, () => 3);
   const call: FinishedCall = {
@@ -66,7 +66,7 @@ test("a call is counted once, by operation, code and protocol, with its sizes an
   );
 });
 
-test("what cannot be read is left out of a scrape, is told in the log, and keeps nothing else from it", async () => {
+test("a metric that cannot be read is omitted and logged, without affecting others", async () => {
   const told: string[] = [];
   const metrics = await openMetrics({ log: (event) => void told.push(event) });
   metrics.watch("process_resident_memory_bytes", () => Promise.reject(new Error("no database")));

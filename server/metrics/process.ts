@@ -1,4 +1,4 @@
-// What the process says of itself: processor, memory, and how late its event loop is.
+// Process metrics: CPU, memory, and event loop delay.
 
 import { performance } from "node:perf_hooks";
 import { limits } from "#base/limits.ts";
@@ -24,7 +24,7 @@ export const watchProcess = (metrics: Metrics, version: string): { stop: () => v
   });
   metrics.watch("gantry_event_loop_active_seconds_total", () => [{ labels: {}, value: performance.eventLoopUtilization().active / 1000 }]);
 
-  // Node's own histogram (monitorEventLoopDelay) shows percentiles since its last reset, which two scrapers would take from each other.
+  // Node's monitorEventLoopDelay has percentiles since its last reset, which two scrapers would take from each other.
   let dueMs = performance.now() + limits.eventLoopLookMs;
   const timer = setInterval(() => {
     const nowMs = performance.now();

@@ -1,5 +1,4 @@
-// What the parts of a server hand in what they count through, and what a scrape reads. Counting costs a map's look-up;
-// what a part knows anyway (lengths, sizes) is read when somebody scrapes.
+// Registry of metrics. Counting costs a map look-up; known values (lengths, sizes) are read at the scrape.
 
 import type { Registry } from "@prometheus-io/client";
 import type { FairQueue } from "#base/fair-queue.ts";
@@ -7,7 +6,6 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type CounterName, type Declared, declared, type GaugeName, type HistogramName, type LabelsOf, type MetricName } from "./declared.ts";
 
-/** One series of a metric. */
 export interface Sample<N extends MetricName> {
   readonly labels: LabelsOf<N>;
   readonly value: number;
@@ -15,47 +13,45 @@ export interface Sample<N extends MetricName> {
 
 type Reader<N extends MetricName> = () => readonly Sample<N>[] | Promise<readonly Sample<N>[]>;
 
-/** Handed to the parts of a server, as the log is. */
 export interface Metrics {
   count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void;
   /** @param value in the unit of the metric's name */
   observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number): void;
   /**
-   * Reads all series of a gauge, or of a counter that somebody else keeps, at each scrape; further calls add theirs. What it
-   * throws, or does not give within limits.metricReadMs: a gauge is left out of that scrape, a counter stays where it was.
+   * Reads all series of a gauge, or of an external counter, at each scrape; several readers add up. If it throws or exceeds
+   * limits.metricReadMs, a gauge is omitted and a counter keeps its value.
    */
   watch<N extends CounterName | GaugeName>(name: N, read: NoInfer<Reader<N>>): void;
-  /** Reads how full a queue is at each scrape. */
+  /** Reads a queue's state at each scrape. */
   watchQueue(queue: Pick<FairQueue, "state">): void;
 }
 
-/** Counts nothing: for commands, which nobody scrapes. */
+/** For commands, which are not scraped. */
 export const unmeasured: Metrics = { count: () => {}, observe: () => {}, watch: () => {}, watchQueue: () => {} };
 
 export interface OpenMetrics extends Metrics {
-  /** The text that a scrape is given: of scrapes that come together or within limits.metricsKeptMs it is made once. */
+  /** Returns the scrape's text, cached for limits.metricsKeptMs. */
   read(): Promise<string>;
-  /** The same as data, which goes to another process. */
+  /** Returns the data for another process. */
   readDocument(): Promise<MetricsDocument>;
   readonly contentType: string;
 }
 
-/** All series of a process, as the library has them. */
+/** All series of a process in the library's format. */
 export type MetricsDocument = readonly object[];
 
-/** Labels of some metric, whose own type says which. */
 type Labels = Readonly<Record<string, unknown>>;
 
 interface Held {
-  /** Label by label, what it may say; an open one takes names until it has as many as it may. */
+  /** An open label collects names up to the limit. */
   readonly known: readonly { readonly label: string; readonly values: Set<string>; readonly isOpen: boolean }[];
   readonly add: (labels: Record<string, string>, value: number) => void;
 }
 
-/** What stands for values beyond those that a label may have. */
+/** Replaces values beyond the limit of a label. */
 export const otherValue = "other";
 
-/** Every combination of values of labels that are closed; none where one is open. */
+/** None if a label is open. */
 const combinationsOf = (labels: Declared["labels"]): Record<string, string>[] => {
   let all: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
@@ -79,28 +75,26 @@ const aggregate = async (documents: readonly MetricsDocument[]): Promise<Registr
   return AggregatorRegistry.aggregate([...documents]);
 };
 
-/** Returns the text of a scrape of several processes that are one server. */
+/** Returns the scrape's text for several processes of one server. */
 export const combineDocuments = async (documents: readonly MetricsDocument[]): Promise<string> => (await aggregate(documents)).metrics();
 
-/** Returns what stays of processes that have ended: what only grows, or its sum would go back, which looks like a new start of all. */
+/** Returns the counters of exited processes: without them the sum would decrease, which looks like a restart. */
 export const keepGrowing = async (documents: readonly MetricsDocument[]): Promise<MetricsDocument> =>
   (await (await aggregate(documents)).getMetricsAsJSON()).filter(({ type }) => type !== "gauge");
 
-/** Returns a document of a process that has no registry. */
+/** Returns a document for a process without a registry. */
 export const metricsDocumentOf = <N extends CounterName | GaugeName>(samples: readonly ({ readonly name: N } & Sample<N>)[]): MetricsDocument =>
   [...Map.groupBy(samples, ({ name }) => name)].map(([name, own]) => {
     const { help, kind }: Declared = declared[name];
     return { name, help, type: kind, aggregator: combinationOf(declared[name]), values: own.map(({ labels, value }) => ({ labels, value })) };
   });
 
-/** Opens a registry with every metric that is declared. */
 export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenMetrics> => {
-  // A tenth of all modules that a server loads, for those that somebody scrapes.
+  // Loaded on demand: a tenth of all modules of a server.
   const { Counter, Gauge, Histogram, Registry } = await import("@prometheus-io/client");
   const registry = new Registry();
   const readers = new Map<string, Reader<MetricName>[]>();
 
-  /** What is read at a scrape, by every part that watches this metric; undefined where that fails. */
   const readSamples = async (name: string): Promise<readonly Sample<MetricName>[] | undefined> => {
     try {
       const reads = (readers.get(name) ?? []).map(async (read) => read());
@@ -113,7 +107,6 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
 
   const held = new Map<string, Held>();
 
-  /** The labels, with "other" for what is one too many. */
   const bounded = (name: string, labels: Labels): Record<string, string> => {
     const texts: Record<string, string> = {};
     for (const { label, values, isOpen } of held.get(name)?.known ?? []) {
@@ -138,9 +131,9 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
         async collect() {
           const samples = (await readSamples(name)) ?? [];
           gauge.reset();
-          // A gauge without labels begins with 0, which would be a value that nobody has read.
+          // A gauge without labels starts at 0, which was never read.
           if (samples.length === 0 && configuration.labelNames.length === 0) gauge.remove({});
-          // Two parts may have a series each that says the same of different things: together they are one.
+          // Equal series of two readers add up.
           for (const { labels: of, value } of samples) gauge.inc(bounded(name, of), value);
         },
       });
@@ -151,13 +144,13 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
       async collect() {
         if (!readers.has(name)) return;
         const samples = await readSamples(name);
-        // A counter that went back would be one that has started again.
+        // A decreasing counter looks like a restart.
         if (samples === undefined) return;
         counter.reset();
         for (const { labels: of, value } of samples) counter.inc(bounded(name, of), value);
       },
     });
-    // A series that begins with its first event hides that event from rate().
+    // A series that starts with its first event hides that event from rate().
     for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
     return (values, value) => counter.inc(values, value);
   };

@@ -1,4 +1,4 @@
-// The public entry: events, from the transaction of their change to their position in the order of all.
+// Entry point: events, from their change's transaction to their position.
 
 export { type NumberEvents, openNumbering } from "./number.ts";
 export { type AuditContext, type LoggedAt, newEventId, type OutboxEvent, record, recordLast } from "./record.ts";

@@ -1,4 +1,4 @@
-// Positions of events, on a real database that two servers share.
+// Positions of events, on a real database shared by two servers.
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
@@ -16,7 +16,7 @@ let store: Store;
 let other: Store;
 beforeEach(async () => {
   database = await freshDatabase();
-  // With a table of its own.
+  // As the owner, to create the test's own table.
   const open = (): Promise<Store> => openStore({ databaseUrl: database.ownerUrl, log: silent });
   [store, other] = [await open(), await open()];
   await store.write((rows) => rows.query("create table enqueued (position bigint primary key)"));
@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const now = "2026-11-20T00:00:00.000Z";
 
-/** One change with so many events. */
+/** One change with this many events. */
 const change = (at: Store, events: number, subject = ""): Promise<void> =>
   at.write(async (rows) => {
     for (let index = 0; index < events; index++) {
@@ -49,7 +49,7 @@ const change = (at: Store, events: number, subject = ""): Promise<void> =>
     }
   });
 
-/** Fails where a position is enqueued twice. */
+/** Fails if a position is enqueued twice. */
 const enqueue: Enqueue = async (rows, events) => {
   await rows.query("insert into enqueued (position) select unnest($1::bigint[])", [events.map(({ position }) => String(position))]);
 };
@@ -58,7 +58,7 @@ const column = async (statement: string): Promise<number[]> => (await store.read
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-test("positions have no gaps, nobody meets a smaller one later, and each event is enqueued once, however many servers number while others write", async () => {
+test("positions have no gaps, never appear out of order, and are enqueued once, with concurrent servers and writers", async () => {
   let writing = true;
   const numbering = [store, other, store].map(async (each) => {
     const numberEvents = openNumbering(each, enqueue, silent);
@@ -89,7 +89,7 @@ test("positions have no gaps, nobody meets a smaller one later, and each event i
   }
 });
 
-test("an event that cannot be enqueued gets no position, and is numbered and enqueued with the next try", async () => {
+test("an event that cannot be enqueued gets no position, and is numbered on the next try", async () => {
   await change(store, 3);
   const refusing: Enqueue = async (...events) => {
     await enqueue(...events);
@@ -103,7 +103,7 @@ test("an event that cannot be enqueued gets no position, and is numbered and enq
   assert.deepEqual(await column("select position from enqueued order by 1"), upTo(3));
 });
 
-test("an event that cannot be numbered is set aside by its id while the others go on, without a gap, and has its turn later", async () => {
+test("an event that cannot be numbered is set aside without a gap, and is retried later", async () => {
   await change(store, 10, "before");
   await change(store, 1, "poisoned");
   await change(other, 10, "behind");
@@ -127,7 +127,7 @@ test("an event that cannot be numbered is set aside by its id while the others g
   assert.deepEqual(await column("select position from outbox where subject = 'poisoned'"), [21]);
 });
 
-test("events that cannot be numbered in the time of a piece are numbered in smaller ones", async () => {
+test("events that cannot be numbered within the time limit are numbered in smaller batches", async () => {
   await change(store, 300);
   let largest = 0;
   const slow: Enqueue = async (rows, events, time) => {

@@ -1,11 +1,8 @@
-// Gives new events their positions in the order of all events.
+// Assigns positions to new events, on one server at a time, in one transaction.
 //
-// One server at a time does this, in one transaction. Events are in the order of their rows, which for one subject is
-// that of its changes: each change waited for the lock of the one before. Positions have no gaps, and whoever reads up
-// to a position never meets a smaller one later: that is what lists, replays and the audit log go by.
-//
-// It costs the same for each event, however many receive it: in the same transaction it is only noted that an event is to
-// be enqueued. Deliveries are made of it later, and the audit log seals it, neither waiting for the other.
+// For one subject, events have the order of its changes, because each change waits for the previous one's lock. Positions have no
+// gaps and never appear out of order, which lists, replays and the audit log rely on. The cost does not depend on the receivers: the
+// transaction only notes the event, and deliveries and audit entries follow independently.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -15,7 +12,7 @@ import { findUnnumberedEvents, hasUnnumberedEvents, limitPiece, lockExclusive, n
 /** Notes that these events are to be enqueued. */
 export type Enqueue = (rows: Write, events: readonly NumberedEvent[], now: string) => Promise<void>;
 
-/** Numbers events that have no position yet, limits.numberedMax at most; true where there may be more. `now`: RFC 3339. */
+/** Numbers at most limits.numberedMax events; returns true if there may be more. `now` is in RFC 3339. */
 export type NumberEvents = (now: string) => Promise<boolean>;
 
 export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberEvents => {
@@ -23,7 +20,7 @@ export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberE
   let count: number = limits.numberedMax;
 
   return async (now) => {
-    // Looked up outside first: most looks find nothing, and need no transaction.
+    // Read outside a transaction first, because most polls find nothing.
     if (!(await hasUnnumberedEvents(store.read))) return false;
     const nowMs = Date.parse(now);
     const paused = pauses.paused(nowMs);
@@ -33,7 +30,7 @@ export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberE
       try {
         const numbered = await store.write(async (rows) => {
           await lockExclusive(rows, "numbering");
-          // Behind the lock: the time of another server that numbers is none of this piece's.
+          // After the lock, so that waiting for another server does not count.
           if (count > 1) await limitPiece(rows);
           tried = await findUnnumberedEvents(rows, count, [...paused, ...failed.map(({ id }) => id)]);
           if (tried.length === 0) return 0;
@@ -41,7 +38,7 @@ export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberE
           await enqueue(rows, events, now);
           return events.length;
         });
-        // Where nothing else can be numbered either, it is not the event's fault.
+        // If no other event can be numbered, the event is not the cause.
         if (numbered === 0 && failed[0]) throw failed[0].cause;
         for (const { id, cause } of failed) log("outbox.event.set_aside", { event: id, failures: pauses.fail(id, nowMs), cause });
         const isFull = numbered === count;

@@ -1,47 +1,44 @@
-// Appends an event to the outbox in the transaction of its change: the event is there if and only if the change is.
-// Delivery is a separate loop over these rows, and the audit log another.
+// Appends events to the outbox in the transaction of their change. Delivery and the audit log read these rows in separate loops.
 
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { insertEvent, type NewEvent, sendEvent, type Write } from "#db";
 
-/** One of several places at which the audit log has an entry of the same event. */
+/** One of several audit log locations of an event. */
 export interface LoggedAt {
   readonly path: string;
-  /** The role bindings of that organization. */
   readonly bindings: readonly string[];
-  /** True: of who did it that organization sees the uid, and neither what their token said nor where they were. */
+  /** Whether that organization sees only the actor's UID, without claims and address. */
   readonly uidAlone: boolean;
 }
 
-/** By which call and right, and from where: what the audit log keeps besides. */
+/** Additional facts for the audit log. */
 export interface AuditContext {
-  /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
+  /** Full name of the operation, a path or command; "" for background work. */
   readonly operation: string;
-  /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
+  /** Role bindings or group mappings that granted the permission; empty for the operator and for public operations. */
   readonly bindings: readonly string[];
   readonly origin: Origin;
-  /** How many records it stands for, where that is not one. */
+  /** Number of records represented; default: one. */
   readonly count?: number;
-  /** The uids of the rows that a batch made or removed; of any other event its subject says it. */
+  /** UIDs of the rows that a batch created or deleted; other events have their subject. */
   readonly resources?: readonly string[];
-  /** Where it is logged, in the place of the event's subject and group; absent or empty: there. */
+  /** Log locations; default: derived from the event's subject and group. */
   readonly loggedAt?: readonly LoggedAt[];
 }
 
-/** What happened, in the terms of CloudEvents (events). */
+/** An event in CloudEvents terms (events). */
 export interface OutboxEvent {
   readonly type: string;
   readonly source: string;
   readonly subject: string;
-  /** The group whose subscriptions receive it; "/" above the roots, "" for none. */
+  /** Group of the receiving subscriptions; "/" above the roots, "" for none. */
   readonly group: string;
   readonly audience: "customer" | "internal";
   readonly extensions: Readonly<Record<string, string>>;
-  /** Who did it: {subject, act}; undefined where nobody was signed in. */
+  /** The actor, {subject, act}; undefined if unauthenticated. */
   readonly actor: JsonObject | undefined;
-  /** Full name of the message that `body` is. */
   readonly bodyType: string;
   readonly body: JsonObject;
   readonly requestId: string;
@@ -51,13 +48,12 @@ export interface OutboxEvent {
 
 export const newEventId = (): string => randomUUID();
 
-/** The only subscription that receives an event, under an id that is known before. */
+/** The only subscription that receives an event, with a predetermined ID. */
 export interface OnlyRecipient {
   readonly subscription: string;
   readonly eventId: string;
 }
 
-/** As the row keeps it (column audit_context); read by the audit log. */
 const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources = [], loggedAt = [] }: AuditContext): JsonObject => ({
   ...(actor ? { actor } : {}),
   operation,
@@ -88,8 +84,7 @@ const newEvent = (event: OutboxEvent, recipient: OnlyRecipient | undefined): New
   };
 };
 
-/** Writes the event. */
 export const record = (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): Promise<void> => insertEvent(rows, newEvent(event, recipient));
 
-/** Writes the event of a change that is complete: the transaction is committed only with it, and only the commit waits for it. */
+/** Writes the last event of a complete change without waiting; the commit waits for it. */
 export const recordLast = (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): void => sendEvent(rows, newEvent(event, recipient));

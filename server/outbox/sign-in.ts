@@ -1,6 +1,5 @@
-// A sign-in as one event for all the organizations that it belongs to, so that whoever watches over one sees who signs in,
-// and nobody else's people (docs/decisions/0021). The audit log makes an entry for each of them. The event is internal: no
-// subscription receives it.
+// A sign-in as one event for all its organizations, each of which sees only its own users (docs/decisions/0021). The audit log has
+// an entry for each. Internal: no subscription receives it.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -12,19 +11,17 @@ import type { Write } from "#db";
 import { type LoggedAt, record } from "./record.ts";
 
 export interface SignIn {
-  /** Whom the token acts as. */
+  /** Identity that the token acts as. */
   readonly identity: string;
-  /** Who made it, where that is not the identity itself. */
+  /** If it is not the identity. */
   readonly caller?: string;
-  /** Claims of the token that was presented: iss, sub, aud, email. */
+  /** Claims of the presented token: iss, sub, aud, email. */
   readonly act: Readonly<Record<string, string>> | undefined;
-  /** The OAuth client that was given the token for an authorization code: the address of its document. */
+  /** OAuth client of an authorization code: the URL of its document. */
   readonly client?: string | undefined;
-  /** The session that carries what a provider's groups give. */
   readonly session?: string | undefined;
-  /** The identity provider that was used; absent where a token was exchanged. */
+  /** Identity provider; absent for a token exchange. */
   readonly identityProvider?: string;
-  /** Full name of the operation, or the path or command. */
   readonly operation: string;
   readonly requestSource: RequestSource;
   readonly time: string;
@@ -32,7 +29,7 @@ export interface SignIn {
 
 export const signedInType = "dev.gantry.auth.signed_in.v1";
 
-/** Where it is logged, and what is shown there. `publicUrl` is an audience of everybody's: it names no organization. */
+/** `publicUrl` is every token's audience and identifies no organization. */
 const findPlaces = async (rows: Write, publicUrl: string, { identity, act, session, identityProvider, time }: SignIn): Promise<LoggedAt[]> => {
   const { iss = "", aud = "" } = act ?? {};
   const own = ownAudiences(publicUrl);
@@ -47,16 +44,16 @@ const findPlaces = async (rows: Write, publicUrl: string, { identity, act, sessi
     audiences: aud.split(",").filter((audience) => audience !== "" && !own.includes(audience)),
   };
   const named = (await findSignInOrganizations(rows, source, limits.reasonGrantsMax)).map(
-    // Who comes through an organization's provider agrees to it. A provider that only names an audience is told the uid.
+    // Signing in through an organization's provider implies consent. An organization matched only by audience sees the UID.
     ({ root, isMember, bindings }): LoggedAt => ({ path: root, bindings, uidAlone: !isMember && root !== providerRoot }),
   );
   if (isRoot(identity)) return named;
-  // An identity of a group has rights there and below only, and is that organization's own.
+  // A group's identity has permissions only within its organization.
   const home = { path: parentOf(identity), bindings: await findBindingUids(rows, identity, time, limits.reasonGrantsMax), uidAlone: false };
   return [home, ...named.filter(({ path }) => path !== rootOf(identity))];
 };
 
-/** Writes its event, in the transaction of whatever else the sign-in writes. */
+/** Writes the event in the sign-in's transaction. */
 export const recordSignIn = async (rows: Write, publicUrl: string, signIn: SignIn): Promise<void> => {
   const { identity, caller = identity, act, client, operation, requestSource, time } = signIn;
   const said = client === undefined ? act : { ...act, client_id: client };
@@ -66,7 +63,7 @@ export const recordSignIn = async (rows: Write, publicUrl: string, signIn: SignI
     type: signedInType,
     source: publicUrl,
     subject: identity,
-    // Who belongs nowhere is logged at their own uid, for the operator.
+    // Without an organization it is logged under the identity's UID, for the operator.
     group: loggedAt.length === 0 ? identity : "",
     audience: "internal",
     extensions: {},

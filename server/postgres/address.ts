@@ -1,23 +1,22 @@
-// Where an embedded server listens, as the driver's settings and as an address of the form that DATABASE_URL takes.
+// Address of an embedded server, as driver settings and as a URL like DATABASE_URL.
 
 import { port } from "./data-directory.ts";
 
 export interface ServerAddress {
-  /** The folder of the socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Said outright: the environment (PGSSLMODE) must not decide it. */
+  /** Explicit, so that PGSSLMODE has no effect. */
   readonly ssl: false;
 }
 
-/** The cluster's owner, who migrates; the role that serves, which may do nothing but that; and the database of both. */
+/** The cluster's owner, for migrations; the restricted role for serving; and their database. */
 export const ownerRole = "gantry";
 export const serverRole = "gantry_server";
 export const database = "gantry";
 
-/** A database of the server whose socket is in this folder. */
+/** Returns the address of a database behind this socket. */
 export const addressIn = (socketDirectory: string, name: string, user: string = ownerRole): ServerAddress => ({
   host: socketDirectory,
   port,
@@ -26,6 +25,6 @@ export const addressIn = (socketDirectory: string, name: string, user: string = 
   ssl: false,
 });
 
-/** The same as one text. The folder is a parameter of it: as the host it could not hold slashes. */
+/** Returns the address as a URL. The directory is a parameter, because a host cannot contain slashes. */
 export const databaseUrlOf = ({ host, port: number, user: name, database: path }: ServerAddress): string =>
   `postgresql:///${path}?${new URLSearchParams({ host, port: String(number), user: name, sslmode: "disable" })}`;

@@ -1,9 +1,8 @@
-// Where the embedded PostgreSQL keeps its data, and which user it runs as.
+// Data directory and user of the embedded PostgreSQL.
 //
-// The data lies in <GANTRY_DATA>/postgres, and PostgreSQL runs as whoever runs Gantry, except under root: PostgreSQL
-// refuses to run as root, so it then runs as another user, who must be able to enter both its data and its programs.
-// Where that user cannot (a clone under /root), the programs are copied and the data is kept below /var/lib/gantry, to
-// which <GANTRY_DATA>/postgres is a link.
+// The data is in <GANTRY_DATA>/postgres. PostgreSQL refuses to run as root, so under root it runs as another user, who needs access
+// to data and programs. If that user lacks access (a clone under /root), the programs are copied, and <GANTRY_DATA>/postgres is a
+// link to data below /var/lib/gantry.
 
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -14,27 +13,26 @@ import { fileExists, findFileStatus } from "./file-status.ts";
 import { copyInstallation, findInstallation, type Installation, prepareInstallation, readVersion } from "./installation.ts";
 import { errorText, startFailure } from "./start-failure.ts";
 
-/** The user that PostgreSQL runs as, where that is not our own. */
 interface RunAs {
   readonly uid: number;
   readonly gid: number;
 }
 
 export interface DataDirectory {
-  /** PostgreSQL's data; absent until initdb has run. */
+  /** PostgreSQL's data; absent before initdb. */
   readonly directory: string;
   readonly socketDirectory: string;
   readonly runAs: RunAs | undefined;
   readonly installation: Installation;
 }
 
-/** The number in the socket's name; there is no TCP port. */
+/** Number in the socket's name; there is no TCP port. */
 export const port = 5432;
 
-/** Below it the data is kept when the database user cannot enter root's data directory. */
+/** Parent of the data if the database user cannot enter root's data directory. */
 const relocationParent = "/var/lib/gantry";
 
-/** sockaddr_un holds this many bytes and a final zero; macOS has four less. */
+/** Limit of sockaddr_un, without the final zero; macOS has four bytes less. */
 const socketPathBytesMax = process.platform === "darwin" ? 103 : 107;
 
 const readPasswdEntries = async (): Promise<{ name: string; uid: number; gid: number }[]> => {
@@ -45,10 +43,7 @@ const readPasswdEntries = async (): Promise<{ name: string; uid: number; gid: nu
   });
 };
 
-/**
- * The user that PostgreSQL runs as under root. A user named gantry, if the operator has made one; else the one that a system
- * PostgreSQL has; else nobody, which every system has; else we make one.
- */
+/** The first in the list that exists, or else a new user gantry. */
 const chooseUser = async (): Promise<RunAs> => {
   const findUser = async (names: readonly string[]): Promise<RunAs | undefined> => {
     const entries = await readPasswdEntries();
@@ -66,10 +61,8 @@ const chooseUser = async (): Promise<RunAs> => {
   throw startFailure("PostgreSQL does not run as root, and no other user is available. Add a user gantry, or set DATABASE_URL");
 };
 
-/** The user that owns data that is already there. */
 const userOfOwner = async (uid: number, gid: number): Promise<RunAs> => (await readPasswdEntries()).find((entry) => entry.uid === uid) ?? { uid, gid };
 
-/** Runs a program as the user; true where it succeeded. */
 const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean => {
   const { status, error } = spawnSync(program, args, { ...runAs, cwd: "/", stdio: "ignore", env: { PATH: process.env["PATH"] ?? "" } });
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
@@ -79,13 +72,10 @@ const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean
   return status === 0;
 };
 
-/** Tried by the system itself rather than worked out from modes: access lists and mounts count too. */
+/** Tried, not derived from modes: access lists and mounts count too. */
 const canEnter = (directory: string, runAs: RunAs): boolean => runsAs("/bin/sh", ["-c", 'cd "$0"', directory], runAs);
 
-/**
- * Makes a folder and those above it that are missing, each with this mode whatever root's umask says. One by one: where no
- * folder can be made (below /proc), Node's own way of making all of them tries for ever (Node 24).
- */
+/** One by one: Node's recursive mkdir loops forever where none can be created (below /proc, Node 24). Sets the mode despite the umask. */
 const makeFolders = async (path: string, mode: number): Promise<void> => {
   if (dirname(path) !== path && !(await fileExists(dirname(path)))) await makeFolders(dirname(path), mode);
   try {
@@ -97,7 +87,6 @@ const makeFolders = async (path: string, mode: number): Promise<void> => {
   await chmod(path, mode);
 };
 
-/** Makes a folder that only its owner may change, or checks that the one that exists is such. */
 const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | undefined): Promise<void> => {
   await mkdir(path, { mode }).then(
     async () => {
@@ -115,7 +104,7 @@ const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | un
   }
 };
 
-/** Makes a folder for the data below /var/lib/gantry, and the link to it from the data directory. Returns the data's path. */
+/** Returns the data's path. */
 const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
   const unreachable = (cause?: unknown) =>
     startFailure(
@@ -141,12 +130,11 @@ const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Prom
   } catch (error) {
     await undo();
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    // Another server, started at the same time, was quicker.
+    // Another server created it concurrently.
     return readlink(link);
   }
 };
 
-/** The data's folder and its user under root. */
 const locateAsRoot = async (dataDirectory: string, progress: (line: string) => void): Promise<{ directory: string; runAs: RunAs }> => {
   const link = join(dataDirectory, "postgres");
   const found = await findFileStatus(link);
@@ -172,7 +160,7 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
   const { uid, gid, mode } = await stat(dataDirectory);
   const runAs = uid === 0 ? await chooseUser() : await userOfOwner(uid, gid);
   if (canEnter(dataDirectory, runAs)) return { directory: link, runAs };
-  // Others may enter our own folder: nothing in it can be listed or read. Its parents are not ours.
+  // Lets others enter our own directory without listing or reading it. Its parents are not ours.
   if (uid === 0 && (mode & 0o001) === 0) {
     await chmod(dataDirectory, (mode & 0o777) | 0o011);
     if (canEnter(dataDirectory, runAs)) return { directory: link, runAs };
@@ -182,7 +170,6 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
   return { directory, runAs };
 };
 
-/** The data's folder of an ordinary user. */
 const locateAsUser = async (dataDirectory: string, uid: number): Promise<string> => {
   const link = join(dataDirectory, "postgres");
   const directory = await realpath(link).catch(() => link);
@@ -200,7 +187,7 @@ const locateAsUser = async (dataDirectory: string, uid: number): Promise<string>
   return directory;
 };
 
-/** A folder for the socket: beside the data, or where its path would be too long a private one for sockets. */
+/** The data directory, or a private one if that path is too long. */
 const ensureSocketDirectory = async (directory: string, runAs: RunAs | undefined): Promise<string> => {
   const isShortEnough = (folder: string): boolean => Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= socketPathBytesMax;
   if (isShortEnough(directory)) return directory;
@@ -211,8 +198,8 @@ const ensureSocketDirectory = async (directory: string, runAs: RunAs | undefined
 };
 
 /**
- * Finds the data directory of a server, or makes one that its user can enter, with programs that this user can run.
- * `installed` is for tests: programs elsewhere than npm has put them. Throws a Fault of one line.
+ * Finds or creates a data directory that its user can enter, with programs that this user can run. `installed` is for tests. Throws a
+ * one-line Fault.
  */
 export const prepareDataDirectory = async (
   dataDirectory: string,

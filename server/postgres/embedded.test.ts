@@ -1,4 +1,4 @@
-// The embedded server's life, with real processes: every test starts its own in a directory of its own.
+// Life cycle of the embedded server, with real processes, each in its own directory.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -31,7 +31,7 @@ import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./em
 import { findInstallation, installationIn } from "./installation.ts";
 
 const isRoot = process.getuid?.() === 0;
-/** An ordinary user, when we are root. */
+/** An ordinary user, if the tests run as root. */
 const nobody = { uid: 65534, gid: 65534 };
 const nobodyRuns = isRoot && spawnSync(process.execPath, ["--version"], { ...nobody, cwd: "/" }).status === 0;
 
@@ -46,7 +46,7 @@ const temporary = (t: TestContext): string => {
   return directory;
 };
 
-/** The folder below /var/lib/gantry that holds the data, if one does. */
+/** The directory below /var/lib/gantry with the data, if any. */
 const relocationOf = (data: string): string | undefined => {
   const link = join(data, "postgres");
   return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
@@ -54,7 +54,7 @@ const relocationOf = (data: string): string | undefined => {
 
 const urlsOf = ({ address, ownerAddress }: EmbeddedPostgres) => ({ databaseUrl: databaseUrlOf(address), migrateUrl: databaseUrlOf(ownerAddress) });
 
-// Making a cluster takes most of a second: one is made here, and copied for the tests that are not about that.
+// Creating a cluster takes most of a second, so most tests copy this one.
 const model = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
 before(async () => {
   chmodSync(model, 0o711);
@@ -64,7 +64,7 @@ before(async () => {
 });
 after(() => rmSync(model, { recursive: true }));
 
-/** A data directory that has been used before. */
+/** A data directory used before. */
 const used = (t: TestContext, ...below: string[]): string => {
   const data = join(temporary(t), "data", ...below);
   mkdirSync(dirname(data), { recursive: true });
@@ -73,7 +73,7 @@ const used = (t: TestContext, ...below: string[]): string => {
   return data;
 };
 
-/** A store on an embedded server, which stops with it. */
+/** A store on an embedded server that stops with it. */
 const open = async (t: TestContext, dataDirectory: string, more: Partial<EmbeddedOptions> = {}): Promise<Store> => {
   const options = { dataDirectory, log: silent, progress: () => {}, ...more };
   const embedded = await startEmbedded(options);
@@ -128,9 +128,9 @@ const program = `
 
 interface Gantry {
   readonly process: ChildProcess;
-  /** Its next line. */
+  /** Returns its next line. */
   nextLine(): Promise<string>;
-  /** Stops it in order. */
+  /** Stops it cleanly. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
@@ -160,7 +160,7 @@ const another = (t: TestContext, data: string, text: string, more: { as?: typeof
   };
 };
 
-test("what was written is there after a restart, and nothing listens outside the data directory", async (t) => {
+test("data survives a restart, and nothing listens outside the data directory", async (t) => {
   const data = join(temporary(t), "data");
   const said: string[] = [];
   const first = await open(t, data, { progress: (line) => said.push(line) });
@@ -181,7 +181,7 @@ test("what was written is there after a restart, and nothing listens outside the
   await second.close();
 });
 
-test("it serves as a role that owns nothing, gets into its own database alone and makes nothing there; the owner migrates", async (t) => {
+test("the serving role owns nothing and reaches only its own database, and the owner migrates", async (t) => {
   const data = used(t);
   const embedded = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {} });
   t.after(() => embedded.stop());
@@ -206,7 +206,7 @@ test("it serves as a role that owns nothing, gets into its own database alone an
   await assert.rejects(ask({ ...embedded.address, user: "somebody" }, "select 1"), /no pg_hba.conf entry/);
 });
 
-test("a data directory that had one role gets the second at the next start, with all that it needs, and keeps who else was let in", async (t) => {
+test("a data directory with one role gets the second at the next start, and keeps other access rules", async (t) => {
   const data = used(t);
   const rules = join(data, "postgres", "pg_hba.conf");
   const before = await open(t, data);
@@ -230,7 +230,7 @@ test("a data directory that had one role gets the second at the next start, with
   assert.equal(readFileSync(rules, "utf8"), "local all gantry trust\nlocal all watcher trust\nlocal all gantry_server trust\n");
 });
 
-test("a second server on the same data directory is refused while the first runs, and a command joins the first", async (t) => {
+test("a second server on the same data directory is refused, and a command joins the first", async (t) => {
   const data = used(t);
   const server = await open(t, data);
   await assert.rejects(open(t, data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
@@ -250,7 +250,7 @@ test("a second server on the same data directory is refused while the first runs
   assert.throws(() => process.kill(pid, 0), "what it had to start, it stops");
 });
 
-test("of two servers started at the same moment on a new directory, exactly one opens", async (t) => {
+test("of two servers started concurrently on a new directory, exactly one opens", async (t) => {
   const data = join(temporary(t), "data");
   const racers = [another(t, data, "one"), another(t, data, "two")];
   const said = await Promise.all(racers.map((racer) => racer.nextLine()));
@@ -273,7 +273,7 @@ test("after kill -9 of the server the next one takes over, with every committed 
   const next = await open(t, data);
   assert.notEqual(postmaster(data), orphan);
   assert.deepEqual(await remembered(next), ["committed"]);
-  // And after kill -9 of PostgreSQL as well: its own recovery.
+  // After kill -9 of PostgreSQL too: its own recovery.
   await next.close();
   const again = another(t, data, "recovered");
   assert.equal(await again.nextLine(), "open");
@@ -285,7 +285,7 @@ test("after kill -9 of the server the next one takes over, with every committed 
   await last.close();
 });
 
-test("a lock file whose process id is another process's by now does not wedge the start", async (t) => {
+test("a lock file with a reused process ID does not block the start", async (t) => {
   const data = used(t);
   const first = await open(t, data);
   const trace = join(data, "postgres", "postmaster.pid");
@@ -307,7 +307,7 @@ test("a lock file whose process id is another process's by now does not wedge th
   await second.close();
 });
 
-test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started again", async (t) => {
+test("when PostgreSQL dies, calls are UNAVAILABLE until it has been restarted", async (t) => {
   const data = used(t);
   const events: string[] = [];
   const store = await open(t, data, { log: (event) => events.push(event) });
@@ -316,7 +316,7 @@ test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started agai
   const pid = postmaster(data);
   process.kill(pid, "SIGKILL");
 
-  // Meanwhile: an answer, or UNAVAILABLE, and nothing else.
+  // Meanwhile: a result or UNAVAILABLE, nothing else.
   const tried = async (call: () => Promise<unknown>): Promise<boolean> =>
     call().then(
       () => true,
@@ -338,7 +338,7 @@ test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started agai
   await assert.rejects(open(t, data), refusedWith(/in use by another Gantry/), "and it is still the owner");
 });
 
-test("a data directory too deep for a socket's path gets its socket in a private folder", async (t) => {
+test("a data directory too deep for a socket's path gets its socket in a private directory", async (t) => {
   const data = used(t, "d".repeat(60), "e".repeat(60));
   const store = await open(t, data);
   await remember(store, "deep");
@@ -353,7 +353,7 @@ test("a data directory too deep for a socket's path gets its socket in a private
   rmSync(folder, { recursive: true });
 });
 
-test("a data directory may have any name", async (t) => {
+test("a data directory can have any name", async (t) => {
   const data = used(t, `100% of "it", a+b & c=d?#'`);
   const store = await open(t, data);
   await remember(store, "odd");
@@ -361,7 +361,7 @@ test("a data directory may have any name", async (t) => {
   await store.close();
 });
 
-test("programs that npm has left without links and execute bits are put right, in a copy where they are read-only", async (t) => {
+test("programs without links and execute bits are repaired, in a copy if they are read-only", async (t) => {
   const directory = temporary(t);
   const { folder: native } = findInstallation();
   const stripped = join(directory, "package", "native");
@@ -380,7 +380,7 @@ test("programs that npm has left without links and execute bits are put right, i
   assert.ok(links.every(({ target }) => existsSync(join(directory, "package", target))));
 
   if (!nobodyRuns) return;
-  // Another user's, so that the ordinary user may not repair it.
+  // Owned by another user, so that the ordinary user cannot repair it.
   strip();
   const data = join(directory, "data2");
   mkdirSync(data);
@@ -398,7 +398,7 @@ test("programs that npm has left without links and execute bits are put right, i
   assert.ok(!existsSync(join(directory, "package", links[0]?.target ?? "")));
 });
 
-test("a folder that cannot be written is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
+test("an unwritable directory is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
   const directory = temporary(t);
   const refused = another(t, join(directory, "data"), "x", { as: nobody });
   assert.match(await refused.nextLine(), /^refused: GANTRY_DATA: .*data cannot be made: EACCES/);
@@ -408,7 +408,7 @@ test("a folder that cannot be written is refused in one line that names GANTRY_D
   assert.match(await foreign.nextLine(), /^refused: the database in .* belongs to user \d+.*GANTRY_DATA/);
 });
 
-test("an ordinary user's server serves, and root takes its directory over as that user", { skip: !nobodyRuns && "needs root" }, async (t) => {
+test("an ordinary user's server works, and root continues its directory as that user", { skip: !nobodyRuns && "needs root" }, async (t) => {
   const data = join(temporary(t), "data");
   mkdirSync(data);
   chownSync(data, nobody.uid, nobody.gid);
@@ -429,11 +429,11 @@ test("an ordinary user's server serves, and root takes its directory over as tha
   await back.stop();
 });
 
-test("below a folder that only root may enter, the database is kept elsewhere and stays there", { skip: !isRoot && "needs root" }, async (t) => {
+test("below a directory that only root can enter, the database is relocated permanently", { skip: !isRoot && "needs root" }, async (t) => {
   const directory = temporary(t);
   chmodSync(directory, 0o700);
   const data = join(directory, "data");
-  // A clone's programs are out of reach in the same way.
+  // A clone's programs are equally inaccessible.
   const { folder: native } = findInstallation();
   cpSync(native, join(directory, "package", "native"), { recursive: true, verbatimSymlinks: true });
   cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
@@ -455,18 +455,18 @@ test("below a folder that only root may enter, the database is kept elsewhere an
   await second.stop();
   assert.equal(relocationOf(data), relocated);
 
-  // The folder is gone: never an empty database in silence.
+  // A missing directory must not become an empty database.
   rmSync(String(relocated), { recursive: true });
   await assert.rejects(startEmbedded(options), refusedWith(/is a link to .*, which does not exist\. .*GANTRY_DATA/));
 });
 
-test("another major version's data is refused by name", async (t) => {
+test("data of another major version is refused with its number", async (t) => {
   const data = used(t);
   writeFileSync(join(data, "postgres", "PG_VERSION"), "17\n");
   await assert.rejects(open(t, data), refusedWith(/was made by PostgreSQL 17, and this Gantry brings 18/));
 });
 
-test("a process that forgets to close its store ends all the same, and PostgreSQL with it", async (t) => {
+test("a process that does not close its store still exits, and PostgreSQL with it", async (t) => {
   const data = used(t);
   const code = `
     import { startEmbedded } from "./server/postgres/embedded.ts";
@@ -477,7 +477,7 @@ test("a process that forgets to close its store ends all the same, and PostgreSQ
   await until(() => !existsSync(join(data, "postgres", "postmaster.pid")));
 });
 
-test("the server uses the memory and disk that it is given", async (t) => {
+test("the server uses the configured memory and disk", async (t) => {
   const tuning = { shared_buffers: "48MB", work_mem: "6MB", maintenance_work_mem: "80MB", max_wal_size: "320MB" };
   const store = await open(t, used(t), { tuning, durable: false });
   for (const [name, value] of Object.entries(tuning)) assert.deepEqual(await store.read.query("select current_setting($1)", [name]), [[value]]);

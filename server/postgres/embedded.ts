@@ -1,13 +1,12 @@
-// The embedded default: a real PostgreSQL that Gantry starts in its data directory and stops with itself. It
-// listens on one Unix socket in a folder that only its own user (and root) may enter, never on TCP.
+// The embedded PostgreSQL, started and stopped with Gantry. It listens only on a Unix socket in a directory that its user (and root)
+// can enter.
 //
-// Who owns it is decided inside PostgreSQL: the owner holds an advisory lock over one connection for as long as it
-// lives. The kernel closes that connection even after kill -9, so there is no lock file that could go stale, no
-// process id that could be another's by now, and no moment at which two can both believe that they own it.
+// Ownership is an advisory lock in PostgreSQL, held over one connection, which the kernel closes even after kill -9. So no lock file
+// can go stale, and two processes never both own it.
 //   postmaster.pid, lock held      another Gantry runs: refuse, or join it
-//   postmaster.pid, lock free      its Gantry was killed: stop it in order, start anew
-//   none, or nobody behind it      start
-// Whatever two servers do at once, PostgreSQL itself lets only one of its kind into a data directory.
+//   postmaster.pid, lock free      its Gantry was killed: stop it cleanly, then start
+//   none, or no such process       start
+// PostgreSQL itself allows only one server per data directory.
 
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,72 +24,64 @@ import { errorText, startFailure } from "./start-failure.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
 
 export interface EmbeddedPostgres {
-  /** For serving: as a role that may do nothing but that. */
+  /** For serving, with the restricted role. */
   readonly address: ServerAddress;
-  /** For migrations: as the cluster's owner. */
+  /** For migrations, as the cluster's owner. */
   readonly ownerAddress: ServerAddress;
-  /** False when it belongs to another process, which was joined. */
+  /** False if it was joined and belongs to another process. */
   readonly owned: boolean;
-  /** Stops the server; leaves one that was joined alone. */
+  /** Stops the server, unless it was joined. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
   readonly dataDirectory: string;
   readonly log: Log;
-  /** Receives a line for what takes its time. */
   readonly progress: (line: string) => void;
-  /** Use the server of a running Gantry, if there is one, instead of refusing. */
+  /** Join the server of a running Gantry instead of refusing. */
   readonly join?: boolean;
-  /** How much memory and disk it uses; of a server that is joined nothing changes. */
+  /** Memory and disk; ignored for a joined server. */
   readonly tuning?: Tuning | undefined;
-  /** False for tests alone: loses everything with a crash, and is quicker. */
+  /** False for tests only: faster, but a crash loses everything. */
   readonly durable?: boolean;
-  /** For tests alone: programs elsewhere than npm has put them. */
+  /** For tests only: other programs than npm's. */
   readonly installed?: Installation;
 }
 
-/** The advisory lock that the owner holds, in the database "postgres". */
 const ownerLock = "7166352907140";
 
-/** A connection that does not answer within this time is none. */
 const connectTimeoutMs = limits.outboundTimeoutMs;
 
-/** How long a server may neither answer nor go away before the start gives up. */
+/** Limit for an unresponsive server. */
 const silenceMs = 30_000;
 
 /**
- * How long a lock may be held by a process that is gone, or not be held by the one that has started the server,
- * before that is taken as final (process ids mean little across containers, and are used again).
+ * Grace period before trusting that a lock's holder is dead, or a starter takes no lock: process IDs mean little across containers,
+ * and are reused.
  */
 const fadeMs = 1_000;
 
-// ---- the owner's lock -----------------------------------------------------------------------------------------
+// ---- ownership --------------------------------------------------------------------------------------------------
 
-/** The connection that holds the owner's lock. */
 interface LockConnection {
   readonly client: pg.Client;
-  /** Below the client: whether an open connection keeps this process alive is decided on it. */
+  /** Below the client: decides whether the connection keeps this process alive. */
   readonly socket: Socket;
 }
 
 type Claim =
   | { readonly is: "mine"; readonly lock: LockConnection }
   | { readonly is: "held"; readonly holder: number }
-  /** Starting, stopping, recovering, or changing hands this moment. */
+  /** Starting, stopping, recovering, or changing owners. */
   | { readonly is: "busy" }
   | { readonly is: "absent" };
 
-/** The process id at the end of a name that Gantry has given. */
 const processIdIn = (name = ""): number => {
   const digits = name.slice(withoutTrailing(name, "0123456789").length);
   return digits === "" ? Number.NaN : Number(digits);
 };
 
-/**
- * Tries to become the owner. While `patient`, a server whose starter lives is left to it: that process may be about
- * to take the lock itself.
- */
+/** While `patient`, leaves a server to its living starter, which may be about to take the lock. */
 const claimOwnership = async (socketDirectory: string, patient: boolean): Promise<Claim> => {
   const socket = new Socket();
   const client = new pg.Client({
@@ -135,7 +126,7 @@ const inUse = (dataDirectory: string, holder: number) =>
     `the data directory ${dataDirectory} is in use by another Gantry (process ${holder}). Stop that process, or set GANTRY_DATA to another directory`,
   );
 
-/** Becomes the owner of a running server, started by us, or returns who is. `earlier` is a process that we started before. */
+/** Returns the current owner if it is another. `earlier`: a process started before. */
 const takeOwnership = async (
   data: DataDirectory,
   { log, progress, durable = true, tuning = defaultTuning }: EmbeddedOptions,
@@ -148,7 +139,7 @@ const takeOwnership = async (
   for (;;) {
     if (server?.hasEnded() && server === earlier) server = undefined;
     if (server?.hasEnded()) {
-      // Another PostgreSQL was quicker, or one that is just going has not quite gone.
+      // Another PostgreSQL started first, or is still stopping.
       if (!/already exists|still in use|pre-existing/.test(server.complaint()) || Date.now() - quietSince > silenceMs) {
         throw startFailure(`the embedded PostgreSQL in ${directory} did not start: ${server.complaint() || "it gave no reason"}`);
       }
@@ -159,7 +150,7 @@ const takeOwnership = async (
     const ours = server !== undefined && postmaster?.pid === server.child.pid;
     if (postmaster && (ours ? postmaster.ready : postmaster.socketDirectory !== "")) {
       const claim = await claimOwnership(postmaster.socketDirectory, !ours && Date.now() - quietSince < fadeMs);
-      // A holder that was killed a moment ago: PostgreSQL is about to notice.
+      // The holder was just killed: PostgreSQL is about to notice.
       const isFading = claim.is === "held" && !isAlive(claim.holder) && Date.now() - quietSince < fadeMs;
       if (claim.is === "held" && !isFading) return { holder: claim.holder, socketDirectory: postmaster.socketDirectory };
       if (claim.is === "mine") {
@@ -175,7 +166,7 @@ const takeOwnership = async (
       server = await startProcess(data, durable, tuning, log);
       continue;
     }
-    // Recovery after a crash takes as long as it takes; only the silence of a process that is not ours ends the wait.
+    // Recovery after a crash has no time limit; only an unresponsive foreign process does.
     if (!waitIsTold && Date.now() - quietSince > connectTimeoutMs) {
       progress("Waiting for the database to recover or to stop…");
       waitIsTold = true;
@@ -193,10 +184,7 @@ const hasDatabase = async (client: pg.Client): Promise<boolean> =>
 const hasServerRole = async (client: pg.Client): Promise<boolean> =>
   (await client.query("select from pg_roles where rolname = $1", [serverRole])).rowCount !== 0;
 
-/**
- * The database and the role that serves, which gets in there alone and makes nothing, not even temporary tables. What it
- * may do with rows is granted behind the migrations (server/db).
- */
+/** The role for serving can enter only this database and create nothing. Migrations grant its access to rows (server/db). */
 const ensureDatabase = async (client: pg.Client): Promise<void> => {
   if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
   if (await hasServerRole(client)) return;
@@ -213,7 +201,7 @@ const addressesIn = (socketDirectory: string): Pick<EmbeddedPostgres, "address" 
   ownerAddress: addressIn(socketDirectory, database),
 });
 
-/** Joins the server of another process, which may be about to make its database. */
+/** The server may still be creating its database. */
 const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> => {
   const client = new pg.Client({ ...addressIn(socketDirectory, "postgres"), connectionTimeoutMillis: connectTimeoutMs });
   client.on("error", () => {});
@@ -232,7 +220,7 @@ const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> =>
   return { ...addressesIn(socketDirectory), owned: false, stop: async () => {} };
 };
 
-/** Starts the embedded server of a data directory, or joins the one that runs there. */
+/** Starts the embedded server of a data directory, or joins the running one. */
 export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedPostgres> => {
   const { dataDirectory, log, progress, durable = true } = options;
   const data = await prepareDataDirectory(dataDirectory, progress, options.installed);
@@ -252,7 +240,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
   const stopped = new AbortController();
   let restarting: Promise<void> = Promise.resolve();
 
-  // Where this process ends without having stopped it (an uncaught exception), it stops in order all the same.
+  // Stops the server cleanly even if this process crashes.
   const onExit = (): void => {
     const { pid } = owned.server.child;
     if (pid !== undefined && !owned.server.hasEnded()) process.kill(pid, "SIGINT");
@@ -260,7 +248,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
 
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped.signal }).catch(() => {});
 
-  /** PostgreSQL has died, or reset itself: starts it again and again, until it runs or we stop. */
+  /** Retries until PostgreSQL runs or this process stops. */
   const restart = async (): Promise<void> => {
     log("store.postgres.lost", {});
     for (let pauseMs = 50; !stopping; pauseMs = Math.min(pauseMs * 2, connectTimeoutMs)) {
@@ -268,7 +256,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
         const { server } = owned;
         const next = await takeOwnership(data, options, server.hasEnded() ? undefined : server);
         if ("holder" in next) {
-          // Another Gantry was quicker. Our connections use its server; when it stops, this one takes over.
+          // Another Gantry restarted it, and our connections use that. When it stops, this one takes over.
           log("store.postgres.taken", { holder: next.holder });
           await pause(connectTimeoutMs);
           continue;
@@ -284,7 +272,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
     }
   };
   const watchConnection = (): void => {
-    // Neither it nor the server keeps a process alive that has otherwise ended.
+    // Neither connection nor server keeps a finished process alive.
     owned.lock.socket.unref();
     owned.lock.client.once("end", () => {
       if (!stopping) restarting = restart();

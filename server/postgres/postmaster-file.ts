@@ -1,4 +1,4 @@
-// postmaster.pid, by which PostgreSQL tells who runs in a data directory, and the processes that such files name.
+// Reads postmaster.pid, PostgreSQL's record of the server in a data directory, and checks the named process.
 
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { type DataDirectory, port } from "./data-directory.ts";
 import { startFailure } from "./start-failure.ts";
 
-/** What the PostgreSQL that runs or ran in a data directory has written to postmaster.pid. */
+/** Content of postmaster.pid, of a running or dead server. */
 export interface PostmasterFile {
   readonly pid: number;
-  /** Empty until it has got that far. */
+  /** Empty early in the start. */
   readonly socketDirectory: string;
   readonly ready: boolean;
 }
@@ -34,7 +34,7 @@ export const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Whether this process is the PostgreSQL of this directory; false for any other that has got the same id since. */
+/** Returns whether the process is this directory's PostgreSQL, rather than one with a reused ID. */
 export const isServerOf = async (pid: number, directory: string): Promise<boolean> => {
   if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return false;
   if (process.platform !== "linux") {
@@ -44,17 +44,17 @@ export const isServerOf = async (pid: number, directory: string): Promise<boolea
       return false;
     }
   }
-  // Empty for one that has ended and that its parent has not waited for yet: a signal still finds it.
+  // Empty for a zombie, which signals still find.
   const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
   if (commandLine.includes(directory)) return true;
   if (!commandLine.includes("postgres")) return false;
-  // Started under another name of the same folder: a PostgreSQL stands in its data directory. (In a container
-  // even root may not see where another user's process stands.)
+  // Started under another path of the directory: compare working directories, as PostgreSQL changes into its data. In a container
+  // even root may be unable to read another user's.
   const [itsDirectory, ours] = await Promise.all([stat(`/proc/${pid}/cwd`).catch(() => undefined), stat(directory)]);
   return itsDirectory !== undefined && itsDirectory.dev === ours.dev && itsDirectory.ino === ours.ino;
 };
 
-/** Removes a file that still has this text; one that has been replaced since is put back. */
+/** Restores a file replaced since. */
 const removeUnchanged = async (file: string, text: string): Promise<void> => {
   const aside = `${file}.${randomBytes(4).toString("hex")}`;
   try {
@@ -67,8 +67,8 @@ const removeUnchanged = async (file: string, text: string): Promise<void> => {
 };
 
 /**
- * Lock files of a dead PostgreSQL whose process id is another's by now: PostgreSQL would take them for a living
- * one's and refuse to start for ever. (Where the id is nobody's, it clears them itself.)
+ * Removes lock files of a dead PostgreSQL with a reused process ID, for which PostgreSQL would refuse to start. It clears those with
+ * an unused ID itself.
  */
 export const clearStaleLockFiles = async ({ directory, socketDirectory }: DataDirectory): Promise<void> => {
   for (const file of [join(directory, "postmaster.pid"), join(socketDirectory, `.s.PGSQL.${port}.lock`)]) {

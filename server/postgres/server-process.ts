@@ -1,4 +1,4 @@
-// PostgreSQL's own programs as processes: initdb, which makes a database cluster, and the server, started and stopped.
+// Processes of PostgreSQL: initdb, and starting and stopping the server.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -14,13 +14,12 @@ import { isAlive } from "./postmaster-file.ts";
 import { startFailure } from "./start-failure.ts";
 import type { Tuning } from "./tuning.ts";
 
-/** How long each kind of stop may take before the next harder one: SIGINT, SIGQUIT, SIGKILL. */
+/** For each of SIGINT, SIGQUIT, SIGKILL. */
 const stopStepMs = 10_000;
 
-/** How often what cannot be waited for is looked at again. */
 export const pollMs = 5;
 
-/** Nothing of our own environment: PG* variables would change how the server behaves. */
+/** PG* variables would change the server. */
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
 
 const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tuning): string[] => {
@@ -28,13 +27,13 @@ const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tunin
     ...tuning,
     listen_addresses: "",
     port: String(port),
-    // Who started it; see claimOwnership in embedded.ts.
+    // The starter; see claimOwnership in embedded.ts.
     cluster_name: `gantry ${process.pid}`,
     unix_socket_directories: socketDirectory.replaceAll('"', '""').replace(/^.*$/s, '"$&"'),
     unix_socket_permissions: "0700",
-    // Several servers under test share one.
+    // Tests share one server.
     max_connections: durable ? "60" : "200",
-    // Nothing copies from this server as it writes: the write-ahead log is for crashes alone.
+    // No replication: the write-ahead log is for crashes only.
     wal_level: "minimal",
     max_wal_senders: "0",
     fsync: durable ? "on" : "off",
@@ -42,7 +41,7 @@ const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tunin
     full_page_writes: durable ? "on" : "off",
     autovacuum: "on",
     jit: "off",
-    // Our statements are short and many, and Node needs the other cores.
+    // Statements are short and many, and Node needs the other cores.
     max_parallel_workers_per_gather: "0",
     random_page_cost: "1.1",
     timezone: "UTC",
@@ -58,10 +57,10 @@ const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tunin
 
 const userOptions = ({ runAs }: DataDirectory) => (runAs ? { uid: runAs.uid, gid: runAs.gid } : {});
 
-/** pg_hba.conf: over the socket alone, whose folder is its own user's. There is no other way in, and nobody else. */
+/** pg_hba.conf: only over the socket, in a directory private to its user. */
 const accessRules = `local all ${ownerRole} trust\nlocal all ${serverRole} trust\n`;
 
-/** Lets the role that serves into a data directory of a version that had the owner alone. What somebody has added stays. */
+/** Older data directories lack the serving role. Other rules stay. */
 const completeAccessRules = async ({ directory }: DataDirectory): Promise<void> => {
   const file = join(directory, "pg_hba.conf");
   const present = await readFile(file, "utf8");
@@ -69,16 +68,16 @@ const completeAccessRules = async ({ directory }: DataDirectory): Promise<void> 
   if (missing.length > 0) await appendFile(file, `${present.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`);
 };
 
-/** Whether initdb has made this data directory. */
+/** Returns whether initdb has completed in this data directory. */
 export const hasCluster = ({ directory }: DataDirectory): Promise<boolean> => fileExists(join(directory, "PG_VERSION"));
 
-/** Makes an empty database cluster. It is complete or absent, also when two servers do so at once. */
+/** Creates an empty cluster atomically, even with concurrent servers. */
 export const makeCluster = async (data: DataDirectory, durable: boolean): Promise<void> => {
   const { directory, installation, runAs } = data;
   const parent = dirname(directory);
   const prefix = `${basename(directory)}.new.`;
   for (const name of await readdir(parent)) {
-    // Left behind by a start that was killed halfway.
+    // Left over from a killed start.
     const [pid = ""] = name.startsWith(prefix) ? name.slice(prefix.length).split(".") : [];
     if (pid !== "" && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
   }
@@ -115,7 +114,7 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
     }
     await writeFile(join(draft, "pg_hba.conf"), accessRules);
     await rename(draft, directory).catch(async (error: NodeJS.ErrnoException) => {
-      // Another server was quicker.
+      // Another server created it concurrently.
       if (!(await hasCluster(data))) throw error;
     });
   } finally {
@@ -125,14 +124,13 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   hasEnded(): boolean;
-  /** Its last complaint. */
+  /** Returns its last error message. */
   complaint(): string;
 }
 
-/** Starts the process. It gets a session of its own, so that Ctrl-C reaches us and not it. */
+/** Starts the server in its own session, so that Ctrl-C does not reach it. */
 export const startProcess = async (data: DataDirectory, durable: boolean, tuning: Tuning, log: Log): Promise<ServerProcess> => {
   await completeAccessRules(data);
   const child = spawn(data.installation.postgres, ["-D", data.directory, ...serverSettings(data.socketDirectory, durable, tuning)], {
@@ -153,14 +151,14 @@ export const startProcess = async (data: DataDirectory, durable: boolean, tuning
       complaint = error.message;
       end();
     });
-    // "close" rather than "exit": by then the last of its output has arrived.
+    // "close" rather than "exit", so that all output has arrived.
     child.once("close", end);
   });
   createInterface({ input: child.stderr }).on("line", (line) => {
     const message = /^(?:FATAL|PANIC): (.*)$/.exec(line)?.[1]?.trimStart();
     if (message === undefined) return;
     complaint = message;
-    // Told to every client that connects while it starts or stops; no news.
+    // Sent to every client during start and stop.
     if (!/^the database system is |administrator command$/.test(message)) log("store.postgres", { message });
   });
   child.unref();
@@ -168,7 +166,7 @@ export const startProcess = async (data: DataDirectory, durable: boolean, tuning
   return { child, ended, hasEnded: () => finished, complaint: () => complaint };
 };
 
-/** Signals a process to stop, ever harder, until `isGone`. */
+/** Stops a process with increasingly hard signals until `isGone`. */
 export const stopProcess = async (pid: number, isGone: () => Promise<boolean> | boolean): Promise<void> => {
   for (const signal of ["SIGINT", "SIGQUIT", "SIGKILL"] as const) {
     try {

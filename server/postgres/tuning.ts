@@ -1,6 +1,6 @@
-// How much memory and disk the server uses.
+// Memory and disk parameters of the server.
 
-/** Parameters of PostgreSQL as it writes them: `shared_buffers` as "128MB". */
+/** PostgreSQL parameters in its own notation, such as "128MB". */
 export interface Tuning {
   readonly shared_buffers: string;
   readonly work_mem: string;
@@ -8,5 +8,5 @@ export interface Tuning {
   readonly max_wal_size: string;
 }
 
-/** PostgreSQL's own defaults, if nothing is known of the machine. */
+/** PostgreSQL's defaults. */
 export const defaultTuning: Tuning = { shared_buffers: "128MB", work_mem: "4MB", maintenance_work_mem: "64MB", max_wal_size: "1024MB" };

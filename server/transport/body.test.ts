@@ -36,9 +36,9 @@ const answerOf = async (stream: ClientHttp2Stream): Promise<IncomingHttpHeaders 
   return headers;
 };
 
-// ---- what bodies hold is given back ----------------------------------------------------------------------------------
+// ---- body memory is released ------------------------------------------------------------------------------------------
 
-/** Together 2,000 bytes: three bodies that were not given back, and nothing is read any more. */
+/** 2,000 bytes in total: three unreleased bodies would exhaust them. */
 const smallBounds = { streamsMax: 2, bodyBytesMax: 1000, grpcMessageBytesMax: 1000 };
 const shortTimes = { requestTimeoutMs: 100, callDeadlineMs: 100 };
 const times = 5;
@@ -48,7 +48,7 @@ const head = (rest: string): string => `POST /iam/v2/groups/abc HTTP/1.1\r\nhost
 const message = (nameLength: number): Buffer =>
   frameMessage(toBinary(CreateGroupRequestSchema, create(CreateGroupRequestSchema, { parent: "abc", group: { name: "x".repeat(nameLength) } })));
 
-/** Sends parts of two bodies, waits until the server has them and so takes no third one, and resets the streams. */
+/** Sends parts of two bodies, waits until the server has no room for a third, and resets the streams. */
 const cutOff = (headers: typeof createGroup, part: Buffer | string) => (echo: Echo) =>
   withSession(echo, async (session) => {
     const streams = [session.request(headers), session.request(headers)];
@@ -61,7 +61,7 @@ const cutOff = (headers: typeof createGroup, part: Buffer | string) => (echo: Ec
     while (statuses(await exchangeRaw(echo, head("content-length: 900") + json(900)))[0] !== "503") assert.ok(streams.every(({ closed }) => !closed));
     for (const stream of streams) stream.close(8);
     await closed;
-    // Behind the resets: the server has seen them when it answers this.
+    // The ping follows the resets: once answered, the server has seen them.
     await new Promise((resolve) => session.ping(resolve));
   });
 
@@ -101,7 +101,7 @@ const endings: readonly (readonly [title: string, send: (echo: Echo) => Promise<
   ["too slow over gRPC", (echo) => rpcStatus(echo, message(900).subarray(0, 850), false), "4"],
 ];
 
-/** Where times are short a busy machine may itself be too slow: what is answered as that is asked again. */
+/** With short timeouts a busy machine may be too slow itself: retry that answer. */
 const answerInTime = async (ask: () => Promise<string>, tooSlow: string): Promise<string> => {
   for (let turn = 0; turn < 20; turn++) {
     const answer = await ask();
@@ -111,14 +111,14 @@ const answerInTime = async (ask: () => Promise<string>, tooSlow: string): Promis
 };
 
 for (const [title, send, answer] of endings)
-  test(`the bytes of request bodies are given back: bodies that are ${title} leave room for others`, async () => {
+  test(`memory of request bodies that are ${title} is released`, async () => {
     await using echo = await openEcho({ bounds: { ...smallBounds, ...(title.startsWith("too slow") ? shortTimes : {}) } });
     for (let turn = 0; turn < times; turn++) assert.deepEqual(await send(echo), answer);
     assert.equal(await answerInTime(async () => statuses(await exchangeRaw(echo, head("content-length: 1000") + json(1000))).join(), "408"), "200");
     assert.equal(await answerInTime(() => rpcStatus(echo, message(900), true), "4"), "0");
   });
 
-test("the bytes of request bodies are given back: a stream of many messages holds one of them at a time", async () => {
+test("a stream of many messages holds the memory of only one at a time", async () => {
   await using echo = await openEcho({ bounds: smallBounds });
   const request = create(ServerReflectionRequestSchema, { messageRequest: { case: "fileByFilename", value: "x".repeat(800) } });
   await withSession(echo, async (session) => {
@@ -136,13 +136,13 @@ test("the bytes of request bodies are given back: a stream of many messages hold
   assert.deepEqual(statuses(await exchangeRaw(echo, head("content-length: 1000") + json(1000))), ["200"]);
 });
 
-// ---- nobody unknown makes the server read ----------------------------------------------------------------------------
+// ---- unauthenticated bodies are not read ------------------------------------------------------------------------------
 
 const authenticate = ({ authorization }: UnreadCall): void => {
   if (authorization !== "Bearer good") throw unauthenticated("authentication required");
 };
 
-test("a call that is refused unread leaves its HTTP/1.1 connection for the next one, once its body has come", async () => {
+test("after a call is refused unread, its HTTP/1.1 connection serves the next request once the body has arrived", async () => {
   await using echo = await openEcho({}, { authenticate });
   const { socket, received } = await connectRaw(echo);
   const answered = once(socket, "data");
@@ -157,7 +157,7 @@ test("a call that is refused unread leaves its HTTP/1.1 connection for the next 
   );
 });
 
-test("a connection whose refused body does not end in time is cut, without a second answer", async () => {
+test("a connection with an unfinished refused body is closed after the timeout, without a second response", async () => {
   await using echo = await openEcho({ bounds: { headersTimeoutMs: 50, requestTimeoutMs: 100 } }, { authenticate });
   for (const [headers, body] of [
     ["content-length: 10", ""],
@@ -173,7 +173,7 @@ test("a connection whose refused body does not end in time is cut, without a sec
   }
 });
 
-test("whoever asks before sending a body and is refused is not told to go on, and its connection ends", async () => {
+test("a refused request with Expect: 100-continue gets no 100, and its connection closes", async () => {
   await using echo = await openEcho({}, { authenticate });
   const { socket, received } = await connectRaw(echo);
   socket.write("POST /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n");
@@ -185,7 +185,7 @@ for (const [title, headers] of [
   ["HTTP/2", createGroup],
   ["gRPC", createGroupRpc],
 ] as const)
-  test(`${title}: the stream of a call that is refused unread ends without an error, and its connection goes on`, async () => {
+  test(`${title}: the stream of a call refused unread ends without an error, and its connection stays open`, async () => {
     await using echo = await openEcho({}, { authenticate });
     await withSession(echo, async (session) => {
       for (let turn = 0; turn < 3; turn++) {
@@ -202,7 +202,7 @@ for (const [title, headers] of [
     assert.equal(echo.calls.length, 1);
   });
 
-test("a body that waits until its sender is known takes no room from others", async () => {
+test("a body that waits for authentication uses no body memory", async () => {
   const gate = Promise.withResolvers<void>();
   await using echo = await openEcho(
     { bounds: smallBounds },
@@ -219,7 +219,7 @@ test("a body that waits until its sender is known takes no room from others", as
   });
 });
 
-test("a body that ends empty while its sender is still unknown is an empty body", async () => {
+test("a body that ends empty during authentication is an empty body", async () => {
   let gate = Promise.withResolvers<void>();
   await using echo = await openEcho({}, { authenticate: () => gate.promise });
   const whileUnknown = async <T>(answer: Promise<T>, arrived: () => Promise<unknown>): Promise<T> => {

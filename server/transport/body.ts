@@ -1,5 +1,5 @@
-// A request's body: how much of it is read, in which content type it may come, and JSON read from it. What is wrong with
-// the JSON becomes a problem, not a refusal, so that the kernel can decide about the caller first.
+// Reads a request's body: size limit, content types, and JSON. Invalid JSON becomes a problem instead of an error, so that the kernel
+// can authorize the caller first.
 
 import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
@@ -13,7 +13,7 @@ import type { ServerContext } from "./server-context.ts";
 const unsupportedMediaType = (message: string, headers: Readonly<Record<string, string>>): Fault =>
   new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
 
-/** The content type without its options. Throws 415 where the body is no text of UTF-8 as it comes, by its headers. */
+/** Returns the content type without parameters. Throws 415 unless the headers describe unencoded UTF-8. */
 const textTypeOf = (request: HttpRequest): string | undefined => {
   const encoding = headerOf(request, "content-encoding");
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
@@ -35,7 +35,7 @@ const textTypeOf = (request: HttpRequest): string | undefined => {
   return essence;
 };
 
-/** How the headers say that the body is to be read. Throws 415 (decisions: JSON). A body without a type is JSON. */
+/** Returns the format of the body by its headers. Throws 415 (decisions: JSON). A body without a type is JSON. */
 export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
   const essence = textTypeOf(request);
   if (essence === undefined) return "json";
@@ -48,19 +48,19 @@ export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
 
 const bodyTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
 
-/** Every request's bytes together are bounded too, or a few connections could fill the memory with halves of bodies. */
+/** The bytes of all requests are bounded too, or a few connections could fill the memory with partial bodies. */
 export const tooManyBodies = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");
 
 /**
- * All bytes of the body, `bytesMax` at most. Throws where it is too large, too slow, or its sender went away. While it comes its bytes are
- * reserved from what all bodies together may hold, and they are released however it ends.
+ * Returns the body, up to `bytesMax`. Throws if it is too large, too slow, or the client disconnects. The bytes count against the
+ * memory of all bodies until the read ends.
  */
 export const readRequestBody = (context: ServerContext, request: HttpRequest, bytesMax: number): Promise<Buffer> => {
   const { requestTimeoutMs } = context.bounds;
   const { source } = request;
   if (!request.hasBody) return Promise.resolve(Buffer.alloc(0));
   if (Number(headerOf(request, "content-length") ?? 0) > bytesMax) return Promise.reject(bodyTooLarge(bytesMax));
-  // While its sender was authenticated nobody listened: an empty body may have ended, and a sender may have gone.
+  // Without listeners during authentication, an empty body may have ended, and a client may have disconnected.
   if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
   if (source.destroyed) return Promise.reject(senderGone());
   request.sendContinue?.();
@@ -72,7 +72,7 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest, by
       source.off("data", onData).off("end", onEnd).off("close", onGone).off("aborted", onGone);
       context.releaseBytes(reservedBytes);
       if (fault) {
-        // What still comes is thrown away; the server's own time limit ends a peer that never stops.
+        // Discard the rest; the server's own time limit closes the connection of a peer that never stops.
         source.resume();
         reject(fault);
       } else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, reservedBytes));
@@ -87,12 +87,12 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest, by
     const onEnd = (): void => finish(undefined);
     const onGone = (): void => finish(senderGone());
     const timer = setTimeout(() => finish(new Fault("DEADLINE_EXCEEDED", "the request body took too long", { httpStatus: 408 })), requestTimeoutMs);
-    // "aborted" before "end": node:http2 ends a stream that its sender has reset as if it were complete.
+    // "aborted" before "end": node:http2 ends a reset stream as if it were complete.
     source.on("aborted", onGone).on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
   });
 };
 
-/** The body as text, for whoever reads it otherwise than as a message. Throws 415, and INVALID_ARGUMENT where it is not UTF-8. */
+/** Returns the body as text. Throws 415, and INVALID_ARGUMENT if it is not UTF-8. */
 export const readRequestText = async (context: ServerContext, request: HttpRequest, bytesMax: number): Promise<string> => {
   textTypeOf(request);
   const bytes = await readRequestBody(context, request, bytesMax);
@@ -102,17 +102,17 @@ export const readRequestText = async (context: ServerContext, request: HttpReque
 
 const senderGone = (): Fault => new Fault("CANCELLED", "the client disconnected");
 
-/** What JSON.parse reads, typed as what it can read. Its keys are own properties, "__proto__" too. */
+/** Keys become own properties, including "__proto__". */
 const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
-/** The JSON object of a body, or its list where one is wanted; undefined for an empty body and for what is neither, which is then a problem. */
+/** Returns the object of a body, or the list if `wantsList`; undefined for an empty body, and for other JSON, which is a problem. */
 export const readJson = (bytes: Buffer, budget: Budget, wantsList = false): { body: JsonObject | Json[] | undefined; problems: Violation[] } => {
   const refuse = (description: string): { body: undefined; problems: Violation[] } => ({ body: undefined, problems: [{ field: "body", description }] });
   if (bytes.length === 0) return { body: undefined, problems: [] };
   if (!isUtf8(bytes)) return refuse("is not valid UTF-8");
   const excess = jsonExcess(bytes, budget);
   if (excess !== undefined) return refuse(excess);
-  // RFC 8259, 8.1 lets a reader skip the byte order mark that some editors leave.
+  // RFC 8259, 8.1 permits readers to skip a byte order mark, which some editors write.
   const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const text = bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
   let body: Json;
@@ -128,6 +128,5 @@ export const readJson = (bytes: Buffer, budget: Budget, wantsList = false): { bo
   return { body: isObject(body) || Array.isArray(body) ? body : undefined, problems: [] };
 };
 
-/** The JSON object of a text, within the bounds of every message. */
 export const readJsonText = (text: string): { body: JsonObject | Json[] | undefined; problems: Violation[] } =>
   readJson(Buffer.from(text), { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });

@@ -19,14 +19,14 @@ const budget = { valuesMax: 10, depthMax: 4 };
 const tooMany = "contains more than 10 keys and elements";
 const excess = (text: string): string | undefined => jsonExcess(Buffer.from(text), budget);
 
-/** Members and elements, and one more for each list or object in which there is none. */
+/** Members and elements; an empty list or object counts as one. */
 const valuesOf = (value: unknown): number => {
   if (typeof value !== "object" || value === null) return 0;
   const inner: unknown[] = Object.values(value);
   return Math.max(1, inner.length) + inner.reduce<number>((sum, entry) => sum + valuesOf(entry), 0);
 };
 
-test("keys and elements of JSON are counted as its parser finds them, whatever its texts hold", () => {
+test("keys and elements of JSON are counted as its parser finds them, whatever its strings contain", () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
       const bytes = Buffer.from(JSON.stringify(value));
@@ -42,7 +42,7 @@ test("keys and elements of JSON are counted as its parser finds them, whatever i
   assert.equal(excess("[[[[[1]]]]]"), "is nested more than 4 levels deep");
 });
 
-test("counting stops at the first value too many: what stands behind it is not looked at", () => {
+test("counting stops at the first value over the limit", () => {
   let looked = 0;
   const bytes = new Proxy(Buffer.from(`[${"0,".repeat(100_000)}0]`), {
     get: (target, key) => {
@@ -57,13 +57,13 @@ test("counting stops at the first value too many: what stands behind it is not l
 
 const ids = (count: number): Uint8Array => toBinary(ListReposRequestSchema, create(ListReposRequestSchema, { uidp: { ids: Array(count).fill("abcdefgh") } }));
 
-test("a protobuf message is decoded up to the number of fields and elements that may be, nested ones too", () => {
+test("a protobuf message decodes up to the limit of fields and elements, including nested ones", () => {
   const fine = decodeWithin(ListReposRequestSchema, ids(9), budget);
   assert.ok(typeof fine !== "string" && fine.uidp?.ids.length === 9);
   assert.equal(decodeWithin(ListReposRequestSchema, ids(10), budget), tooMany);
 });
 
-test("unknown fields are counted and skipped, not built, also those in groups", () => {
+test("unknown fields, including groups, are counted and skipped", () => {
   const unknown = Buffer.from([0xf8, 0x3f, 0x01]);
   const few = Buffer.concat([unknown, unknown, unknown, unknown]);
   const message = decodeWithin(CreateGroupRequestSchema, few, budget);
@@ -72,10 +72,10 @@ test("unknown fields are counted and skipped, not built, also those in groups", 
   assert.equal(decodeWithin(CreateGroupRequestSchema, Buffer.concat([Buffer.from([0xfb, 0x3f]), ...Array(11).fill(unknown)]), budget), tooMany);
 });
 
-test("whatever the decoder takes has as many values as were counted: records that it would read differently are refused", () => {
+test("the count matches the decoder: records that it would read differently are rejected", () => {
   const tail = Buffer.alloc(40, Buffer.from([0xf8, 0x3f, 0x01]));
   for (const [title, bytes] of [
-    // A whole number where a message stands: the decoder takes it for the message's length.
+    // An integer in place of a message: the decoder reads it as the message's length.
     ["another wire type", Buffer.concat([Buffer.from([0x10, 0x01]), tail])],
     ["a message longer than what holds it", Buffer.concat([Buffer.from([0x12, 0x04, 0x0a, 0x7f]), tail])],
     ["a number that goes on behind its message", Buffer.concat([Buffer.from([0x12, 0x03, 0xf8, 0x3f, 0x81]), tail])],
@@ -83,7 +83,7 @@ test("whatever the decoder takes has as many values as were counted: records tha
     assert.match(String(decodeWithin(CreateGroupRequestSchema, bytes, { valuesMax: 30, depthMax: 4 })), /^is not a valid /, title);
 });
 
-test("every message that is within its budget is decoded as without one", () => {
+test("a message within its budget decodes as without one", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: "grapheme" }), { maxLength: 20 }), fc.dictionary(fc.string(), fc.string(), { maxKeys: 8 }), (audiences, claims) => {
       const bytes = toBinary(
@@ -95,7 +95,7 @@ test("every message that is within its budget is decoded as without one", () => 
   );
 });
 
-// ---- over the wire ---------------------------------------------------------------------------------------------------
+// ---- over the wire ----------------------------------------------------------------------------------------------------
 
 const good = "Bearer good";
 const open = (bounds = {}): Promise<Echo> =>
@@ -113,7 +113,7 @@ const packed = (bytes: Uint8Array): Buffer => {
   framed[0] = 1;
   return framed;
 };
-/** Two million fields that no message has, in about four kilobytes. */
+/** Two million unknown fields in about four kilobytes. */
 const bomb = packed(Buffer.alloc(4 * 1024 * 1024 - 4, Buffer.from([0x78, 0x01])));
 
 const grpcStatus = async (echo: Echo, sent: readonly Buffer[], headers: Record<string, string> = {}): Promise<(string | undefined)[]> => {
@@ -150,7 +150,7 @@ const processorMs = async (work: () => Promise<unknown>): Promise<number> => {
   return (user + system) / 1000;
 };
 
-test("attack 47: fifteen packed frames on one connection cost a server that does not know their sender what empty ones cost", async () => {
+test("attack 47: fifteen compressed frames of an unauthenticated client cost as little as empty ones", async () => {
   await using echo = await open();
   assert.ok(bomb.length < 5000);
   const empty = frameMessage(Buffer.alloc(0));
@@ -163,7 +163,7 @@ test("attack 47: fifteen packed frames on one connection cost a server that does
   assert.ok(flooded <= 3 * alone, `${flooded} ms instead of ${alone}`);
 });
 
-test("attack 47: of a packed frame with a token no more is held than all bodies may hold, nothing of it is built, and its bytes are given back", async () => {
+test("attack 47: an authenticated compressed frame stays within the memory of all bodies, is not decoded, and is released", async () => {
   await using echo = await open();
   assert.deepEqual(await grpcStatus(echo, Array(15).fill(bomb), { authorization: good }), Array(15).fill("3"));
   assert.deepEqual(
@@ -176,7 +176,7 @@ test("attack 47: of a packed frame with a token no more is held than all bodies 
   for (let turn = 0; turn < 5; turn++) assert.deepEqual(await grpcStatus(small, [fine], { authorization: good }), ["0"]);
 });
 
-test("attack 47: an open operation reads 64 KiB, packed or not, over every protocol", async () => {
+test("attack 47: an open operation reads at most 64 KiB, compressed or not, over every protocol", async () => {
   await using echo = await open();
   const open64 = { ":path": "/chainguard.platform.oidc.SecurityTokenService/Exchange" };
   const reflection = { ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" };
@@ -195,7 +195,7 @@ test("attack 47: an open operation reads 64 KiB, packed or not, over every proto
     }
 });
 
-test("attack 48: a body of 80,000 unknown keys is refused before one of them is built, and no more mistakes are made than are shown", async () => {
+test("attack 48: a body of 80,000 unknown keys is rejected before parsing, with a bounded number of violations", async () => {
   await using echo = await open();
   const send = (keys: number): Promise<string> => {
     const body = JSON.stringify(Object.fromEntries(Array.from({ length: keys }, (_, index) => [`k${index}`, 1])));
@@ -212,7 +212,7 @@ test("attack 48: a body of 80,000 unknown keys is refused before one of them is 
   );
 });
 
-test("attack 48: lists of 68,000 uids over gRPC are refused before one of them is built", async () => {
+test("attack 48: lists of 68,000 uids over gRPC are rejected before decoding", async () => {
   await using echo = await open();
   const headers = { ":path": "/chainguard.platform.registry.v2.ReposService/ListRepos" };
   const lists = Array(20).fill(frameMessage(ids(68_000)));

@@ -1,6 +1,5 @@
-// What a message may hold, counted over its bytes before anything is built from them: building 80,000 unknown keys or two
-// million fields of a packed frame costs up to a second, and counting stops at the first one too many. Keys and elements
-// are counted together, as values. Linear, and at most as much as what it spares.
+// Bounds the number of values in a message by counting over its bytes before decoding: 80,000 unknown keys, or two million fields of a
+// compressed frame, cost up to a second to decode. Keys and elements count together. Linear, and never dearer than decoding.
 
 export interface Budget {
   readonly valuesMax: number;
@@ -19,8 +18,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Why JSON is beyond the budget; undefined where it is not, or is no JSON, which its parser says. A value has a comma
- * before it or is the first of its list or object; one that is empty counts as if it had a first.
+ * Returns why JSON exceeds the budget; undefined if it does not, or if it is invalid, which the parser reports. Each comma and each
+ * opening bracket is one value, so an empty list counts as one.
  */
 export const jsonExcess = (bytes: Uint8Array, { valuesMax, depthMax }: Budget): string | undefined => {
   let values = 0;

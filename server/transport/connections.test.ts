@@ -8,7 +8,7 @@ import { holderOf } from "#connections";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 import { localhost as tls } from "./localhost.fixture.ts";
 
-/** HTTP/2 frames by hand, as a hostile client writes them. */
+/** Builds HTTP/2 frames as a hostile client would. */
 const frame = (type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -25,7 +25,7 @@ const four = (value: number): Buffer => {
   return bytes;
 };
 
-/** A field of HPACK's static table with another value (RFC 7541, 6.2.1). */
+/** A header of HPACK's static table with another value (RFC 7541, 6.2.1). */
 const field = (index: number, value: string): Buffer => Buffer.concat([Buffer.from([0x40 + index, value.length]), Buffer.from(value)]);
 const [GET, POST, HTTP] = [Buffer.from([0x82]), Buffer.from([0x83]), Buffer.from([0x86])];
 const request = (method: Buffer, path: string, ...more: Buffer[]): Buffer => Buffer.concat([method, HTTP, field(4, path), field(1, "x"), ...more]);
@@ -46,7 +46,7 @@ const times = {
   hangUpMs: 50,
 };
 
-/** More than the system's buffers on both sides hold. */
+/** More than the system's buffers of both ends. */
 const largeAnswer = "x".repeat(24 * 1024 * 1024);
 
 const everyMs = (socket: Socket, ms: number, act: () => void): void => {
@@ -54,13 +54,13 @@ const everyMs = (socket: Socket, ms: number, act: () => void): void => {
   socket.once("close", () => clearInterval(timer));
 };
 
-/** A slow machine's peer was cut before it was where it is to stop. */
+/** On a slow machine the server closed the connection before the peer reached the state to test. */
 class CutEarly extends Error {}
 
-/** An error before it is an end like another. */
+/** Resolves on close; an error before it does not matter. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => void socket.on("error", () => {}).once("close", () => resolve()));
 
-/** Waits for so many bytes of answers; throws CutEarly if the connection ends before. */
+/** Waits for this many bytes; throws CutEarly if the connection ends before. */
 const hear = async (socket: Socket, bytes: number): Promise<void> => {
   let heard = 0;
   try {
@@ -215,12 +215,12 @@ const dial = async (echo: Echo, secure: boolean, protocol: string): Promise<Sock
   const to = { port: echo.port, host: "127.0.0.1", allowHalfOpen: true };
   const socket = secure ? connectTls({ ...to, ca: tls.cert, servername: "localhost", ALPNProtocols: [protocol] }) : connect(to);
   socket.on("error", () => {});
-  // Cut in its handshake: an error.
+  // Closed during its handshake: an error.
   await once(socket, secure ? "secureConnect" : "connect").catch((cause: unknown) => Promise.reject(new CutEarly("in its handshake", { cause })));
   return socket;
 };
 
-/** The only connection that the server takes is free again when this is served. */
+/** Resolves once a request is served, which needs the server's only connection. */
 const untilServed = async (echo: Echo, secure: boolean): Promise<void> => {
   for (let served = false; !served; ) {
     const to = { port: echo.port, host: "127.0.0.1" };
@@ -258,7 +258,7 @@ for (const [protocol, states] of [
   ["h2", http2],
 ] as const)
   for (const secure of [false, true])
-    test(`${protocol} ${secure ? "over TLS" : "in clear text"}: in whatever state a peer stops, it is cut`, { concurrency: 4 }, async (t) => {
+    test(`${protocol} ${secure ? "over TLS" : "in clear text"}: a peer that stalls in any state is disconnected`, { concurrency: 4 }, async (t) => {
       await Promise.all(
         Object.entries(states).map(([state, stop]) => t.test(`a peer that stops ${state} is cut`, { timeout: 20_000 }, () => stops(secure, protocol, stop))),
       );
@@ -268,7 +268,7 @@ for (const [state, bytes] of [
   ["before its first byte", ""],
   ["in its ClientHello", "\x16\x03\x01\x02\x00\x01\x00"],
 ] as const)
-  test(`TLS: a peer that stops in the handshake ${state} is cut`, async () => {
+  test(`TLS: a peer that stalls in the handshake ${state} is disconnected`, async () => {
     await using echo = await openEcho({ bounds: { ...times, connectionsMax: 1 }, tls });
     const socket = await dial(echo, false, "");
     socket.write(Buffer.from(bytes, "latin1"));
@@ -276,7 +276,7 @@ for (const [state, bytes] of [
     socket.destroy();
   });
 
-// ---- the connections of one address ----------------------------------------------------------------------------------
+// ---- connections of one address ---------------------------------------------------------------------------------------
 
 const from = async (echo: Echo, localAddress: string): Promise<{ socket: Socket; ended: Promise<void> }> => {
   const socket = connect({ port: echo.port, host: "127.0.0.1", localAddress });
@@ -294,7 +294,7 @@ const servedTo = async (echo: Echo, localAddress: string): Promise<boolean> => {
   return served;
 };
 
-test("one address has a bounded number of connections: what is beyond is closed, others are served, and what ends makes room", async () => {
+test("connections of one address are limited; excess ones are closed, other addresses are served, and closing frees capacity", async () => {
   const lines: unknown[] = [];
   await using echo = await openEcho({ bounds: { connectionsPerAddress: 2 }, log: (event, facts) => void lines.push([event, facts?.address]) });
   const kept = [await from(echo, "127.0.0.2"), await from(echo, "127.0.0.2")];
@@ -307,7 +307,7 @@ test("one address has a bounded number of connections: what is beyond is closed,
   for (const { socket } of kept) socket.destroy();
 });
 
-test("a trusted proxy has as many connections as it needs", async () => {
+test("connections of a trusted proxy are not limited", async () => {
   const trustedProxies = new BlockList();
   trustedProxies.addAddress("127.0.0.2");
   await using echo = await openEcho({ bounds: { connectionsPerAddress: 1 }, trustedProxies });
@@ -316,7 +316,7 @@ test("a trusted proxy has as many connections as it needs", async () => {
   for (const { socket } of kept) socket.destroy();
 });
 
-test("connections are counted for an IPv4 address, however it is written, and for an IPv6 /64", () => {
+test("connections are counted per IPv4 address in any notation, and per IPv6 /64", () => {
   for (const [address, holder] of [
     ["192.0.2.1", "192.0.2.1"],
     ["::ffff:192.0.2.1", "192.0.2.1"],
@@ -330,7 +330,7 @@ test("connections are counted for an IPv4 address, however it is written, and fo
     assert.equal(holderOf(address), holder, address);
 });
 
-test("connections that sent HEADERS without END_HEADERS close the server to nobody, and all of them end", async () => {
+test("connections with HEADERS without END_HEADERS do not block other clients, and all of them are closed", async () => {
   await using echo = await openEcho({ bounds: { headersTimeoutMs: 500, hangUpMs: 50, connectionsMax: 60, connectionsPerAddress: 50 } });
   const held = await Promise.all(Array.from({ length: 60 }, () => from(echo, "127.0.0.2")));
   for (const { socket } of held) socket.write(Buffer.concat([opening, frame(HEADERS, END_STREAM, 1, ping)]));

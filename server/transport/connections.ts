@@ -1,7 +1,5 @@
-// When a connection ends that its peer does not end.
-//
-// Each connection has a time at which it is cut, set anew by each change of its state; one timer for all of them looks
-// which times have come, so that a request costs no timer of its own. Before it is cut, HTTP/2 is told (GOAWAY).
+// Timeouts of connections. Each connection has a deadline, which each change of its state resets. One timer checks all deadlines,
+// because one per request is expensive. HTTP/2 sends GOAWAY before it closes the connection.
 //
 //   state                                              until                    watched by
 //   first bytes, preface (clear text)                  prefaceTimeoutMs         peek.ts
@@ -10,13 +8,13 @@
 //             request's message                        requestTimeoutMs         body.ts (408)
 //             request's content                        contentSilenceMs         oci/content.ts (408)
 //             between requests                         idleTimeoutMs            node:http, and here: bytes do not prolong it
-//             request, work and answer                 exchangeTimeoutMs        here; content prolongs it, both ways
-//             after our last word                      hangUpMs                 here
-//             answered, its body not read              unreadMs                 here
-//   HTTP/2    no stream yet                            headersTimeoutMs         here: HEADERS that do not end open no stream
-//             no stream any more                       idleTimeoutMs            here
-//             a stream, its answer included            exchangeTimeoutMs        here; content prolongs it, both ways
-//             a stream that may stay (Watch)           idle + headersTimeoutMs  PING (listen.ts)
+//             request, work and response               exchangeTimeoutMs        here; content prolongs it, both ways
+//             after the last response                  hangUpMs                 here
+//             responded, its body not read             unreadMs                 here
+//   HTTP/2    no stream yet                            headersTimeoutMs         here: unfinished HEADERS open no stream
+//             all streams closed                       idleTimeoutMs            here
+//             a stream, its response included          exchangeTimeoutMs        here; content prolongs it, both ways
+//             a long-lived stream (Watch)              idle + headersTimeoutMs  PING (listen.ts)
 //             after GOAWAY                             hangUpMs                 here
 
 import { constants, type ServerHttp2Stream } from "node:http2";
@@ -25,23 +23,22 @@ import type { Bounds } from "./server-context.ts";
 
 export interface Connection {
   readonly socket: Socket;
-  /** When it is cut, by performance.now(). */
+  /** The deadline, by performance.now(). */
   endsAtMs: number;
-  /** Says farewell; undefined where that was done, or where the protocol has no word for it. */
+  /** Sends the protocol's notice; undefined if already sent, or if the protocol has none. */
   farewell: (() => void) | undefined;
-  /** HTTP/1.1: the last answer is given while its request still comes, of which nothing more is read. */
+  /** HTTP/1.1: the last response is sent before its request has arrived, the rest of which is not read. */
   leavesUnread: boolean;
-  /** HTTP/1.1: requests without their whole answer. HTTP/2: streams that may stay. */
+  /** HTTP/1.1: requests without a complete response. HTTP/2: long-lived streams. */
   busy: number;
-  /** HTTP/2: open streams and since when, the oldest first. */
+  /** HTTP/2: open streams and their start, oldest first. */
   readonly streams: Map<ServerHttp2Stream, number>;
 }
 
 export interface Connections {
-  /** From now on the connection is cut after `ms`, where nothing else is said of it. */
   readonly add: (socket: Socket, ms: number) => Connection;
   readonly of: (socket: Socket) => Connection | undefined;
-  /** Our last word was said: the peer has a little time to hang up. */
+  /** Gives the peer a short time to disconnect after the last response. */
   readonly expectHangUp: (connection: Connection) => void;
   readonly close: () => void;
 }
@@ -60,7 +57,7 @@ export const watchConnections = (bounds: Bounds): Connections => {
     for (const [stream, startedMs] of streams) {
       const ageMs = nowMs - startedMs;
       if (ageMs < bounds.exchangeTimeoutMs) return;
-      // A peer that takes nothing does not take the reset either.
+      // A peer that reads nothing does not read the reset either.
       if (ageMs > bounds.exchangeTimeoutMs + bounds.hangUpMs) socket.destroy();
       else stream.close(constants.NGHTTP2_CANCEL);
     }

@@ -1,12 +1,12 @@
-// Cross-origin requests of browsers: allowed only for the origins that the operator lists (decisions: JSON). For all others
-// no header is sent, and the browser refuses by itself.
+// Cross-origin requests of browsers: allowed only for the origins that the operator lists (decisions: JSON). Others get no header, so
+// the browser refuses.
 
 import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts";
 
 interface CrossOrigin {
-  /** The response to a preflight of a listed origin. */
+  /** Returns the response to a preflight of a listed origin. */
   readonly preflight: (request: HttpRequest) => HttpResponse | undefined;
-  /** Adds what a listed origin's page needs to read the response. */
+  /** Adds the headers that let a listed origin read the response. */
   readonly allow: (request: HttpRequest, response: HttpResponse) => void;
 }
 
@@ -40,7 +40,7 @@ const exposedHeaders = [
   "www-authenticate",
   "x-request-id",
 ].join(", ");
-/** How long a browser may cache a preflight's response, in seconds; Chromium's own upper bound. */
+/** Cache time of a preflight in seconds; Chromium's maximum. */
 const preflightMaxAgeSeconds = "7200";
 
 export const crossOrigin = (origins: readonly string[]): CrossOrigin => {
@@ -65,7 +65,7 @@ export const crossOrigin = (origins: readonly string[]): CrossOrigin => {
       return { status: 204, headers, body: "" };
     },
     allow: (request, response) => {
-      // Caches must not give one origin's response to another, also where the first had none.
+      // Caches must not reuse a response for another origin, even if the first request had none.
       response.headers.push("vary", "origin");
       const origin = listedOrigin(request);
       if (origin !== undefined) response.headers.push("access-control-allow-origin", origin, "access-control-expose-headers", exposedHeaders);

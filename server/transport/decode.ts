@@ -1,18 +1,17 @@
-// Protobuf bytes as a message, if they hold no more than their budget.
+// Decodes protobuf bytes within a budget.
 
 import { type DescField, type DescMessage, fromBinary, type MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Budget, tooDeep, tooManyValues } from "./budget.ts";
 
-/** How a field stands on the wire. */
 interface WireField {
   readonly wireType: WireType;
-  /** Numbers of a list may stand together in one record (protobuf.dev, Encoding: Packed Repeated Fields). */
+  /** Numbers of a list may be in one record (protobuf.dev, Encoding: Packed Repeated Fields). */
   readonly packed: boolean;
   readonly message: WireMessage | undefined;
 }
 
-/** Fields by their number; made at the first use, so that a message may contain itself. */
+/** Fields by number; lazy, because a message may contain itself. */
 type WireMessage = () => ReadonlyMap<number, WireField>;
 
 const wireTypeOf = (scalar: ScalarType): WireType => {
@@ -75,7 +74,7 @@ const wireMessage = (descriptor: DescMessage): WireMessage => {
 
 class BudgetExceeded extends Error {}
 
-/** Numbers that stand together. The last one must end with its record, or whoever decodes reads on into the next. */
+/** Counts packed numbers. The last one must end with its record, or the decoder reads on into the next. */
 const countPacked = (bytes: Uint8Array, wireType: WireType): number => {
   if (wireType !== WireType.Varint) {
     const size = wireType === WireType.Bit64 ? 8 : 4;
@@ -89,8 +88,8 @@ const countPacked = (bytes: Uint8Array, wireType: WireType): number => {
 };
 
 /**
- * Counts all records, known and unknown. Throws where they are too many, and where decoding could see other records than
- * this did: a field of another wire type than its own, or one that does not end where its message ends.
+ * Counts all records, known and unknown. Throws if there are too many, or if the decoder could read other records: a field of a
+ * wrong wire type, or one that does not end with its message.
  */
 const countRecords = (bytes: Uint8Array, root: WireMessage, { valuesMax, depthMax }: Budget): void => {
   const reader = new BinaryReader(bytes);
@@ -102,7 +101,7 @@ const countRecords = (bytes: Uint8Array, root: WireMessage, { valuesMax, depthMa
   const walk = (message: WireMessage, end: number, depth: number): void => {
     if (depth > depthMax) throw new BudgetExceeded(tooDeep(depthMax));
     const fields = message();
-    // What a group holds is skipped whatever its number says: proto3 has none.
+    // The content of a group is skipped whatever its field number: proto3 has none.
     let groups = 0;
     while (reader.pos < end) {
       const [number, wireType] = reader.tag();
@@ -128,10 +127,10 @@ const countRecords = (bytes: Uint8Array, root: WireMessage, { valuesMax, depthMa
   walk(root, bytes.length, 1);
 };
 
-/** The message of this type, or why it cannot be read. Unknown fields are skipped. */
+/** Returns the message, or why it cannot be read. Skips unknown fields. */
 export const decodeWithin = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array, budget: Budget): MessageShape<Desc> | string => {
   try {
-    // No value is shorter than a byte: what most calls send needs no counting.
+    // A value takes at least one byte, so most messages need no counting.
     if (bytes.length > budget.valuesMax) countRecords(bytes, wireMessage(schema), budget);
     return fromBinary(schema, bytes, { readUnknownFields: false, recursionLimit: budget.depthMax });
   } catch (error) {

@@ -1,5 +1,4 @@
-// For the tests of this module: a transport on a free port in front of a kernel that answers with what it was asked. It is
-// a real Serve, so everything before and behind it is the real thing.
+// For the tests of this module: a real transport on a free port, in front of a kernel that echoes requests.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -11,13 +10,12 @@ import type { Call, Reply, UnreadCall } from "#kernel";
 import { type Config, type Dependencies, openTransport, type Transport } from "./index.ts";
 
 export interface Echo extends Transport {
-  /** Every call whose message reached the kernel, in order. */
+  /** Calls with a message that reached the kernel, in order. */
   readonly calls: Call[];
   readonly url: string;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 
-/** What the echo kernel answers; uids of groups choose among its behaviours. */
 const answerEcho = async (call: Call): Promise<Reply> => {
   if (call.problems.length > 0) throw invalid(call.problems);
   if (call.method.output.name === "google.protobuf.Empty") return { message: {} };
@@ -56,9 +54,8 @@ const dependencies: Omit<Dependencies, "serve"> = {
 };
 
 interface Overrides extends Partial<Omit<Dependencies, "serve">> {
-  /** Runs before the message is read, as the kernel's authentication does. */
+  /** Runs before the message is read, like the kernel's authentication. */
   readonly authenticate?: (call: UnreadCall) => void | Promise<void>;
-  /** Answers a call whose message was read. */
   readonly serve?: (call: Call) => Promise<Reply>;
 }
 
@@ -90,7 +87,7 @@ export const openEcho = async (config: Partial<Config> = {}, { authenticate, ser
   return { ...transport, calls, url, [Symbol.asyncDispose]: transport.close };
 };
 
-/** A connection without a protocol: what it is sent, and all that comes back until the server ends it. */
+/** Opens a raw connection; `received` is everything until the server closes it. */
 export const connectRaw = async ({ port }: Transport): Promise<{ socket: Socket; received: Promise<string> }> => {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
@@ -103,7 +100,6 @@ export const connectRaw = async ({ port }: Transport): Promise<{ socket: Socket;
   return { socket, received };
 };
 
-/** One exchange on a connection of its own. */
 export const exchangeRaw = async (transport: Transport, bytes: string | Buffer): Promise<string> => {
   const { socket, received } = await connectRaw(transport);
   socket.end(bytes);

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { decompress, frameMessage, frameReader } from "./frames.ts";
 import { fc } from "../../test/property.ts";
 
-test("messages are found again however the bytes were cut", () => {
+test("messages are reassembled from chunks of any size", () => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 }),
@@ -29,18 +29,18 @@ test("messages are found again however the bytes were cut", () => {
   );
 });
 
-test("a message that announces too many bytes is refused before they come", () => {
+test("a message with an announced length over the limit is rejected before it arrives", () => {
   const announced = Buffer.from([0, 0, 0x40, 0, 1]);
   assert.throws(() => frameReader(4 * 1024 * 1024).push(announced), { code: "RESOURCE_EXHAUSTED" });
 });
 
-test("a gzip bomb is refused at the size that it may unpack to", async () => {
+test("a gzip bomb is rejected at the decompressed size limit", async () => {
   const bomb = gzipSync(Buffer.alloc(1024 * 1024));
   await assert.rejects(decompress({ compressed: true, bytes: bomb }, "gzip", 64 * 1024), { code: "RESOURCE_EXHAUSTED" });
   assert.equal((await decompress({ compressed: true, bytes: bomb }, "gzip", 1024 * 1024)).length, 1024 * 1024);
 });
 
-test("bytes that are no gzip, and compression without a name, are the caller's mistakes", async () => {
+test("invalid gzip, and compression without grpc-encoding, are INVALID_ARGUMENT", async () => {
   await assert.rejects(decompress({ compressed: true, bytes: Buffer.from("no") }, "gzip", 100), { code: "INVALID_ARGUMENT" });
   await assert.rejects(decompress({ compressed: true, bytes: gzipSync("x") }, undefined, 100), { code: "INVALID_ARGUMENT" });
 });

@@ -1,5 +1,5 @@
-// gRPC's messages on a stream: one byte for the compressed flag, four of length, the message. They come in chunks whose
-// bounds are not theirs. (gRPC over HTTP/2: Length-Prefixed-Message.)
+// Messages of a gRPC stream: a byte with the compressed flag, four with the length, the message (gRPC over HTTP/2:
+// Length-Prefixed-Message). Chunks may split them anywhere.
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createGunzip } from "node:zlib";
@@ -14,14 +14,12 @@ export interface Frame {
 
 export const prefixBytes = 5;
 
-/** The prefix of a message of so many bytes. */
 export const framePrefix = (length: number): Buffer => {
   const out = Buffer.alloc(prefixBytes);
   out.writeUInt32BE(length, 1);
   return out;
 };
 
-/** One message with its prefix. */
 export const frameMessage = (message: Uint8Array): Buffer => {
   const out = Buffer.allocUnsafe(prefixBytes + message.length);
   out[0] = 0;
@@ -34,11 +32,11 @@ const messageTooLarge = (length: number, max: number): Fault => new Fault("RESOU
 
 export interface FrameReader {
   readonly push: (chunk: Buffer) => Frame[];
-  /** Bytes of a message that has begun. */
+  /** Bytes of an incomplete message. */
   readonly pending: () => number;
 }
 
-/** Cuts chunks into messages. Throws as soon as a flag or a length is announced that will not be read. */
+/** Splits chunks into messages. Throws on an invalid flag or excessive length as soon as it is announced. */
 export const frameReader = (maxBytes: number): FrameReader => {
   let rest: Buffer[] = [];
   let pendingBytes = 0;
@@ -49,7 +47,7 @@ export const frameReader = (maxBytes: number): FrameReader => {
       pendingBytes += chunk.length;
       const frames: Frame[] = [];
       while (pendingBytes >= neededBytes) {
-        // One copy per message at most, and none for the usual one that comes in one piece.
+        // At most one copy per message; none if it is in one chunk.
         const all = rest.length === 1 && rest[0] ? rest[0] : Buffer.concat(rest, pendingBytes);
         rest = [all];
         // gRPC over HTTP/2: Compressed-Flag is 0 or 1.
@@ -72,8 +70,8 @@ export const frameReader = (maxBytes: number): FrameReader => {
 };
 
 /**
- * The message without its compression. `encoding` is the call's grpc-encoding. Throws a Fault, as soon as more than
- * `maxBytes` have come out; `reserve` is told of the bytes as they come, and throws where there is no room for them.
+ * Decompresses a message. `encoding` is the call's grpc-encoding. Throws a Fault once the result exceeds `maxBytes`; `reserve` gets
+ * the bytes as they are produced, and throws if there is no memory for them.
  */
 export const decompress = async (
   frame: Frame,
@@ -82,8 +80,8 @@ export const decompress = async (
   reserve: (bytes: number) => void = () => {},
 ): Promise<Buffer> => {
   if (!frame.compressed) return frame.bytes;
-  // gRPC Compression: a compressed message in a call without an encoding is the caller's error, and INTERNAL.
-  // It is nothing that we could explain or repair, so it is INVALID_ARGUMENT here.
+  // gRPC Compression demands INTERNAL for a compressed message in a call without an encoding. The error is the caller's, so it is
+  // INVALID_ARGUMENT here.
   if (encoding !== "gzip") throw new Fault("INVALID_ARGUMENT", "the message is marked as compressed, but grpc-encoding names no compression");
   const chunks: Buffer[] = [];
   let length = 0;
@@ -100,10 +98,10 @@ export const decompress = async (
   return Buffer.concat(chunks, length);
 };
 
-/** The message of this type. Throws INVALID_ARGUMENT. */
+/** Decodes a message; throws INVALID_ARGUMENT. */
 export const decodeMessage = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
   const message = decodeWithin(schema, bytes, { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });
-  // gRPC status codes say INTERNAL; but it is the caller's mistake, and nobody should be woken for it.
+  // gRPC status codes say INTERNAL; but it is the caller's mistake, and must not alert the operator.
   if (typeof message === "string") throw new Fault("INVALID_ARGUMENT", `the message ${message}`);
   return message;
 };

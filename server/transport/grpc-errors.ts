@@ -1,4 +1,4 @@
-// A Fault as the trailers of a gRPC call: google.rpc.Status, with the details that REST has (render.ts).
+// Converts a Fault to gRPC trailers: google.rpc.Status with the same details as REST (render.ts).
 
 import { create, fromJson, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
@@ -10,8 +10,7 @@ import { registry } from "#contract/descriptors.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 import { type ErrorContext, jsonDetailsOf } from "./render.ts";
 
-// Clients bound the header block that they read (grpc-java: 8 KiB), and details travel in a trailer: one with
-// ten thousand violations would break the stream.
+// Clients bound header blocks (grpc-java: 8 KiB), and details are in a trailer: ten thousand violations would break the stream.
 const trailerBytesMax = limits.headerBytesMax / 4;
 const messageBytesMax = limits.headerBytesMax / 8;
 
@@ -29,7 +28,7 @@ const encodeStatus = (fault: Fault, message: string, details: readonly JsonObjec
     }),
   );
 
-/** The same detail with half of its longest list, or undefined where there is nothing to halve. */
+/** Returns the detail with half of its longest list; undefined if there is no list to shorten. */
 const withHalfOfList = (detail: JsonObject): JsonObject | undefined => {
   for (const [key, value] of Object.entries(detail)) {
     if (Array.isArray(value) && value.length > 1) return { ...detail, [key]: value.slice(0, value.length >> 1) };
@@ -49,7 +48,7 @@ const boundedStatus = (fault: Fault, message: string, context: ErrorContext): Ui
   }
 };
 
-/** gRPC over HTTP/2, Percent-Byte: printable ASCII but "%" as it is, every other byte of UTF-8 as %XX. */
+/** gRPC over HTTP/2, Percent-Byte: printable ASCII except "%" unchanged, all other bytes of UTF-8 as %XX. */
 const percentEncode = (text: string): string => {
   if (/^[ -$&-~]*$/.test(text)) return text;
   let out = "";
@@ -59,7 +58,7 @@ const percentEncode = (text: string): string => {
   return out;
 };
 
-/** Trailers (or, before any data, headers) that end a failed gRPC call. */
+/** Returns the trailers of a failed call, which are headers if there is no data. */
 export const errorTrailers = (fault: Fault, context: ErrorContext): Record<string, string | number> => {
   let { message } = fault;
   while (percentEncode(message).length > messageBytesMax) message = `${message.slice(0, message.length >> 1).toWellFormed()}…`;

@@ -1,5 +1,5 @@
-// All that gRPC needs. The first HTTP/2 connection loads it: descriptors, codecs and open services would be a fifth of a start, and many
-// servers speak REST alone.
+// Everything for gRPC, loaded by the first HTTP/2 connection: descriptors, codecs and open services would take a fifth of a start, and
+// many servers use REST only.
 
 import { healthService } from "./health.ts";
 import { reflectionService } from "./reflection.ts";

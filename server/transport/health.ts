@@ -1,5 +1,4 @@
-// grpc.health.v1: whether the server can do its work, checked once or watched. Open to everybody, as load balancers
-// have no token.
+// grpc.health.v1: readiness, checked once or watched. Open, because load balancers have no token.
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Fault, toFault } from "#base/fault.ts";
@@ -14,7 +13,6 @@ import { decodeMessage, frameMessage } from "./frames.ts";
 import type { Procedure, StreamingProcedure, UnaryProcedure } from "./rpc.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** How often watched readiness is checked. */
 const watchIntervalMs = 1000;
 
 const domain = "platform";
@@ -23,7 +21,6 @@ const serviceNames: ReadonlySet<string> = new Set(["", ...[...methods, ...versio
 
 const statusMessage = (status: Serving): Uint8Array => toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
 
-/** The health service's methods by path. */
 export const healthService = (context: ServerContext): ReadonlyMap<string, Procedure> => {
   const statusOf = async (service: string): Promise<Serving> => {
     if (!serviceNames.has(service)) return Serving.SERVICE_UNKNOWN;
@@ -86,7 +83,7 @@ export const healthService = (context: ServerContext): ReadonlyMap<string, Proce
           });
           sendChange(await statusOf(service));
         },
-        // The caller sends nothing more and goes on listening.
+        // The client may close its side and still receive updates.
         end: () => {
           if (!watching) throw new Fault("UNIMPLEMENTED", "Watch accepts one request");
         },

@@ -1,6 +1,5 @@
-// One request and its response, whichever HTTP it came over: what rest.ts and open-endpoints.ts see of a socket. Cheap on
-// purpose, because every request pays for it: no URL, no Headers, no AbortController; node's own objects are handed on as
-// they are.
+// A request and its response over any HTTP version, as seen by rest.ts and open-endpoints.ts. Cheap by design, because every request
+// pays for it: no URL, Headers or AbortController; Node's own objects are passed through.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
@@ -8,59 +7,56 @@ import type { Readable, Writable } from "node:stream";
 import { Fault, toFault } from "#base/fault.ts";
 import type { CallRecord } from "#calls";
 
-/** A request whose body has not been read. */
 export interface HttpRequest {
   readonly verb: string;
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly target: string;
-  /** Whom it names as its host: a request line that is a whole URL, or `:authority`, goes before the header (RFC 9112, 3.2.2; RFC 9113, 8.3.1). */
+  /** The requested host: an absolute request URL or `:authority` overrides the header (RFC 9112, 3.2.2; RFC 9113, 8.3.1). */
   readonly host: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The peer's IP address, as the socket has it. */
+  /** IP address of the socket's peer. */
   readonly address: string;
-  /** Where the body is read from. */
   readonly source: Readable;
-  /** False where the headers say already that there is no body. */
+  /** False if the headers exclude a body. */
   readonly hasBody: boolean;
-  /** Tells a peer that waits for it (Expect: 100-continue) to send the body. */
+  /** Asks a peer that sent Expect: 100-continue for the body. */
   readonly sendContinue?: () => void;
-  /** The exchange goes on: it is given as much time again. For content, which takes as long as it takes. */
+  /** Restarts the exchange's timeout; for content, which has no total limit. */
   readonly progress: () => void;
-  /** What is known of the request, for whoever is told of it when it is over. */
   readonly call: CallRecord;
   readonly requestId: string;
-  /** Why the request is refused whatever it asks for. */
+  /** Set if the request is invalid whatever the operation. */
   readonly fault?: Fault;
 }
 
-/** A response: header names and values in turn, lower case. The content length is added by whoever sends it. */
+/** A response. Header names (lower case) and values alternate; the sender adds the content length. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
-  /** Pieces have no length beforehand. Whoever makes them is asked for the next when the one before was taken. */
+  /** Chunks have no length in advance; the next is requested once the previous was sent. */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
 }
 
-/** Sends the response; a second one, or one to a peer that has gone, is dropped. */
+/** Sends the response; drops a second one, or one to a disconnected peer. */
 export type SendResponse = (response: HttpResponse) => void;
 
 const noError = 0;
 
-/** Statuses whose responses must have neither a body nor its length (RFC 9110, 8.6). */
+/** Statuses without body and content length (RFC 9110, 8.6). */
 const isBodiless = (status: number): boolean => status === 304 || status === 204;
 
-/** As many bytes as characters: ASCII, which is copied out as it is, in half the time that UTF-8 takes. */
+/** If bytes equal characters, the text is ASCII, which latin1 writes in half the time of UTF-8. */
 const encodingOf = (body: string | Uint8Array, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
 
 const isAtOnce = (body: HttpResponse["body"]): body is string | Uint8Array => typeof body === "string" || body instanceof Uint8Array;
 
-/** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
+/** Returns a header's value. Node joins repeated ones, except for names that must not repeat: the first counts. */
 export const headerOf = (request: HttpRequest, name: string): string | undefined => {
   const value = request.headers[name];
   return typeof value === "string" ? value : value?.[0];
 };
 
-/** What every response of an operation begins with; the type of its body first. */
+/** Headers of every operation's response, starting with the content type. */
 export const operationHeaders = (type: string, requestId: string): string[] => [
   "content-type",
   type,
@@ -75,24 +71,24 @@ export const operationHeaders = (type: string, requestId: string): string[] => [
 const refusedRequest = (why: string): Fault => new Fault("INVALID_ARGUMENT", why);
 
 /**
- * A header that names the request's host or caller and stands there twice: two readers of one request would each take
- * another one (RFC 9112, 3.2; RFC 9110, 5.3). `raw`: names and values in turn.
+ * Returns a repeated header that names the host or caller: two readers could each use another one (RFC 9112, 3.2; RFC 9110, 5.3). In
+ * `raw`, names and values alternate.
  */
 const repeatedHeader = (raw: readonly string[]): string | undefined => {
   let hosts = 0;
   let authorizations = 0;
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? "";
-    // By length first: most names are neither, and lower case costs a copy.
+    // Compares lengths first, because lower case costs a copy.
     if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) return "Host";
     if (name.length === 13 && name.toLowerCase() === "authorization" && ++authorizations > 1) return "Authorization";
   }
   return undefined;
 };
 
-/** RFC 9110, 4.2 and 7.2: a host is there, and no user; commas, which RFC 3986 allows, are left to those who join two hosts. */
+/** RFC 9110, 4.2 and 7.2: a host without user information. RFC 3986 permits commas, but they would allow two joined hosts. */
 const hostForm = /^(?:[A-Za-z0-9._~%-]+|\[[0-9A-Za-z:.%_~-]+\])(?::[0-9]{0,5})?$/;
-/** Most requests name the host of the one before. */
+/** Most requests repeat the previous host. */
 let lastHost = "";
 
 const isHost = (host: string): boolean => {
@@ -102,21 +98,20 @@ const isHost = (host: string): boolean => {
   return true;
 };
 
-/** Without the port that stands for none. */
+/** Without a default port. */
 const comparedHost = (host: string): string => host.toLowerCase().replace(/:(?:80|443)?$/, "");
 
-/** RFC 9112, 3.2, and RFC 3986, 2: visible ASCII, and no fragment, which one reader would cut off and another one would not. */
+/** RFC 9112, 3.2, and RFC 3986, 2: visible ASCII, without a fragment, which only some readers would cut off. */
 const targetForm = /^[!-"$-~]*$/;
 
 const targetFault = (target: string): Fault | undefined =>
   targetForm.test(target) ? undefined : refusedRequest("the request target contains a fragment or unencoded characters (RFC 9112, 3.2)");
 
-/** The authority of a target that is a whole URL (RFC 9112, 3.2.2). */
+/** The authority of an absolute URL (RFC 9112, 3.2.2). */
 const urlAuthority = /^https?:\/\/([^/?]*)/i;
 
 const authorityOfTarget = (target: string): string | undefined => (target.startsWith("/") ? undefined : urlAuthority.exec(target)?.[1]);
 
-/** Why an HTTP/1.1 request is refused whatever it asks for. */
 const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMessage): Fault | undefined => {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
   if (headers.host === undefined && httpVersion === "1.1") return refusedRequest("the request has no Host header (RFC 9112, 3.2)");
@@ -126,13 +121,13 @@ const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMes
   const authority = authorityOfTarget(url);
   if (authority !== undefined && !isHost(authority)) return refusedRequest("the URL in the request line names no host, or a user (RFC 9110, 4.2)");
   const encoding = headers["transfer-encoding"];
-  // A coding that is not undone, or framing that HTTP/1.0 does not know: whoever stands in front may see another body.
+  // A proxy may see another body if a coding is not decoded, or if HTTP/1.0 has chunked framing.
   if (encoding !== undefined && (httpVersion === "1.0" || encoding.toLowerCase() !== "chunked"))
     return refusedRequest("the request's Transfer-Encoding must be chunked, in HTTP/1.1 (RFC 9112, 6.1)");
   return targetFault(url);
 };
 
-/** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
+/** `sendContinue`: for a request with Expect: 100-continue (RFC 9110, 10.1.1). */
 export const requestOfHttp1 = (message: IncomingMessage, call: CallRecord, progress: () => void, sendContinue?: () => void): HttpRequest => {
   const { headers, url: target = "/" } = message;
   const length = headers["content-length"];
@@ -142,7 +137,7 @@ export const requestOfHttp1 = (message: IncomingMessage, call: CallRecord, progr
     target,
     host: authorityOfTarget(target) ?? headers.host,
     headers,
-    // Known since the connection came (listen.ts), also when it is gone.
+    // Read when the connection opened (listen.ts), so known even after it closed.
     address: message.socket.remoteAddress ?? "",
     source: message,
     hasBody: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
@@ -155,8 +150,8 @@ export const requestOfHttp1 = (message: IncomingMessage, call: CallRecord, progr
 };
 
 /**
- * `fixedHeaders`: what every response carries. `isLast`: the connection ends with this response, because the server is
- * stopping or what follows cannot be told apart.
+ * `fixedHeaders`: headers of every response. `isLast`: close the connection after this response, because the server is stopping or
+ * the next request cannot be found.
  */
 export const http1Sender =
   (to: ServerResponse, call: CallRecord, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
@@ -165,7 +160,7 @@ export const http1Sender =
     if (to.headersSent || to.destroyed) return dropBody(response);
     call.answer(status);
     headers.push(...fixedHeaders);
-    // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
+    // 408: the rest of the request may never arrive, so the connection cannot be reused (RFC 9110, 15.5.9).
     if (status === 408 || isLast()) headers.push("connection", "close");
     if (isBodiless(status)) {
       to.writeHead(status, headers).end();
@@ -183,7 +178,7 @@ export const http1Sender =
     to.writeHead(status, headers).end(body, encodingOf(body, length));
   };
 
-/** Writes one piece, and waits until the system has it; false where the peer has gone. */
+/** Writes a chunk and waits until the system has it; false if the peer disconnected. */
 const writePiece = (to: Writable, piece: string | Uint8Array): Promise<boolean> =>
   new Promise((resolve) => {
     const onClose = (): void => resolve(false);
@@ -195,11 +190,11 @@ const writePiece = (to: Writable, piece: string | Uint8Array): Promise<boolean> 
   });
 
 /**
- * Sends piece by piece, as fast as the peer reads, and asks for the next when the one before was taken: who gives them may use its memory
- * again. Where one cannot be had, the connection or stream ends without its end.
+ * Sends chunks as fast as the peer reads, and requests the next after the previous was sent, so that its memory can be reused. If
+ * generating fails, the connection or stream is cut without an end.
  */
 const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writable, call: CallRecord, sent: () => void = () => {}): Promise<void> => {
-  // Whatever it is, it ends in "close".
+  // Every error is followed by "close".
   to.on("error", () => {});
   const source = pieces[Symbol.asyncIterator]();
   let isWhole = false;
@@ -215,7 +210,7 @@ const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writab
       call.sentBytes += Buffer.byteLength(next.value);
     }
   } catch (thrown) {
-    // The peer sees it by the end that is missing.
+    // The missing end reveals the failure to the peer.
     call.refuse(toFault(thrown));
   } finally {
     if (!isWhole) {
@@ -225,16 +220,15 @@ const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writab
   }
 };
 
-/** An answer that nobody gets. */
 const dropBody = ({ body }: HttpResponse): void => {
   if (!isAtOnce(body)) void body[Symbol.asyncIterator]().return?.();
 };
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
-/** Why an HTTP/2 request is refused whatever it asks for. `raw`: names and values in turn. */
+/** Returns why an HTTP/2 request is invalid whatever the operation. In `raw`, names and values alternate. */
 export const http2Fault = (headers: IncomingHttpHeaders, raw: readonly string[], headerBytesMax: number): Fault | undefined => {
-  // The setting binds a peer only when it has acknowledged it; node lets 64 KiB through until then.
+  // The setting binds a peer only after its acknowledgement; until then Node accepts 64 KiB.
   if (headerListBytes(raw) > headerBytesMax) return headersTooLarge(headerBytesMax);
   const repeated = repeatedHeader(raw);
   if (repeated !== undefined) return refusedRequest(`the request has more than one ${repeated} header`);
@@ -243,7 +237,7 @@ export const http2Fault = (headers: IncomingHttpHeaders, raw: readonly string[],
   if (named !== undefined && !isHost(named)) return refusedRequest("the request names no host (RFC 9113, 8.3.1)");
   if (authority !== undefined && host !== undefined && comparedHost(authority) !== comparedHost(host))
     return refusedRequest("Host and :authority name different hosts (RFC 9113, 8.3.1)");
-  // A whole URL there would name a host beside the one in :authority.
+  // An absolute URL would name a second host next to :authority.
   if (authorityOfTarget(path) !== undefined) return refusedRequest("the request's :path is a whole URL (RFC 9113, 8.3.1)");
   return targetFault(path);
 };
@@ -269,14 +263,13 @@ export const requestOfHttp2 = (
   ...(fault ? { fault } : {}),
 });
 
-/** RFC 9113, 6.5.2: names and values and 32 for each pair. */
+/** RFC 9113, 6.5.2: names and values, plus 32 per pair. */
 const headerListBytes = (raw: readonly string[]): number => {
   let bytes = raw.length * 16;
   for (const text of raw) bytes += text.length;
   return bytes;
 };
 
-/** A flat list as the object that node:http2 wants. */
 export const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
   const headers: OutgoingHttpHeaders = { ":status": status };
   for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];
@@ -293,7 +286,7 @@ export const http2Sender =
     const leaveRest = (): void => {
       if (stream.readableEnded) return;
       stream.resume();
-      // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
+      // RFC 9113, 8.1: the response is complete before the request; the rest of the request is not read.
       if (!stream.endAfterHeaders) stream.close(noError);
     };
     if (!isAtOnce(body)) {
@@ -311,7 +304,7 @@ export const http2Sender =
     leaveRest();
   };
 
-/** True for the protocol that is served here; grpc-web and grpc+json are others. */
+/** True for the supported protocol; grpc-web and grpc+json are not. */
 export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
   const type = headers["content-type"];
   if (type === "application/grpc" || type === "application/grpc+proto") return headers[":method"] === "POST";

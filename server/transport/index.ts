@@ -1,4 +1,4 @@
-// The public entry of the transport module: opening the port, and what it needs for that.
+// Public entry point of the transport module.
 
 export type { IssuerEndpoints } from "./issuer-endpoints.ts";
 export { type Transport, openTransport } from "./listen.ts";

@@ -1,11 +1,11 @@
-// One port for everything (decisions: One host). A listener accepts the connection, and an HTTP/1.1 or an HTTP/2 server
-// that never listen themselves serve it:
+// One port for all protocols (decisions: One host). A listener accepts connections and passes them to an HTTP/1.1 or HTTP/2 server
+// that does not listen itself:
 //
-//   clear text   net.Server  → the first bytes decide (peek.ts) ┐ HTTP/1.1 → REST
-//   TLS          tls.Server  → ALPN decides                     ┘ HTTP/2   → content-type: gRPC or REST
+//   clear text   net.Server  → by first bytes (peek.ts)  ┐ HTTP/1.1 → REST
+//   TLS          tls.Server  → by ALPN                   ┘ HTTP/2   → content-type: gRPC or REST
 //
-// Stopping: no new connection, the open ones get their protocol's notice (Connection: close, GOAWAY), what is in flight
-// finishes within limits.drainMs, then every connection that is left is closed.
+// On stop, new connections are refused, open ones get their protocol's notice (Connection: close, GOAWAY), requests in flight finish
+// within limits.drainMs, and remaining connections are closed.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
@@ -30,21 +30,20 @@ import { openWholeLists } from "./whole-lists.ts";
 export interface Transport {
   readonly address: string;
   readonly port: number;
-  /** Fixed paths beside the contract, each with its verbs. */
+  /** Fixed paths outside the contract, with their verbs. */
   readonly openPaths: readonly OpenPathName[];
-  /** Connections from now on are served with this certificate; those that are open go on. Throws where it cannot be one, or without TLS. */
+  /** Uses the certificate for new connections. Throws if it is invalid, or without TLS. */
   readonly renewCertificate: (pair: NonNullable<Config["tls"]>) => void;
-  /** Stops gracefully; resolves when the last connection is gone. */
+  /** Stops gracefully; resolves after the last connection closed. */
   readonly close: () => Promise<void>;
 }
 
-/** What all request bodies together may hold in memory: those of as many calls as one connection may have open. */
+/** Memory of all request bodies together: as much as one connection's streams may need. */
 const bodiesBytesMax = (bounds: Bounds, { siblings = alone }: Config): number => siblings.share(bounds.streamsMax * bounds.bodyBytesMax);
 
 /**
- * True for a connection whose peer has an address. Read as soon as it comes: node keeps it, and the system has none once
- * the peer is gone, whose request is served all the same. Without one the connection was reset before it was accepted:
- * there is nobody to answer, and what it asked for could not be attributed to anybody.
+ * True if the socket has a peer address. Read at once, because Node caches it, and the system forgets it when the peer disconnects,
+ * while its request is still served. Without an address the connection was reset before it was accepted.
  */
 const hasPeerAddress = (socket: Socket): boolean => {
   if (socket.remoteAddress !== undefined) return true;
@@ -52,10 +51,8 @@ const hasPeerAddress = (socket: Socket): boolean => {
   return false;
 };
 
-/** A header that stands there once. */
 const soleHeader = (header: string | string[] | undefined): string | undefined => (typeof header === "string" ? header : undefined);
 
-/** node:http's error about a request that it could not parse, as a fault. */
 const parseFault = (error: Error & { code?: string }): Fault => {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
@@ -69,9 +66,9 @@ const parseFault = (error: Error & { code?: string }): Fault => {
   }
 };
 
-/** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
+/** Responds to a peer without a node:http request, and closes the connection. */
 const refuseSocket = (socket: Socket, fault: Fault, { calls, config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
-  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process.
+  // node:http removes its listeners on CONNECT: without one, a reset would end the process.
   socket.on("error", () => {});
   socket.resume();
   const call = calls.begin("http");
@@ -89,23 +86,21 @@ const refuseSocket = (socket: Socket, fault: Fault, { calls, config: { serviceDo
   );
 };
 
-/** A server of one protocol that is given its connections. */
 interface ProtocolServer {
   readonly accept: (socket: Socket) => void;
-  /** Tells every peer that the server stops. */
   readonly drain: () => void;
 }
 
 const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
-  /** Longer than node's own limits for both, which see bytes as a sign of life. */
+  /** Longer than Node's own limits for both, which any byte extends. */
   const nextRequestMs = bounds.idleTimeoutMs + bounds.headersTimeoutMs;
-  /** Of one request until its answer is taken; the connection is one's own, so another's answer counts as progress. */
+  /** Runs when a response ends. A connection belongs to one client, so any response counts as progress. */
   function onAnswered(this: ServerResponse): void {
     const connection = connections.of(this.req.socket);
     if (connection && --connection.busy >= 0 && !connection.leavesUnread) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
   }
-  /** By socket: calls that are under way on it. Node tells nothing of a response that was behind another one when its connection ended. */
+  /** Calls in progress by socket. Node emits nothing for a pipelined response if its connection ends. */
   const underWay = new WeakMap<Socket, Set<CallRecord>>();
   const beginCall = ({ socket, headers }: IncomingMessage, response: ServerResponse): CallRecord => {
     const call = context.calls.begin("http", soleHeader(headers.traceparent));
@@ -124,7 +119,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       for (const call of calls) context.calls.end(call, true);
     });
   };
-  /** Returns what gives the exchange as much time again. */
+  /** Returns a function that restarts the exchange's timeout. */
   const noteRequest = (message: IncomingMessage, response: ServerResponse): (() => void) => {
     const connection = connections.of(message.socket);
     if (connection && connection.busy++ === 0) endsIn(connection, bounds.exchangeTimeoutMs);
@@ -133,22 +128,21 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       if (connection && connection.busy > 0 && !connection.leavesUnread) endsIn(connection, bounds.exchangeTimeoutMs);
     };
   };
-  /** The connection ends with what is said now. */
   const refuse = (socket: Socket, fault: Fault): void => {
     const connection = connections.of(socket);
     if (connection) connections.expectHangUp(connection);
     refuseSocket(socket, fault, context);
   };
-  /** Connections whose request will not be read to its end, the oldest first. */
+  /** Connections with a request that will not be read completely, oldest first. */
   const unread = new Set<Socket>();
-  /** Connections whose request was answered before it came to its end. */
+  /** Connections with a response before the end of the request. */
   const answeredEarly = new WeakSet<Socket>();
   const noteEarlyAnswer = (message: IncomingMessage, response: ServerResponse): void => {
     response.once("finish", () => {
       if (message.complete) return;
       const connection = connections.of(message.socket);
       answeredEarly.add(message.socket);
-      // What is left of the request must come in a request's time, once nothing else is said of the connection (onAnswered).
+      // The rest of the request must arrive within a request's time, set after onAnswered.
       response.once("close", () => {
         if (connection && !message.complete && !connection.leavesUnread) endsIn(connection, bounds.requestTimeoutMs);
       });
@@ -159,17 +153,17 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     });
   };
   /**
-   * Whether a request is answered while more of its body is to come than is worth reading. Node would read it all, for whom
-   * nobody knows; and end the connection with a reset, which takes the answer from a peer that still sends (RFC 9112, 9.6).
-   * So nothing more is read, and the peer has a little time to take the answer. That it hangs up cannot be seen where nothing is
-   * read: of many such connections the oldest is cut, or those of one client would soon be all that its address may have.
+   * Returns whether the rest of the body is too large to read. Node would read all of it, even of unauthenticated clients, and then
+   * reset the connection, which loses the response if the peer still sends (RFC 9112, 9.6). Instead reading stops, and the peer gets
+   * time to read the response. Without reading, its disconnect goes unnoticed: the oldest of many such connections is closed, or one
+   * client could use up its address's limit.
    */
   const leavesUnread = (message: IncomingMessage): boolean => {
     const { complete, headers, socket } = message;
     if (complete || Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= bounds.openBytesMax) return false;
     const connection = connections.of(socket);
     if (connection) connection.leavesUnread = true;
-    // Node reads to its end what nobody has begun to read; of what somebody has it takes no more than its buffer holds.
+    // Node discards a body without a reader to its end; once read(0) was called, it takes only what its buffer holds.
     message.read(0);
     socket.destroySoon = () => {
       socket.pause();
@@ -195,23 +189,23 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       response.writeContinue();
     };
     const request = requestOfHttp1(message, beginCall(message, response), noteRequest(message, response), sendContinue);
-    // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
+    // RFC 9110, 10.1.1: without the interim response, it is unknown whether the body will follow.
     rest(
       request,
       http1Sender(response, request.call, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
     );
   };
-  // Not imported: an import reads each export, and one of node:http's loads the client that fetch is made of.
+  // Not imported: an import reads each export, and one export of node:http loads the client of fetch.
   const server = process.getBuiltinModule("node:http").createServer(
     {
       maxHeaderSize: bounds.headerBytesMax,
       headersTimeout: Math.min(bounds.headersTimeoutMs, bounds.requestTimeoutMs),
-      // A message has its time where it is read (body.ts), and content as long as it comes (oci/content.ts).
+      // Messages are limited where they are read (body.ts), content by progress (oci/content.ts).
       requestTimeout: 0,
       keepAliveTimeout: bounds.idleTimeoutMs,
-      // Node looks for slow peers this often; its default would let them stay three times as long.
+      // Node's interval for slow peers; its default would triple their time.
       connectionsCheckingInterval: Math.min(1000, bounds.headersTimeoutMs),
-      // Its own answer to a missing Host has no body; rest.ts gives one that has.
+      // Node's own response to a missing Host has no body; rest.ts sends one with a body.
       requireHostHeader: false,
       noDelay: true,
       optimizeEmptyRequests: true,
@@ -228,17 +222,17 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The response in flight, as node:http's own handler finds it.
     const inFlight = socket._httpMessage;
-    // What still comes of a request that has its answer gets no second one.
+    // The rest of a request that was responded to gets no second response.
     if (error.code === "ECONNRESET" || !socket.writable || answeredEarly.has(socket)) socket.destroy();
     else if (inFlight?.req.complete) {
-      // Nonsense behind a complete request: that request gets its own answer, and the connection ends with it.
+      // Invalid bytes after a complete request: the request gets its response, then the connection closes.
       socket.pause();
       inFlight.shouldKeepAlive = false;
       inFlight.once("finish", () => socket.end());
     } else if (inFlight?.headersSent) socket.destroy();
     else refuse(socket, parseFault(error));
   });
-  // An http.Server that never listens enforces no time limit until it has emitted "listening".
+  // An http.Server that never listens enforces no time limit until it emits "listening".
   server.emit("listening");
   return {
     accept: (socket) => {
@@ -260,12 +254,12 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     sessions.add(session);
     session.once("close", () => {
       sessions.delete(session);
-      // Node waits for the peer to hang up.
+      // Node waits for the peer to disconnect.
       connections.expectHangUp(connection);
     });
     connection.farewell = () => session.close();
     const isUnused = (): boolean => connection.streams.size === 0 && connection.busy === 0;
-    // The session has its socket only as long as it lives, and a request may outlive it.
+    // The session loses its socket when it closes, and a request may outlive it.
     const address = connection.socket.remoteAddress ?? "";
     session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
       connection.endsAtMs = Number.POSITIVE_INFINITY;
@@ -276,7 +270,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       if (mayStay) connection.busy++;
       else connection.streams.set(stream, performance.now());
       stream.once("close", () => {
-        // Node ends what was cut, too.
+        // Node also emits "close" for cut streams.
         context.calls.end(call, stream.aborted || !stream.headersSent || !stream.writableFinished);
         if (mayStay) connection.busy--;
         else connection.streams.delete(stream);
@@ -284,10 +278,10 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       });
       if (isCall) return;
       stream.on("error", () => {});
-      // A peer that does not take its answer.
+      // A peer that does not read its response.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
       const progress = (): void => {
-        // Behind the others, which began before: the oldest stands first.
+        // Keeps the map sorted by start.
         if (connection.streams.delete(stream)) connection.streams.set(stream, performance.now());
       };
       const request = requestOfHttp2(stream, headers, address, fault, call, progress);
@@ -295,7 +289,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (isUnused()) return;
-      // A watched stream is quiet for long: whoever still answers may go on watching.
+      // A watched stream is quiet for long: it may stay if the peer answers a ping.
       const pingTimer = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
       if (
         !session.ping((error) => {
@@ -309,11 +303,11 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   const server = createHttp2Server({
     settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
     maxHeaderListPairs: 128,
-    // Rapid reset (CVE-2023-44487): a bucket of resets that fills again slowly; an empty one ends the connection.
+    // Rapid reset (CVE-2023-44487): a slowly refilled bucket of resets; when empty, the connection closes.
     streamResetBurst: bounds.streamResetsMax,
     streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
   });
-  /** Of which connection node makes the session next: it makes it at once, and does not say of which socket. */
+  /** The connection of the next session: Node creates it synchronously but does not expose its socket. */
   let accepting: [connection: Connection, rpc: GrpcTransport] | undefined;
   server.on("session", (session) => {
     if (accepting) serve(session, ...accepting);
@@ -325,7 +319,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   };
   let opened: GrpcTransport | undefined;
   let opening: Promise<GrpcTransport> | undefined;
-  /** Connections that wait until gRPC is loaded. Nothing is read of them meanwhile. */
+  /** Waits until gRPC is loaded; reads nothing meanwhile. */
   const takeLater = async (socket: Socket, connection: Connection): Promise<void> => {
     const ignoreError = (): void => {};
     socket.on("error", ignoreError);
@@ -336,7 +330,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   };
   return {
     accept: (socket) => {
-      // Also a header block that does not end (CONTINUATION, RFC 9113, 6.10) is no stream yet.
+      // An unfinished header block (CONTINUATION, RFC 9113, 6.10) is not a stream yet.
       const connection = connections.add(socket, bounds.headersTimeoutMs);
       if (opened) take(socket, connection, opened);
       else void takeLater(socket, connection);
@@ -356,7 +350,7 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
     });
   });
 
-/** One check of readiness at a time however many ask for it; a check that fails or takes too long is "not ready". */
+/** Runs one readiness check at a time; a check that fails or times out means "not ready". */
 const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() => Promise<boolean>) => {
   let checking: Promise<boolean> | undefined;
   const check = async (): Promise<boolean> => {
@@ -374,13 +368,12 @@ const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() =
 
 const tlsVersions = { minVersion: "TLSv1.2" } as const;
 
-/** Opens the port. Rejects where it cannot be had. */
+/** Opens the port; rejects if it is unavailable. */
 export const openTransport = async (config: Config, dependencies: Dependencies): Promise<Transport> => {
   const bounds = boundsOf(config);
   const onDrain = new Set<() => void>();
   const sockets = new Set<Socket>();
   const lastSocket = Promise.withResolvers<void>();
-  /** Connections whose protocol is not known yet. */
   const undetected = new Set<Socket>();
   const connections = watchConnections(bounds);
   const bodiesMax = bodiesBytesMax(bounds, config);
@@ -417,9 +410,8 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const http1 = http1Server(context, rest, connections);
   const http2 = http2Server(context, rest, connections);
   const addresses = openAddressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
-  /** False if the address has as many connections as it may. */
   const mayConnect = (socket: Socket): boolean => {
-    // Counted where it was accepted.
+    // Counted by the process that accepted it.
     if (config.handed) return true;
     const holder = addresses.enter(socket.remoteAddress ?? "");
     if (holder === undefined) return false;
@@ -436,7 +428,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
       )
     : undefined;
   const listener: Server = secure ?? createListener({ noDelay: true });
-  // Node reports a handshake that failed or took too long, and leaves the connection open.
+  // Node reports a failed handshake and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   listener.maxConnections = bounds.connectionsMax;
   listener.on("connection", (socket: Socket) => {
@@ -461,7 +453,6 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   });
   if (config.handed)
     config.handed.start((socket) => {
-      // What a listener does for those that it accepts.
       socket.setNoDelay(true);
       listener.emit("connection", socket);
     });
@@ -470,7 +461,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
 
   const close = async (): Promise<void> => {
     draining = true;
-    // One that never listens has nothing to close.
+    // Without a listener there is nothing to close.
     const closed = config.handed ? lastSocket.promise : new Promise<void>((resolve) => void listener.close(() => resolve()));
     if (sockets.size === 0) lastSocket.resolve();
     for (const end of [...onDrain]) end();

@@ -1,4 +1,4 @@
-// A self-signed certificate of localhost for the tests, until 2126. Its key is public; it guards nothing.
+// A self-signed certificate of localhost for tests, until 2126. Its key is public and protects nothing.
 
 export const localhost = {
   cert: `-----BEGIN CERTIFICATE-----

@@ -1,5 +1,5 @@
-// Paths beside the contract: the issuer's own (discovery, keys, RFC 8693 token exchange), the two that tell whether the
-// server is alive and ready, and the documents of the open feed. None of them needs a token.
+// Paths outside the contract that need no token: the issuer's (discovery, keys, RFC 8693 token exchange), liveness and readiness, and
+// the documents of open feeds.
 
 import type { Endpoint } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
@@ -10,14 +10,12 @@ import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts
 import { logFault, oauthError } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Handlers of one path by HTTP method. */
 type Handlers = Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
 
 interface OpenPath {
   readonly handlers: Handlers;
-  /** Whoever sends an Authorization header is answered by the operation of the contract at this path. */
+  /** Requests with an Authorization header are served by the contract's operation at this path. */
   readonly yieldsToToken: boolean;
-  /** What the log and the metrics call it. */
   readonly name: string;
 }
 
@@ -41,13 +39,12 @@ const sourceOf = (context: ServerContext, { address, headers, requestId }: HttpR
 
 const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
 
-/** Whoever asks for JSON and not for pages: a browser names text/html, and most programs name nothing. */
+/** True for clients that accept JSON but not text/html; browsers accept text/html, and most programs send neither. */
 const isProgram = (request: HttpRequest): boolean => {
   const accepted = headerOf(request, "accept") ?? "";
   return /application\/json/i.test(accepted) && !/text\/html/i.test(accepted);
 };
 
-/** The handlers of another module's endpoint. */
 const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax }: Endpoint): Handlers => {
   const verbs = { ...(get ? { GET: get } : {}), ...(post ? { POST: post } : {}) };
   return Object.fromEntries(
@@ -58,7 +55,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           query: queryOf(request),
           isHead: request.verb === "HEAD",
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
-          // Only when it is asked for: whoever is refused has nothing read of it.
+          // Lazy, so that a refused request's body is not read.
           readText: async () => (textBytesMax === undefined ? "" : readRequestText(context, request, textBytesMax)),
           headerOf: (name) => (name === "host" ? request.host : headerOf(request, name)),
           headers: {
@@ -73,7 +70,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           ...sourceOf(context, request),
         });
         if (fault !== undefined) request.call.refuse(fault);
-        // The same refusal as the error body that every path has (AIP-193).
+        // The same error as an AIP-193 body.
         if (fault !== undefined && isProgram(request)) throw fault;
         return { status, headers: ["x-request-id", request.requestId, ...Object.entries(headers).flat()], body };
       },
@@ -81,10 +78,10 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
   );
 };
 
-/** Keys may be cached by whoever verifies our tokens, but for less time than a rotation takes to need the new one. */
+/** Verifiers may cache keys, but more briefly than a rotation takes to use the new key. */
 const cachedBriefly = "public, max-age=60";
 
-/** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
+/** An OAuth endpoint: form in, JSON or an RFC 6749 error out. */
 const oauthResponse = async (
   context: ServerContext,
   request: HttpRequest,
@@ -99,7 +96,7 @@ const oauthResponse = async (
     logFault(context.config.log, fault, { domain: "oidc", serviceDomain: context.config.serviceDomain, requestId: request.requestId }, `POST ${path}`);
     const { status, body } = oauthError(fault);
     const response: HttpResponse = { ...jsonResponse(request, status, {}), body };
-    // When another try is worth it.
+    // The time of the next retry.
     if (fault.code === "RESOURCE_EXHAUSTED") response.headers.push(...Object.entries(fault.headers).flat());
     if (status === 401) response.headers.push("www-authenticate", "Bearer");
     return response;
@@ -107,13 +104,12 @@ const oauthResponse = async (
 };
 
 export interface OpenEndpoints {
-  /** The handlers of a path that has a name; undefined for any other. */
+  /** Returns the handlers of a fixed path; undefined for other paths. */
   named(path: string): OpenPath | undefined;
-  /** The same of documents and pages, each of whose sources is asked in turn: for a path that leads to no operation. */
+  /** Returns those of documents and pages, by asking their sources in turn; only for paths without an operation. */
   found(path: string): OpenPath | undefined;
 }
 
-/** The handlers of open paths. */
 export const openEndpoints = (context: ServerContext): OpenEndpoints => {
   const fixed = new Map([...fixedEndpoints(context)].map(([path, handlers]): [string, OpenPath] => [path, { handlers, yieldsToToken: false, name: path }]));
   return {
@@ -130,7 +126,6 @@ export interface OpenPathName {
   readonly verbs: readonly string[];
 }
 
-/** The fixed ones among the open paths. */
 export const openPathsOf = (context: ServerContext): OpenPathName[] =>
   [...fixedEndpoints(context)].map(([path, handlers]) => ({ path, verbs: Object.keys(handlers) }));
 
@@ -151,7 +146,7 @@ const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> =
     ],
     ["/oauth/revoke", { POST: (request) => oauthResponse(context, request, "/oauth/revoke", issuer.revoke) }],
     ["/oauth/device_authorization", { POST: (request) => oauthResponse(context, request, "/oauth/device_authorization", issuer.beginDevice) }],
-    // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
+    // Alive: the process responds. Ready: it can serve; otherwise a load balancer removes it.
     ["/healthz", { GET: async (request) => jsonResponse(request, 200, { status: "ok", version: config.version }) }],
     [
       "/readyz",

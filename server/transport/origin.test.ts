@@ -56,7 +56,7 @@ for (const [title, peer, forwarded, address] of walks) {
   });
 }
 
-test("without trusted proxies nobody's header is looked at", () => {
+test("without trusted proxies, X-Forwarded-For is ignored", () => {
   for (const none of [undefined, new BlockList()]) {
     for (const [, peer, forwarded] of walks)
       assert.deepEqual(originReader(none, 256)(peer, { "x-forwarded-for": forwarded }), originReader(none, 256)(peer, {}));
@@ -73,7 +73,7 @@ const peers: readonly (readonly [told: string, address: string])[] = [
   ["", ""],
 ];
 for (const [told, address] of peers) {
-  test(`the socket's address ${JSON.stringify(told)} is ${JSON.stringify(address)}`, () => assert.equal(originReader(proxies, 256)(told, {}).address, address));
+  test(`the socket address ${JSON.stringify(told)} is ${JSON.stringify(address)}`, () => assert.equal(originReader(proxies, 256)(told, {}).address, address));
 }
 
 const agents: readonly (readonly [title: string, told: string | undefined, userAgent: string])[] = [
@@ -128,7 +128,7 @@ localProxy.addAddress("127.0.0.1", "ipv4");
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ family }) => family === "IPv6"));
 
 for (const [title, way] of ways) {
-  test(`${title}: a call knows its address and agent`, async () => {
+  test(`${title}: a call has its client's address and agent`, async () => {
     await using echo = await openEcho();
     await way(echo, { "user-agent": "caller/1", "x-forwarded-for": "203.0.113.7" });
     await way(echo, {});
@@ -152,13 +152,13 @@ for (const [title, way] of ways) {
     );
   });
 
-  test(`${title}: a listener on all addresses tells IPv4 as itself`, { skip: !hasIpv6 && "no IPv6 here" }, async () => {
+  test(`${title}: a listener on all addresses reports IPv4 addresses as IPv4`, { skip: !hasIpv6 && "no IPv6 here" }, async () => {
     await using echo = await openEcho({ host: "::" });
     await way(echo, {});
     assert.equal(echo.calls[0]?.origin().address, "127.0.0.1");
   });
 
-  test(`${title}: a call's address is known when its connection is long gone`, async () => {
+  test(`${title}: a call keeps its address after its connection closed`, async () => {
     const echo = await openEcho();
     await way(echo, {});
     await echo.close();
@@ -168,7 +168,7 @@ for (const [title, way] of ways) {
 
 const hello = "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
-/** Waits until a call has come. */
+/** Waits for the first call. */
 const called = async (echo: Echo): Promise<void> => {
   while (echo.calls.length === 0) await pause(1);
 };
@@ -178,7 +178,7 @@ for (const tls of [undefined, localhost]) {
   const open = (echo: Echo, protocol: string) =>
     tls ? connectTls({ host: "127.0.0.1", port: echo.port, rejectUnauthorized: false, ALPNProtocols: [protocol] }) : connect(echo.port, "127.0.0.1");
 
-  test(`HTTP/1.1 over ${over}: whoever writes and hangs up at once is known`, async () => {
+  test(`HTTP/1.1 over ${over}: a client that writes and disconnects at once has an address`, async () => {
     const echo = await openEcho(tls ? { tls } : {});
     const socket = open(echo, "http/1.1");
     socket.on("error", () => {});
@@ -193,8 +193,8 @@ for (const tls of [undefined, localhost]) {
     ["REST", "/iam/v2/groups", {}, Buffer.from("{}")],
     ["gRPC", getGroup.path, getGroup.headers, getGroup.body],
   ] as const) {
-    test(`${title} on HTTP/2 over ${over}: whoever writes and hangs up at once is known`, async () => {
-      // Asked while the call runs and its session is gone already.
+    test(`${title} on HTTP/2 over ${over}: a client that writes and disconnects at once has an address`, async () => {
+      // Read during the call, after its session closed.
       const asked = Promise.withResolvers<string>();
       const echo = await openEcho(tls ? { tls } : {}, {
         serve: async (call) => {
@@ -219,12 +219,12 @@ for (const tls of [undefined, localhost]) {
   }
 }
 
-test("a connection that is reset before anybody looks makes no nameless call", async () => {
+test("a connection that is reset before it is accepted makes no call without an address", async () => {
   const echo = await openEcho();
   for (let turn = 0; turn < 40; turn++) {
     const socket = connect(echo.port, "127.0.0.1");
     socket.on("error", () => {});
-    // Both in the turn in which the connection stands: the server, in the same process, sees it afterwards.
+    // Both in the tick that connects: the server, in the same process, sees the connection later.
     socket.on("connect", () => {
       socket.write(hello);
       socket.resetAndDestroy();
@@ -236,7 +236,7 @@ test("a connection that is reset before anybody looks makes no nameless call", a
   assert.deepEqual([...new Set(echo.calls.map((call) => call.origin().address))], ["127.0.0.1"]);
 });
 
-test("paths beside the contract know the origin and the request's id", async () => {
+test("paths outside the contract receive the origin and the request ID", async () => {
   const told: RequestSource[] = [];
   const keep = async (from: RequestSource): Promise<{ status: number; headers: Sent; body: string }> => {
     told.push({ origin: from.origin, requestId: from.requestId });

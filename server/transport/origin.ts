@@ -1,24 +1,22 @@
-// Where a request comes from, as far as the audit log keeps it: the connection's own address, or what proxies that the
-// operator trusts say of it. A header that anybody can send counts for nothing by itself.
+// The origin of a request for the audit log: the connection's address, or the one reported by trusted proxies. The header alone proves
+// nothing, since any client can send it.
 
 import type { BlockList } from "node:net";
 import type { Origin } from "#base/origin.ts";
 import { addressFamily, canonicalAddress } from "#connections";
 import type { HttpRequest } from "./http-message.ts";
 
-/** The origin of a request with these headers on a connection from this address. */
 export type OriginOf = (address: string, headers: HttpRequest["headers"]) => Origin;
 
-/** An entry of the header: some proxies write the client's port, too, and then an IPv6 address in brackets. */
+/** Parses an entry of the header: some proxies add the client's port, with IPv6 addresses in brackets. */
 const addressOfHop = (entry: string): string | undefined => canonicalAddress(entry.trim().replace(/^(?:([\d.]+):|\[([^\]]*)\](?::|$))\d*$/, "$1$2"));
 
-/** A header as one text: each proxy may have added a line of its own. */
+/** Joins a header: each proxy may have added a line. */
 const joinedHeader = (value: string | string[] | undefined): string => (typeof value === "string" ? value : (value?.join(",") ?? ""));
 
 /**
- * X-Forwarded-For grows at its right end: each proxy adds the address that called it. So the peer's entry counts if it is
- * trusted, and the entry of the one that it names if that is trusted too; what stands further left anybody may have
- * sent. What is no address ends the chain.
+ * Each proxy appends the address that called it to X-Forwarded-For. So an entry counts only if the proxies to its right are trusted;
+ * any client may have sent the rest. An invalid address ends the chain.
  */
 const clientAddress = (peer: string, forwarded: string, trusted: (address: string) => boolean): string => {
   const hops = forwarded.split(",");
@@ -31,7 +29,7 @@ const clientAddress = (peer: string, forwarded: string, trusted: (address: strin
   return origin;
 };
 
-/** Cut before it is cleaned: a cut may halve a character. Control characters are replaced. */
+/** Truncates first, because that may halve a character. Replaces control characters. */
 const cleanUserAgent = (text: string, lengthMax: number): string =>
   text
     .slice(0, lengthMax)

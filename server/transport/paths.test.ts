@@ -9,7 +9,7 @@ const route = makeRouter(methods);
 const root = "a".repeat(40);
 const child = `${root}/${"b".repeat(16)}`;
 
-/** "GetGroup uid=…" or the verbs of a 405, or "none". */
+/** "GetGroup uid=…", the verbs of a 405, or "none". */
 const found = (verb: string, path: string): string => {
   const finding = route(verb, path);
   if (!finding) return "none";
@@ -57,10 +57,10 @@ const table: [verb: string, path: string, expected: string][] = [
 ];
 
 for (const [verb, path, expected] of table) {
-  test(`${verb} ${path || "(nothing)"} reaches ${expected}`, () => assert.equal(found(verb, path), expected));
+  test(`${verb} ${path || "(nothing)"} routes to ${expected}`, () => assert.equal(found(verb, path), expected));
 }
 
-test("broken percent-encoding in a path is an invalid argument that names the path", () => {
+test("invalid percent-encoding in a path is INVALID_ARGUMENT on the path", () => {
   for (const broken of ["%", "%2", "%zz", "%ff", "%c3%28"]) {
     assert.throws(
       () => route("GET", `/iam/v2/groups/${broken}`),
@@ -70,13 +70,13 @@ test("broken percent-encoding in a path is an invalid argument that names the pa
   }
 });
 
-test("two operations cannot claim the same verb and path", () => {
+test("two operations cannot have the same verb and path", () => {
   const method = methods.find((candidate) => candidate.rpc === "GetGroup");
   assert.ok(method);
   assert.throws(() => makeRouter([method, { ...method, name: "other" }]), /share GET/);
 });
 
-// Values that a template's variable can hold without looking like something else in the same path.
+// Values that a template's variable can have without matching other parts of the path.
 const uid = fc
   .tuple(fc.stringMatching(/^[0-9a-f]{40}$/), fc.array(fc.stringMatching(/^[0-9a-f]{16}$/), { maxLength: 4 }))
   .map(([first, below]) => [first, ...below].join("/"));
@@ -86,7 +86,7 @@ const segment = fc
 
 const bindings = methods.flatMap((method) => method.http.map((http) => ({ method, http })));
 
-test("every template of the contract, filled with values, is found again with the same values", () => {
+test("every template of the contract, filled with values, routes back to these values", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...bindings),
@@ -110,7 +110,7 @@ test("every template of the contract, filled with values, is found again with th
   );
 });
 
-test("no path makes the matcher do anything but find, refuse or not find", () => {
+test("every path is routed, rejected or not found", () => {
   const piece = fc.oneof(
     fc.constantFrom("iam", "v2", "groups", "registry", "repos", "readme", "digests", "size", ":", "%2F", "", "**", "{uid}"),
     fc.string({ maxLength: 8 }),

@@ -1,12 +1,11 @@
-// From a request's path to the operation that it names, by the templates of google.api.http. Pure.
+// Routes paths to operations by the templates of google.api.http. Pure.
 //
 // Template = "/" Segment { "/" Segment } [ ":" Verb ]      Segment  = "*" | "**" | LITERAL | Variable
 // Variable = "{" FieldPath [ "=" ( "*" | "**" ) ] "}"      "{digest}" is "{digest=*}"
 //
-// Beyond the grammar, as the platform's contract has it: segments may follow a "**" ("/repos/{uid=**}/readme"),
-// and a "**" at the end matches nothing too, with or without the slash before it ("POST /iam/v2/groups" creates
-// a root group). The most specific template wins: a literal before "*", "*" before "**", a longer end before a
-// shorter one, a custom verb before none.
+// Beyond the grammar, as in the platform's contract: segments may follow "**" ("/repos/{uid=**}/readme"), and a final "**" also
+// matches nothing, with or without a slash before it ("POST /iam/v2/groups" creates a root group). The most specific template wins: a
+// literal before "*", "*" before "**", a longer end before a shorter one, a custom verb before none.
 
 import { Fault } from "#base/fault.ts";
 import type { HttpFact, MethodFact } from "#contract/facts.ts";
@@ -14,30 +13,28 @@ import type { HttpFact, MethodFact } from "#contract/facts.ts";
 export interface Match {
   readonly method: MethodFact;
   readonly http: HttpFact;
-  /** Field path as in the template ("group.uid"), and the decoded text that stood there. */
+  /** Field path of the template ("group.uid"), and the decoded text. */
   readonly fields: readonly (readonly [string, string])[];
 }
 
-/** `allow`: the path is known, but not with this verb. `undefined`: no such path. */
+/** `allow`: the path exists, but not with this verb. `undefined`: no such path. */
 type RouteResult = Match | { readonly allow: readonly string[] } | undefined;
 
 interface Route {
   readonly method: MethodFact;
   readonly http: HttpFact;
-  /** Position of the template's segment that each field captures; the "**" may match several. */
+  /** Index of the template segment that each field captures; "**" may match several. */
   readonly captures: readonly { readonly field: string; readonly at: number }[];
-  /** Position of the "**", or -1. */
+  /** Index of the "**", or -1. */
   readonly deep: number;
-  /** Number of segments behind the "**". */
   readonly behind: number;
 }
 
 interface Node {
   readonly literals: Map<string, Node>;
   star: Node | undefined;
-  /** "**" here, with what must follow it; longest first. */
+  /** A "**" here, with the segments after it; longest first. */
   readonly deep: { readonly end: readonly string[]; readonly routes: Map<string, Route> }[];
-  /** What ends here, by verb. */
   readonly routes: Map<string, Route>;
 }
 
@@ -46,12 +43,11 @@ const emptyNode = (): Node => ({ literals: new Map(), star: undefined, deep: [],
 interface ParsedTemplate {
   readonly segments: readonly string[];
   readonly fields: readonly { readonly field: string; readonly at: number }[];
-  /** The custom verb, or "". */
   readonly custom: string;
 }
 
 const parseTemplate = (template: string): ParsedTemplate => {
-  // A field path holds no colon, so the last one outside braces begins the custom verb.
+  // A field path has no colon, so the last colon outside braces starts the custom verb.
   const match = /^\/(.+?)(?::([A-Za-z][A-Za-z0-9]*))?$/.exec(template);
   if (!match?.[1]) throw new Error(`path template ${template} cannot be read`);
   const fields: { field: string; at: number }[] = [];
@@ -99,7 +95,7 @@ const insertRoute = (root: Node, template: string, method: MethodFact, http: Htt
   routes.set(http.verb, route);
 };
 
-/** Calls `visit` with every set of routes that matches, most specific first, and with the number of segments that its "**" matches, until it returns true. */
+/** Calls `visit` with each matching set of routes and the number of segments that its "**" matches, most specific first, until it returns true. */
 const visitRoutes = (node: Node, segments: readonly string[], at: number, visit: (routes: Map<string, Route>, deepLength: number) => boolean): boolean => {
   if (at === segments.length) {
     if (node.routes.size > 0 && visit(node.routes, 0)) return true;
@@ -120,7 +116,7 @@ const visitRoutes = (node: Node, segments: readonly string[], at: number, visit:
 
 const capturedFields = (route: Route, segments: readonly string[]): [string, string][] => {
   const { deep, behind } = route;
-  // What stands behind the "**" has moved by as many segments as it matched more or less than one.
+  // Segments after the "**" are shifted by the number of segments that it matched, minus one.
   const shift = deep < 0 ? 0 : segments.length - behind - deep - 1;
   return route.captures.map(({ field, at }) => {
     if (deep < 0 || at < deep) return [field, segments[at] ?? ""];
@@ -141,7 +137,7 @@ const decodeSegments = (path: string): string[] =>
     }
   });
 
-/** Routes by verb, from facts alone. Throws where two operations claim the same verb and path. */
+/** Returns a router by verb and path. Throws if two operations have the same verb and path. */
 export const makeRouter = (methods: readonly MethodFact[]): ((verb: string, path: string) => RouteResult) => {
   const withoutVerb = emptyNode();
   const customs = new Map<string, Node>();
@@ -175,7 +171,7 @@ export const makeRouter = (methods: readonly MethodFact[]): ((verb: string, path
   };
 
   return (verb, path) => {
-    // A slash at the end has no meaning: "/iam/v2/groups/" is "/iam/v2/groups".
+    // A trailing slash has no meaning: "/iam/v2/groups/" is "/iam/v2/groups".
     const end = path.length > 1 && path.endsWith("/") ? path.length - 1 : path.length;
     const raw = path.slice(1, end);
     if (!path.startsWith("/")) return undefined;
@@ -193,7 +189,7 @@ export const makeRouter = (methods: readonly MethodFact[]): ((verb: string, path
   };
 };
 
-/** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
+/** Splits path and query. RFC 9112, 3.2.2: an absolute URL is accepted. */
 export const splitTarget = (target: string): { path: string; query: string } => {
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");

@@ -1,21 +1,21 @@
-// Which protocol a clear-text connection speaks, from its first bytes: HTTP/2 with prior knowledge begins with a
-// fixed preface (RFC 9113, 3.4), and no HTTP/1.1 request can. Node has no switch for it (nodejs/node#44887).
+// Detects the protocol of a clear-text connection by its first bytes: HTTP/2 with prior knowledge starts with a fixed preface (RFC
+// 9113, 3.4), which no HTTP/1.1 request can. Node has no option for it (nodejs/node#44887).
 //
-// Two traps (measurements): the preface may come in pieces, so bytes are collected and put back at once;
-// and a peer that sends nothing must be cut, because no HTTP server watches the socket yet.
+// Two traps (measurements): the preface may arrive in pieces, so bytes are collected and then put back at once; and a silent peer must
+// be disconnected, because no HTTP server watches the socket yet.
 
 import type { Socket } from "node:net";
 
 const http2Preface = Buffer.from("PRI * HTTP/2.0");
 
-/** "undecided" while the bytes so far are a beginning of the preface. */
+/** "undecided" while the bytes are a prefix of the preface. */
 const protocolOf = (bytes: Buffer): "http1" | "http2" | "undecided" => {
   const length = Math.min(bytes.length, http2Preface.length);
   if (http2Preface.compare(bytes, 0, length, 0, length) !== 0) return "http1";
   return length === http2Preface.length ? "http2" : "undecided";
 };
 
-/** Looks at the socket's first bytes, puts them back, and hands the socket over; destroys it if they do not come. */
+/** Reads the first bytes, puts them back and passes the socket on; destroys it if they do not arrive in time. */
 export const peek = (socket: Socket, timeoutMs: number, handOver: (protocol: "http1" | "http2") => void): void => {
   let received: Buffer | undefined;
   const stopListening = (): void => {
@@ -31,7 +31,7 @@ export const peek = (socket: Socket, timeoutMs: number, handOver: (protocol: "ht
     const protocol = protocolOf(received);
     if (protocol === "undecided") return;
     stopListening();
-    // Paused, or the bytes that are put back would run out before the server listens.
+    // Paused, or the bytes put back would be emitted before the server listens.
     socket.pause();
     socket.unshift(received);
     handOver(protocol);

@@ -1,5 +1,5 @@
-// A port of its own for documents that are for those alone who run the server: HTTP/1.1 in clear text, GET and HEAD, nothing
-// of the API. Whoever may connect to it is a matter of where it listens.
+// A separate port for documents for the operator only: HTTP/1.1 in clear text, GET and HEAD, no API. Its listen address controls
+// access.
 
 import type { EndpointAnswer } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
@@ -12,10 +12,10 @@ export interface PrivatePort {
   readonly close: () => Promise<void>;
 }
 
-/** What is asked for at a path, by the Authorization header that came along. */
+/** Returns the document of a path, given the request's Authorization header. */
 export type PrivateDocument = (authorization: string | undefined) => Promise<EndpointAnswer>;
 
-/** Opens the port. Rejects where it cannot be had. */
+/** Opens the port; rejects if it is unavailable. */
 export const openPrivatePort = async (
   config: Pick<Config, "host" | "port" | "serviceDomain" | "log">,
   documents: Readonly<Record<string, PrivateDocument>>,
@@ -37,7 +37,7 @@ export const openPrivatePort = async (
       connectionsCheckingInterval: 1000,
     },
     (message, response) => {
-      // What is sent along is not read, and ends the connection.
+      // A body is not read, and closes the connection.
       if (message.headers["content-length"] !== undefined || message.headers["transfer-encoding"] !== undefined) response.shouldKeepAlive = false;
       const requestId = newRequestId();
       const verb = message.method ?? "GET";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { parseParameters } from "./query.ts";
 import { fc } from "../../test/property.ts";
 
-test("a query is split and decoded once, in its order", () => {
+test("a query is split and decoded once, in order", () => {
   assert.deepEqual(parseParameters("order_by=created_at%20desc&name=a+b&uidp.ids=1&uidp.ids=2&flag&&=x&e=").pairs, [
     ["order_by", "created_at desc"],
     ["name", "a b"],
@@ -18,7 +18,7 @@ test("a query is split and decoded once, in its order", () => {
   assert.deepEqual(parseParameters("").pairs, []);
 });
 
-test("a parameter that cannot be decoded is a problem with its name, and the others are read", () => {
+test("an undecodable parameter is a problem with its name, and the others are read", () => {
   const { pairs, problems } = parseParameters("name=%zz&skip=1&%ff=2");
   assert.deepEqual(pairs, [["skip", "1"]]);
   assert.deepEqual(
@@ -27,7 +27,7 @@ test("a parameter that cannot be decoded is a problem with its name, and the oth
   );
 });
 
-test("what URLSearchParams writes is read back", () => {
+test("URLSearchParams output is read back unchanged", () => {
   const texts = fc.array(fc.tuple(fc.string({ unit: "binary" }), fc.string({ unit: "binary" })).filter(([a, b]) => `${a}${b}`.isWellFormed() && a !== ""));
   fc.assert(fc.property(texts, (pairs) => assert.deepEqual(parseParameters(new URLSearchParams(pairs).toString()).pairs, pairs)));
 });

@@ -1,11 +1,11 @@
-// A query string or a form body to names and values, percent-decoded; what the names mean is decided in contract/read.ts. Pure.
+// Splits and decodes a query string or form body; contract/read.ts interprets the names. Pure.
 
 import type { Violation } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 
 export interface Parameters {
   readonly pairs: [string, string][];
-  /** What cannot be decoded, by the name as it was sent. */
+  /** Undecodable parameters, by their name as sent. */
   readonly problems: Violation[];
 }
 
@@ -19,7 +19,7 @@ const decodeComponent = (text: string): string | undefined => {
   }
 };
 
-/** Splits "a=1&b=2"; a parameter without "=" has the value "". What stands behind too many parameters is not read. */
+/** Splits "a=1&b=2"; a parameter without "=" has the value "". Stops with a problem at the maximum number of parameters. */
 export const parseParameters = (text: string): Parameters => {
   const pairs: [string, string][] = [];
   const problems: Violation[] = [];

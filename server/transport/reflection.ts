@@ -1,6 +1,6 @@
-// grpc.reflection: describes the contract to clients (buf curl, grpcurl), in version v1 and under its older name v1alpha,
-// which has the same messages. Open to everybody: the contract is public. The v2beta1 packages, under which the same services
-// answer, are described too, by files that differ in nothing but these names and their paths; what has no version 2 names these messages.
+// grpc.reflection: describes the contract to clients (buf curl, grpcurl), as v1 and v1alpha, which have the same messages. Open,
+// because the contract is public. Also describes the v2beta1 packages of the same services, by files that differ only in names and
+// paths; operations without a version 2 use their messages.
 
 import { clone, create, createFileRegistry, type DescFile, type DescMessage, getExtension, hasExtension, setExtension, toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
@@ -32,7 +32,6 @@ interface DescriptorIndex {
 
 const fileName = (file: DescFile): string => file.proto.name;
 
-/** Every name that the file declares: a request may name a method or a field too. */
 const symbolsOf = (file: DescFile): string[] => {
   const ofMessage = (message: DescMessage): string[] => [
     message.typeName,
@@ -53,14 +52,13 @@ const betaOrSame = (name: string): string => betaNameOf(name) ?? name;
 
 const isBetaFile = (file: DescFile): boolean => isBetaName(file.proto.package);
 
-/** The rule with its paths under the beta segment, where they are served too. */
 const betaRule = (rule: HttpRule): HttpRule => {
   const copy = clone(HttpRuleSchema, rule);
   for (const { pattern } of [copy, ...copy.additionalBindings]) if (typeof pattern.value === "string") pattern.value = betaPathOf(pattern.value);
   return copy;
 };
 
-/** The file with every name and path of a version 2 package in its beta spelling. */
+/** Returns the file with every name and path of a version 2 package in its beta spelling. */
 const betaFile = (file: DescFile): FileDescriptorProto => {
   const proto = clone(FileDescriptorProtoSchema, file.proto);
   const rename = (message: DescriptorProto): void => {
@@ -79,7 +77,7 @@ const betaFile = (file: DescFile): FileDescriptorProto => {
   return proto;
 };
 
-/** The files of the beta packages, beside those that they import. `own`: those that have no version 2, each behind what it imports. */
+/** Returns the beta files without their imports. `own`: files without a version 2, each after its imports. */
 const betaFiles = (known: ReadonlyMap<string, DescFile>, own: readonly DescFile[]): DescFile[] => {
   const others = [...known.values()];
   const beta = [...others.filter((file) => betaNameOf(file.proto.package) !== undefined), ...own].map(betaFile);
@@ -91,7 +89,7 @@ const indexDescriptors = (): DescriptorIndex => {
   const byName = new Map<string, DescFile>();
   const add = (file: DescFile): void => {
     if (byName.has(fileName(file))) return;
-    // What it imports first: a registry is made in this order.
+    // A registry needs imports first.
     file.dependencies.forEach(add);
     byName.set(fileName(file), file);
   };
@@ -113,7 +111,7 @@ const indexDescriptors = (): DescriptorIndex => {
   return { byName, bySymbol, extensions, services: roots.flatMap((file) => file.services.map((service) => service.typeName)).sort() };
 };
 
-/** The file and all that it imports, the file first; a caller that has only one of them could not use it. */
+/** Returns the file followed by all its imports, which clients need too. */
 const withDependencies = (file: DescFile): Uint8Array[] => {
   const collected = new Map<string, DescFile>();
   const add = (next: DescFile): void => {
@@ -166,7 +164,6 @@ const respond = (index: DescriptorIndex, request: ServerReflectionRequest): Serv
   }
 };
 
-/** The reflection service's method under both its names. */
 export const reflectionService = (context: ServerContext): ReadonlyMap<string, Procedure> => {
   let index: DescriptorIndex | undefined;
   const procedure: StreamingProcedure = {
@@ -176,7 +173,7 @@ export const reflectionService = (context: ServerContext): ReadonlyMap<string, P
       call.onClose(context.onDrain(() => call.end(new Fault("UNAVAILABLE", "the server is stopping"))));
       return {
         message: (bytes) => {
-          // Made by the first request: most servers never get one.
+          // Built by the first request, which most servers never get.
           index ??= indexDescriptors();
           call.send(toBinary(ServerReflectionResponseSchema, respond(index, decodeMessage(ServerReflectionRequestSchema, bytes))));
         },

@@ -11,7 +11,7 @@ import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault, oauthErr
 const context = { domain: "iam", serviceDomain: "example.com", requestId: "r1" };
 const info = (reason: string) => ({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "iam.example.com" });
 
-test("the requirement's example of an invalid name comes out exactly", () => {
+test("an invalid name has exactly the error of the requirement", () => {
   const fault = invalid([{ field: "name", description: 'name must match "^[a-z0-9 ._-]{1,}$"' }]);
   assert.equal(
     errorBody(fault, context),
@@ -22,7 +22,7 @@ test("the requirement's example of an invalid name comes out exactly", () => {
   assert.equal(httpStatusOf(fault), 400);
 });
 
-test("a blocked delete shows its precondition, without a subject where there is none", () => {
+test("a blocked deletion has a PreconditionFailure, without an empty subject", () => {
   const body = JSON.parse(errorBody(blocked("RESOURCE_NOT_EMPTY", "", ["group has repos"]), context));
   assert.deepEqual(body, {
     code: 9,
@@ -42,7 +42,7 @@ test("a missing resource is named by type and name", () => {
   ]);
 });
 
-test("what passes by waiting says for how long: RetryInfo, Retry-After, RateLimit; what does not says which quota, and nothing of trying again", () => {
+test("a rate limit has RetryInfo, Retry-After and RateLimit; a quota has its name and no retry advice", () => {
   const busy = throttled("too many", { name: "organization-reads", quota: 8, retryMs: 1500 });
   assert.deepEqual(JSON.parse(errorBody(busy, context)).details, [
     { ...info("RATE_LIMIT_EXCEEDED"), metadata: { limit: "organization-reads", quota: "8" } },
@@ -66,12 +66,12 @@ test("what passes by waiting says for how long: RetryInfo, Retry-After, RateLimi
   assert.equal(retry?.$typeName, "google.rpc.RetryInfo");
 });
 
-test("an exact reason takes the place of the code's name and brings its metadata", () => {
+test("a specific reason replaces the code's name and adds its metadata", () => {
   const fault = new Fault("FAILED_PRECONDITION", "no", { details: [{ kind: "reason", reason: "TERMS", metadata: { a: "b" } }] });
   assert.deepEqual(JSON.parse(errorBody(fault, context)).details, [{ ...info("TERMS"), metadata: { a: "b" } }]);
 });
 
-test("every code has a status of its class, and a fault may say a more exact one", () => {
+test("every code has an HTTP error status, which a fault can override", () => {
   for (const code of Object.keys(codes) as Code[]) {
     const status = httpStatusOf(new Fault(code, ""));
     assert.ok(status >= 400 && status < 600, code);
@@ -79,12 +79,12 @@ test("every code has a status of its class, and a fault may say a more exact one
   assert.equal(httpStatusOf(new Fault("ABORTED", "", { httpStatus: 412 })), 412);
 });
 
-test("401 always carries the challenge, once", () => {
+test("401 always has one challenge", () => {
   assert.deepEqual(errorHeaders(unauthenticated("no")), ["www-authenticate", "Bearer"]);
   assert.deepEqual(errorHeaders(new Fault("UNAUTHENTICATED", "no")), ["www-authenticate", "Bearer"]);
 });
 
-test("the cause of an internal error is logged with the request's id and shown nowhere", () => {
+test("the cause of an internal error is logged with the request ID and never returned", () => {
   const fault = internal(new Error("password=hunter2"));
   const lines: unknown[] = [];
   logFault((event, facts) => lines.push({ event, ...facts }), fault, context, "GET /x");
@@ -97,7 +97,7 @@ test("the cause of an internal error is logged with the request's id and shown n
   assert.match(errorBody(fault, context), /"requestId":"r1"/);
 });
 
-test("gRPC carries the same details as REST, packed", () => {
+test("gRPC errors have the same details as REST", () => {
   const fault = new Fault("INVALID_ARGUMENT", "Ungültig: 100% \n", {
     details: [
       { kind: "fields", violations: [{ field: "a", description: "b" }] },
@@ -117,7 +117,7 @@ test("gRPC carries the same details as REST, packed", () => {
   );
 });
 
-test("trailers stay small enough for every client, whatever the details hold", () => {
+test("trailers fit every client, whatever the details", () => {
   const violations = Array.from({ length: 10_000 }, (_, index) => ({ field: `field${index}`, description: "unknown field" }));
   const long = new Fault("INVALID_ARGUMENT", "ü".repeat(100_000), {
     details: [
@@ -131,14 +131,14 @@ test("trailers stay small enough for every client, whatever the details hold", (
   assert.equal(status.details[0] && anyUnpack(status.details[0], registry)?.$typeName, "google.rpc.ErrorInfo");
 });
 
-test("an unknown path belongs to the domain that it begins with, or to the platform", () => {
+test("an unknown path belongs to the domain of its first segment, or to the platform", () => {
   assert.equal(domainOfPath("/registry/v2/nothing"), "registry");
   assert.equal(domainOfPath("/iam"), "iam");
   assert.equal(domainOfPath("/nothing/iam"), "platform");
   assert.equal(domainOfPath(""), "platform");
 });
 
-test("the token endpoint's errors are those of RFC 6749 and RFC 8693", () => {
+test("errors of the token endpoint follow RFC 6749 and RFC 8693", () => {
   assert.deepEqual(oauthError(unauthenticated("expired")), { status: 400, body: '{"error":"invalid_request","error_description":"expired"}' });
   assert.equal(oauthError(denied("no")).status, 400);
   assert.deepEqual(

@@ -1,5 +1,5 @@
-// The only place that turns a Fault into text: AIP-193 bodies for REST, the error of RFC 6749 for the one OAuth path, and that of
-// RFC 7644 for SCIM; for gRPC grpc-errors.ts makes bytes of the same details. The causes of faults stay here: they go to the log, never out.
+// The only place that converts a Fault to text: AIP-193 for REST, RFC 6749 for OAuth, and RFC 7644 for SCIM; grpc-errors.ts encodes
+// the same details for gRPC. The cause of a fault is logged, never returned.
 //
 // requirement: Errors. ErrorInfo is the first detail of every error (decisions: Errors).
 
@@ -9,7 +9,6 @@ import type { Log } from "#base/log.ts";
 import { oauthServerErrorOf } from "#base/oauth-error.ts";
 import { domains } from "#contract/catalog.ts";
 
-/** Where an error happened: what ErrorInfo and RequestInfo contain. */
 export interface ErrorContext {
   /** Short domain ("iam"). */
   readonly domain: string;
@@ -19,16 +18,16 @@ export interface ErrorContext {
   readonly isVersion1?: boolean;
 }
 
-/** Domain of errors that belong to none, such as unknown paths: the name that all gRPC packages share. */
+/** Domain of errors outside of all domains, such as unknown paths: the name shared by all gRPC packages. */
 export const platformDomain = "platform";
 
-/** The domain of a path, known or not: its first segment, where that is a domain. */
+/** Returns the first segment of a path if it is a domain. */
 export const domainOfPath = (path: string): string => {
   const segment = path.slice(1, path.indexOf("/", 1) < 0 ? undefined : path.indexOf("/", 1));
   return domains.has(segment) ? segment : platformDomain;
 };
 
-/** google.rpc.Code's own mapping (its comments in code.proto). */
+/** The mapping of google.rpc.Code (comments in code.proto). */
 const httpStatuses: Readonly<Record<Code, number>> = {
   CANCELLED: 499,
   UNKNOWN: 500,
@@ -50,7 +49,7 @@ const httpStatuses: Readonly<Record<Code, number>> = {
 
 export const httpStatusOf = (fault: Fault): number => fault.httpStatus ?? httpStatuses[fault.code];
 
-/** Faults of the server itself: they carry the request id and are logged with their cause. */
+/** Faults of the server: they have the request ID and are logged with their cause. */
 const internalCodes: ReadonlySet<Code> = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
 
 const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "reason" }>): JsonObject => {
@@ -85,13 +84,13 @@ const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "re
   }
 };
 
-/** Of version 1: the one detail that it has a message for. */
+/** Returns the only detail that version 1 has a message for. */
 const jsonDetailsInView = (fault: Fault, context: ErrorContext): JsonObject[] =>
   fault.details.flatMap((detail) =>
     detail.kind === "terms" ? [{ ...jsonDetailOf(context, detail), "@type": "type.googleapis.com/chainguard.platform.iam.TermsNotAcceptedDetail" }] : [],
   );
 
-/** All details in proto JSON, the same for both protocols. */
+/** Returns all details in proto JSON, for both protocols. */
 export const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
   if (context.isVersion1) return jsonDetailsInView(fault, context);
   const reason = fault.details.find((detail) => detail.kind === "reason");
@@ -109,11 +108,11 @@ export const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[]
   return details;
 };
 
-/** AIP-193 body. */
+/** Returns the AIP-193 body. */
 export const errorBody = (fault: Fault, context: ErrorContext): string =>
   JSON.stringify({ code: codes[fault.code], message: fault.message, details: jsonDetailsOf(fault, context) });
 
-/** Headers that the fault brings; 401 always carries the challenge (RFC 9110, 11.6.1). */
+/** Returns the fault's headers; 401 always has a challenge (RFC 9110, 11.6.1). */
 export const errorHeaders = (fault: Fault): string[] => {
   const headers = Object.entries(fault.headers).flat();
   if (httpStatusOf(fault) === 401 && fault.headers["www-authenticate"] === undefined) headers.push("www-authenticate", "Bearer");
@@ -143,7 +142,7 @@ const oauthErrorOf = (fault: Fault): string => {
   return oauthServerErrorOf(fault.code) ?? "invalid_request";
 };
 
-/** RFC 6749, 5.2: status and body of the token endpoint's error. */
+/** RFC 6749, 5.2: returns status and body of a token endpoint's error. */
 export const oauthError = (fault: Fault): { status: number; body: string } => {
   const error = oauthErrorOf(fault);
   const canonical = httpStatusOf(fault);
@@ -158,7 +157,7 @@ export const oauthError = (fault: Fault): { status: number; body: string } => {
   return { status, body: JSON.stringify({ error, error_description: fault.message }) };
 };
 
-/** RFC 7644, 3.12: what operations name themselves (details: reason). */
+/** RFC 7644, 3.12: types that operations set themselves (details: reason). */
 const scimTypes: ReadonlySet<string> = new Set(["invalidFilter", "invalidPath", "invalidValue", "mutability", "noTarget", "tooMany", "uniqueness"]);
 
 const scimTypeOf = ({ code, details }: Fault, status: number): string | undefined => {
@@ -170,7 +169,7 @@ const scimTypeOf = ({ code, details }: Fault, status: number): string | undefine
   return fields?.violations.some(({ field }) => field === "body") ? "invalidSyntax" : "invalidValue";
 };
 
-/** RFC 7644, 3.12: status and body of an error of SCIM. */
+/** RFC 7644, 3.12: returns status and body of a SCIM error. */
 export const scimError = (fault: Fault): { status: number; body: string } => {
   const status = httpStatusOf(fault);
   const scimType = scimTypeOf(fault, status);
@@ -178,7 +177,7 @@ export const scimError = (fault: Fault): { status: number; body: string } => {
   return { status, body: JSON.stringify(error) };
 };
 
-/** Logs what an answer must not contain: the cause of an internal fault. */
+/** Logs an internal fault with its cause, which responses omit. */
 export const logFault = (log: Log, fault: Fault, context: ErrorContext, name: string): void => {
   if (!internalCodes.has(fault.code)) return;
   log("fault", { requestId: context.requestId, call: name, code: fault.code, message: fault.message, cause: fault.cause ?? fault });

@@ -105,7 +105,7 @@ for (const [protocol, ask] of [
     });
   });
 
-  test(`${protocol}: of a call that is refused unread the URL still says what it is about`, async () => {
+  test(`${protocol}: the URL of a call refused unread still names its resource`, async () => {
     const abouts: JsonObject[] = [];
     const authenticate = (call: UnreadCall): never => {
       abouts.push(call.requestInUrl());
@@ -124,7 +124,7 @@ for (const [protocol, ask] of [
     assert.equal(echo.calls[0]?.method.name, "chainguard.platform.iam.v2.GroupsService/GetGroup");
   });
 
-  test(`${protocol}: a deletion answers 200 with nothing, and HEAD what GET would without its body`, async () => {
+  test(`${protocol}: a deletion is 200 without a body, and HEAD equals GET without its body`, async () => {
     await using echo = await openEcho();
     const gone = await ask(echo, "/iam/v2/groups/abc", { verb: "DELETE" });
     assert.deepEqual([gone.status, gone.text, gone.headers["content-length"], gone.headers["content-type"]], [200, "", "0", undefined]);
@@ -194,7 +194,7 @@ for (const [protocol, ask] of [
     });
   }
 
-  test(`${protocol}: our own fault is 500 with the request's id and without its cause`, async () => {
+  test(`${protocol}: an internal fault is 500 with the request ID and without its cause`, async () => {
     const lines: string[] = [];
     await using echo = await openEcho({
       log: (event, facts) => lines.push(`${event} ${String((facts?.["cause"] as Error | undefined)?.message)} ${String(facts?.["requestId"])}`),
@@ -212,7 +212,7 @@ for (const [protocol, ask] of [
     assert.deepEqual([answer.status, answer.json.code], [504, 4]);
   });
 
-  test(`${protocol}: bodies as curl sends them are JSON; without a body mapping they are parameters`, async () => {
+  test(`${protocol}: curl's form bodies are read as JSON; without a body mapping they are parameters`, async () => {
     await using echo = await openEcho();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     assert.equal((await ask(echo, "/iam/v2/groups/abc", { verb: "POST", headers, body: '{"name":"x"}' })).status, 200);
@@ -228,7 +228,7 @@ for (const [protocol, ask] of [
     assert.equal(json.status, 400);
   });
 
-  test(`${protocol}: a key that would touch a prototype is an unknown field`, async () => {
+  test(`${protocol}: a key that names a prototype is an unknown field`, async () => {
     await using echo = await openEcho();
     const answer = await ask(echo, "/iam/v2/groups?__proto__.x=1&constructor=2", { verb: "POST", body: '{"__proto__":{"name":"x"},"constructor":1}' });
     assert.equal(answer.status, 400);
@@ -237,14 +237,14 @@ for (const [protocol, ask] of [
     assert.equal(({} as Record<string, unknown>)["name"], undefined);
   });
 
-  test(`${protocol}: a body on GET and DELETE is thrown away`, async () => {
+  test(`${protocol}: a body of GET or DELETE is ignored`, async () => {
     await using echo = await openEcho();
     assert.equal((await ask(echo, "/iam/v2/groups/abc", { body: "{nonsense" })).status, 200);
     assert.equal((await ask(echo, "/iam/v2/groups/abc", { verb: "DELETE", body: "{nonsense" })).status, 200);
   });
 }
 
-test("only named origins get cross-origin answers, and caches are told", async () => {
+test("only listed origins get CORS headers, and responses vary by origin", async () => {
   await using echo = await openEcho({ corsOrigins: ["https://console.test/"] });
   const preflight = await ask1(echo, "/iam/v2/groups", {
     verb: "OPTIONS",
@@ -260,7 +260,7 @@ test("only named origins get cross-origin answers, and caches are told", async (
   assert.deepEqual([stranger.headers["access-control-allow-origin"], stranger.headers.vary], [undefined, "origin"]);
 });
 
-test("a header that HTTP cannot carry becomes our fault, not a crash", async () => {
+test("a header with invalid characters is an internal fault, not a crash", async () => {
   await using echo = await openEcho({}, { serve: async () => ({ message: {}, headers: { "x-bad": "a\r\nset-cookie: b" } }) });
   for (const ask of [ask1, ask2]) {
     const answer = await ask(echo, "/ping/v2/ping");
@@ -282,7 +282,7 @@ test("the issuer's documents and the two health paths are open", async () => {
   }
 });
 
-test("the token endpoint answers as RFC 6749 says, also when it refuses", async () => {
+test("the token endpoint's responses and errors follow RFC 6749", async () => {
   await using echo = await openEcho();
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const good = await ask1(echo, "/oauth/token", { verb: "POST", headers, body: "subject_token=good" });
@@ -295,7 +295,7 @@ test("the token endpoint answers as RFC 6749 says, also when it refuses", async 
   assert.deepEqual([large.status, large.json["error"]], [413, "invalid_request"]);
 });
 
-test("all requests together hold a bounded number of bytes", async () => {
+test("the memory of all request bodies together is bounded", async () => {
   await using echo = await openEcho({ bounds: { streamsMax: 1, bodyBytesMax: 1000 } });
   const halves: Promise<unknown>[] = [];
   const session = connectHttp2(echo.url);
@@ -327,9 +327,9 @@ const samples: [string, string | Buffer][] = [
   ["only a byte order mark", Buffer.from([0xef, 0xbb, 0xbf])],
   ["an overlong slash", Buffer.from([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d])],
 ];
-test("bodies that are no JSON are refused with 400, never 5xx", async () => {
+test("invalid JSON is rejected with 400, never 5xx", async () => {
   await using echo = await openEcho();
-  // The whole suite where it lies beside the checkout; the samples everywhere.
+  // The complete suite if available; otherwise the samples.
   const folder = new URL("../../../shared/data/conformance/json-test-suite/test_parsing/", import.meta.url);
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith("n_")) : [];
   const all = [...samples, ...files.map((name) => [name, readFileSync(new URL(encodeURIComponent(name), folder))] as const)];
@@ -341,7 +341,7 @@ test("bodies that are no JSON are refused with 400, never 5xx", async () => {
   }
 });
 
-test("problems of path, query and body are told together", async () => {
+test("problems of path, query and body are reported together", async () => {
   await using echo = await openEcho();
   const answer = await ask1(echo, "/iam/v2/groups/abc?bad=1&name=%zz", { verb: "PATCH", body: '{"odd":1,"name":2}' });
   const violations = answer.json.details[1]?.["fieldViolations"] as { field: string }[];
@@ -354,7 +354,7 @@ test("a byte order mark before the JSON is skipped", async () => {
   assert.deepEqual(echo.calls[0]?.bodyPaths, ["name"]);
 });
 
-test("a reply's own header takes the place of ours", async () => {
+test("a reply's own header replaces the default", async () => {
   await using echo = await openEcho({}, { serve: async () => ({ message: {}, headers: { "cache-control": "private", "gantry-page-restarted": "true" } }) });
   for (const ask of [ask1, ask2]) {
     const { headers } = await ask(echo, "/ping/v2/ping");
@@ -362,7 +362,7 @@ test("a reply's own header takes the place of ours", async () => {
   }
 });
 
-test("a fault's own headers are part of the answer", async () => {
+test("a fault's own headers are part of the response", async () => {
   await using echo = await openEcho({}, { serve: () => Promise.reject(new Fault("ABORTED", "changed", { httpStatus: 412, headers: { etag: '"2"' } })) });
   const answer = await ask1(echo, "/iam/v2/groups/abc");
   assert.deepEqual([answer.status, answer.json.code, answer.headers.etag], [412, 10, '"2"']);

@@ -1,5 +1,5 @@
-// REST in, a call out; Reply or Fault in, JSON out. Everything about a path's fields, its body and its query comes from the
-// operation's google.api.http rule; this file only splits what came and puts together what goes.
+// Converts REST requests to calls, and Reply or Fault to JSON. The operation's google.api.http rule determines the fields of path,
+// query and body.
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
@@ -27,7 +27,7 @@ const route = makeRouter([...methods, ...version1]);
 
 const jsonHeaders = (requestId: string): string[] => operationHeaders("application/json", requestId);
 
-/** Takes validateOnly out of the parameters (decisions: Safe writes): it belongs to every call and to no message. */
+/** Removes validateOnly from the parameters (decisions: Safe writes): it belongs to every call but to no message. */
 const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
   let validateOnly = false;
   for (let index = pairs.length - 1; index >= 0; index--) {
@@ -49,13 +49,13 @@ interface BodyReading {
 
 const emptyBody: BodyReading = { body: undefined, problems: [] };
 
-/** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
+/** Reads the body by the operation's rule: JSON for its body field, or else more parameters. */
 const readBodyFor = async (context: ServerContext, request: HttpRequest, { method, http }: Match, query: Parameters): Promise<BodyReading> => {
   const { openBytesMax, bodyBytesMax } = context.bounds;
   const bytes = await readRequestBody(context, request, method.open ? openBytesMax : bodyBytesMax);
-  // curl's -d calls everything a form (decisions: JSON).
+  // curl's -d sends any body as a form (decisions: JSON).
   if (http.body !== "") return readJson(bytes, context.budget, method.input.byName.get(http.body)?.shape === "list");
-  // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
+  // authentication, 3: the token exchange takes a form and has no JSON mapping.
   if (bytes.length > 0 && headerOf(request, "content-type") !== undefined && contentTypeOf(request) === "json") {
     return {
       body: undefined,
@@ -79,7 +79,7 @@ const restReading = ({ method, http, fields }: Match, query: Parameters, sent: B
   };
 };
 
-/** RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer. */
+/** RFC 9110, 9.3.1: content of a GET or DELETE has no meaning; it is discarded after the response. */
 const readsBody = ({ hasBody }: HttpRequest, { http }: Match): boolean => hasBody && http.verb !== "GET" && http.verb !== "DELETE";
 
 const parseQuery = (query: string): Parameters => (query === "" ? noParameters : parseParameters(query));
@@ -119,7 +119,7 @@ const restCall = (
   );
 };
 
-/** A list of version 1. One that is no longer than a page of version 2 may be is sent at once. */
+/** A version 1 list. A list as short as a page of version 2 is sent at once. */
 const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts: readonly Uint8Array[], release: () => void): HttpResponse => {
   const name = method.output.fields.find(({ shape }) => shape === "list")?.json ?? "";
   const isShort = parts.reduce((sum, { length }) => sum + length, 0) <= limits.listAtOnceBytesMax;
@@ -127,7 +127,6 @@ const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts
   return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedBytes(name, parts) : joinedJson(name, parts, release) };
 };
 
-/** A file as it is made. HEAD wants its headers alone. */
 const fileResponse = ({ requestId, verb }: HttpRequest, { type, pieces }: ReplyFile, headers: Reply["headers"]): HttpResponse => {
   const named = new Map(Object.entries(headers ?? {}));
   const own = ["content-type", type, "x-request-id", requestId, "cache-control", named.get("cache-control") ?? "no-store", "x-content-type-options", "nosniff"];
@@ -140,7 +139,7 @@ const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpRes
   const status = reply.httpStatus ?? 200;
   const isEmpty = status === 304 || method.output.name === "google.protobuf.Empty";
   const headers = jsonHeaders(requestId);
-  // A type belongs to a body only.
+  // Without a body there is no content type.
   if (isEmpty) headers.splice(0, 2);
   if (reply.headers) {
     for (const [name, value] of Object.entries(reply.headers)) {
@@ -152,17 +151,16 @@ const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpRes
   return { status, headers, body: isEmpty ? "" : (reply.json ?? JSON.stringify(reply.message)) };
 };
 
-/** True for the operations of the open feed: without a token a document or a page answers at the same path. */
+/** True for operations of open feeds: without a token, a document or page has the same path. */
 const isBesideDocuments = ({ name, givesFile }: MethodFact): boolean => givesFile || name.startsWith("gantry.feeds.");
 
-/** Why this path and verb lead to no operation. */
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
     return new Fault("UNIMPLEMENTED", `${verb} is not supported at ${path}; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
   }
   const [, domain = "", version] = path.split("/");
-  // requirement: Versioning 1. The v1 prefixes remain and are not served yet (decisions: Identity of the product).
+  // requirement: Versioning 1. The v1 prefixes are reserved and not served yet (decisions: Identity of the product).
   if (version === "v1" && domains.has(domain)) return unimplemented(`version 1 of the API (${path})`);
   const named = methodByName(path.slice(1));
   if (named && !named.distribution && !named.scim) {
@@ -174,7 +172,7 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
   return new Fault("NOT_FOUND", `path not found: ${path}`);
 };
 
-/** Serves every request that is not gRPC. Never throws; always sends exactly one response. */
+/** Serves every request except gRPC. Never throws; sends exactly one response. */
 export const restTransport = (context: ServerContext): ((request: HttpRequest, send: SendResponse) => void) => {
   const { config, bounds, dependencies } = context;
   const cors = crossOrigin(config.corsOrigins);
@@ -204,14 +202,13 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       if (request.fault) throw request.fault;
       const verb = request.verb === "HEAD" ? "GET" : request.verb;
       if (request.target.length > bounds.urlBytesMax) {
-        // The error has the shape of the version that was asked.
         const named = route(verb, sentPath);
         isVersion1 = named !== undefined && "method" in named && named.method.version === "v1";
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       }
-      // What has no version 2 has a path of its own under the beta segment.
+      // An operation without a version 2 has its own path under the beta segment.
       const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
-      // Before the documents, most of whose sources take the path apart.
+      // Checked before documents, because most of their sources parse the path.
       const isOperation = routed !== undefined && "method" in routed && !isBesideDocuments(routed.method);
       const endpoint = endpoints.named(path) ?? (isOperation ? undefined : endpoints.found(path));
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
@@ -221,18 +218,18 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         request.call.operation = endpoint.name;
         return await handle(request);
       }
-      // Whoever sends no token is answered by the open endpoints, or by nothing.
+      // Without a token, only open endpoints respond.
       const found = routed && "method" in routed && routed.method.givesFile && headerOf(request, "authorization") === undefined ? undefined : routed;
       if (found && "method" in found) {
         domain = found.method.domain;
         request.call.protocol = "rest";
         request.call.operation = found.method.name;
         isVersion1 = found.method.version === "v1";
-        // A content type that is not read stands in the headers: it is refused whoever asks.
+        // The headers suffice to reject a content type, for any caller.
         if (readsBody(request, found)) contentTypeOf(request);
         packing = isVersion1 ? context.wholeLists((part) => Buffer.from(JSON.stringify(part))) : undefined;
         const serve = (untimed: Untimed): Promise<Reply> => dependencies.serve(restCall(context, request, found, query, untimed, packing));
-        // What a file is made of may take longer than an answer, and has the time of its exchange.
+        // A file may take longer to prepare than a call; the exchange's timeout applies.
         const reply = found.method.givesFile ? await serve((work) => work) : await withDeadline(bounds.callDeadlineMs, serve);
         if (reply.file) return fileResponse(request, reply.file, reply.headers);
         return reply.parts && packing ? listResponse(request, found, reply.parts, packing.release) : responseOf(request.requestId, found, reply);
@@ -251,7 +248,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         cors.allow(request, response);
         send(response);
       } catch (thrown) {
-        // A header that HTTP cannot carry; nothing has been sent yet.
+        // A header with invalid characters; nothing has been sent yet.
         send(errorResponse(request, splitTarget(request.target).path, domainOfPath(request.target), thrown));
       }
     };

@@ -23,7 +23,7 @@ import { frameMessage, frameReader } from "./frames.ts";
 
 const groups = "/chainguard.platform.iam.v2.GroupsService";
 
-/** One unary call with @grpc/grpc-js, a client that we did not write. */
+/** Makes a unary call with @grpc/grpc-js, an independent client. */
 const call = async <In extends DescMessage, Out extends DescMessage>(
   echo: Echo,
   path: string,
@@ -59,7 +59,7 @@ const detailsOf = (error: ServiceError | undefined): unknown[] => {
   return fromBinary(StatusSchema, bytes).details.map((detail) => anyUnpack(detail, registry));
 };
 
-test("message, metadata and answer headers go through", async () => {
+test("message, metadata and response headers are transferred", async () => {
   await using echo = await openEcho();
   const { message, initial } = await call(echo, `${groups}/GetGroup`, GetGroupRequestSchema, { uid: "etag" }, GroupSchema, {
     metadata: { authorization: "Bearer t", "gantry-identity": "me", "idempotency-key": "k", "validate-only": "true", "if-match": '"1"' },
@@ -90,7 +90,7 @@ test("the beta package is the same service", async () => {
   assert.equal(message?.uid, "a");
 });
 
-test("a gzip message is read, and one of a megabyte in pieces too", async () => {
+test("gzip messages are read, as are messages of a megabyte in chunks", async () => {
   await using echo = await openEcho();
   const description = "x".repeat(1024 * 1024);
   for (const algorithm of [compressionAlgorithms.gzip, compressionAlgorithms.identity]) {
@@ -109,7 +109,7 @@ test("a gzip message is read, and one of a megabyte in pieces too", async () => 
   }
 });
 
-test("a refusal carries code, text and the details of REST", async () => {
+test("an error has code, text and the details of REST", async () => {
   await using echo = await openEcho(
     {},
     {
@@ -142,7 +142,7 @@ test("an unknown method or service is UNIMPLEMENTED with details", async () => {
   }
 });
 
-test("our own fault is INTERNAL and hides its cause", async () => {
+test("an internal fault is INTERNAL and hides its cause", async () => {
   await using echo = await openEcho();
   const { error } = await call(echo, `${groups}/GetGroup`, GetGroupRequestSchema, { uid: "boom" }, GroupSchema);
   assert.equal(error?.code, status.INTERNAL);
@@ -165,7 +165,7 @@ test("a message over 4 MiB is RESOURCE_EXHAUSTED", async () => {
   assert.equal(echo.calls.length, 0);
 });
 
-test("the caller's deadline and our own end a call that does not", async () => {
+test("the caller's deadline and the server's limit end a call", async () => {
   await using echo = await openEcho();
   const { error } = await call(echo, `${groups}/GetGroup`, GetGroupRequestSchema, { uid: "never" }, GroupSchema, { deadline: Date.now() + 50 });
   assert.equal(error?.code, status.DEADLINE_EXCEEDED);
@@ -175,7 +175,7 @@ test("the caller's deadline and our own end a call that does not", async () => {
   assert.equal(detailsOf(own.error).length, 1);
 });
 
-test("a caller that goes away gets no answer, and the server goes on", async () => {
+test("a caller that disconnects gets no response, and the server continues", async () => {
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   await using echo = await openEcho(
@@ -211,7 +211,7 @@ interface Told {
   readonly bytes: Buffer;
 }
 
-/** A call whose bytes we write ourselves. */
+/** Makes a call with raw bytes. */
 const raw = async (echo: Echo, headers: Record<string, string>, chunks: Buffer[], end = true): Promise<Told> => {
   const session = connectHttp2(echo.url);
   const stream: ClientHttp2Stream = session.request({
@@ -238,7 +238,7 @@ const raw = async (echo: Echo, headers: Record<string, string>, chunks: Buffer[]
 
 const request = frameMessage(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "a" })));
 
-test("a message that comes byte by byte is read", async () => {
+test("a message is read byte by byte", async () => {
   await using echo = await openEcho();
   const { trailers, bytes } = await raw(
     echo,
@@ -276,13 +276,13 @@ for (const [title, headers, chunks, code] of wrong) {
   });
 }
 
-test("a refusal before the request's end ends the stream, so that a flood of it stops", async () => {
+test("an error before the end of the request closes the stream, which stops a flood", async () => {
   await using echo = await openEcho();
   const { trailers } = await raw(echo, { ":path": "/no.such.Service/Method" }, [request], false);
   assert.equal(trailers["grpc-status"], String(status.UNIMPLEMENTED));
 });
 
-test("other protocols on a gRPC path are told so with 415", async () => {
+test("other protocols on a gRPC path get 415", async () => {
   await using echo = await openEcho();
   for (const type of ["application/grpc-web", "application/grpc+json", "application/json", "text/plain"]) {
     const { head } = await raw(echo, { "content-type": type }, [request]);
@@ -292,7 +292,7 @@ test("other protocols on a gRPC path are told so with 415", async () => {
   assert.equal(head[":status"], 200);
 });
 
-test("health is told to everybody, for each service and all together", async () => {
+test("health is open, per service and overall", async () => {
   let ready = true;
   await using echo = await openEcho({}, { ready: async () => ready });
   const check = (service: string) => call(echo, "/grpc.health.v1.Health/Check", HealthCheckRequestSchema, { service }, HealthCheckResponseSchema);
@@ -306,7 +306,7 @@ test("health is told to everybody, for each service and all together", async () 
   assert.equal(echo.calls.length, 0);
 });
 
-test("a watched health tells each change, and the end of the server", async () => {
+test("watching health reports each change, and the stop of the server", async () => {
   let ready = true;
   const echo = await openEcho({}, { ready: async () => ready });
   const client = new Client(`127.0.0.1:${echo.port}`, credentials.createInsecure());
@@ -353,7 +353,7 @@ const buf = async (...args: string[]): Promise<{ code: number; out: string }> =>
   }
 };
 
-test("buf curl finds the contract by reflection and calls it", async () => {
+test("buf curl discovers the contract by reflection and calls it", async () => {
   await using echo = await openEcho();
   const flags = ["curl", "--protocol", "grpc", "--http2-prior-knowledge"];
   for (const reflection of ["grpc-v1", "grpc-v1alpha"]) {
@@ -369,7 +369,7 @@ test("buf curl finds the contract by reflection and calls it", async () => {
   assert.match(refused.out, /"code": "unauthenticated"/);
 });
 
-test("whoever asks reflection for nothing known is told NOT_FOUND, and the stream goes on", async () => {
+test("reflection returns NOT_FOUND for unknown names and keeps the stream open", async () => {
   await using echo = await openEcho();
   const { ServerReflectionRequestSchema, ServerReflectionResponseSchema } = await import("#contract/gen/grpc/reflection/v1/reflection_pb.js");
   const ask = (messageRequest: MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]) =>

@@ -1,5 +1,4 @@
-// What every request of a server shares: its configuration, what it calls, and whether it is stopping. No code but the
-// defaults.
+// State shared by all requests of a server: configuration, dependencies, and whether it is stopping.
 
 import type { BlockList, Socket } from "node:net";
 import type { Endpoint } from "#base/endpoint.ts";
@@ -17,43 +16,41 @@ import type { WholeLists } from "./whole-lists.ts";
 /** base/limits.ts as numbers; tests shorten the times. */
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
 
-/** Connections that another process accepts and counts, of which this one is given some. */
+/** Connections that another process accepts, counts and distributes. */
 export interface HandedConnections {
-  /** From now on each is given to `accept`. */
   start(accept: (socket: Socket) => void): void;
 }
 
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** Where there is one, the port speaks TLS only. A port that also took clear text would let a token out by a typing error. */
+  /** If set, the port accepts TLS only: with clear text too, a mistyped URL would expose a token. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
-  /** "example.com": ErrorInfo.domain is "iam.example.com". */
+  /** "example.com" makes ErrorInfo.domain "iam.example.com". */
   readonly serviceDomain: string;
   readonly publicUrl: string;
-  /** Origins whose pages may call us, exactly as browsers send them. None: no cross-origin answer at all. */
+  /** Origins allowed by CORS, exactly as browsers send them; none: no CORS headers. */
   readonly corsOrigins: readonly string[];
-  /** Proxies whose X-Forwarded-For counts. None: nobody's is looked at. */
+  /** Proxies with a trusted X-Forwarded-For; absent: the header is ignored. */
   readonly trustedProxies?: BlockList;
   readonly log: Log;
   readonly metrics?: Pick<Metrics, "watch"> | undefined;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
-  /** Instead of a port of its own. */
+  /** Used instead of listening. */
   readonly handed?: HandedConnections | undefined;
-  /** The processes that serve together; absent: this one alone. */
+  /** The processes of this server; absent: only this one. */
   readonly siblings?: Siblings;
 }
 
-/** What the transport calls. */
 export interface Dependencies {
   readonly serve: Serve;
   readonly issuer: IssuerEndpoints;
-  /** Documents at addresses of their own, below paths of the API; open. Undefined for a path of something else. */
+  /** Open documents at paths below the API; undefined for other paths. */
   readonly documents?: (path: string) => Endpoint | undefined;
-  /** False while the server cannot do its work (the store is away). */
+  /** False while the server cannot work (the store is unavailable). */
   readonly ready: () => Promise<boolean>;
-  /** Is told of every request; without it there is the line of a slow one alone. */
+  /** Records every request; absent: only slow requests are logged. */
   readonly calls?: Calls;
 }
 
@@ -62,26 +59,22 @@ export interface ServerContext {
   readonly config: Config;
   readonly bounds: Bounds;
   readonly calls: Calls;
-  /** What one message may hold. */
   readonly budget: Budget;
-  /** What every response carries: names and values in turn. */
+  /** Headers of every response: names and values alternate. */
   readonly fixedHeaders: readonly string[];
   readonly originOf: OriginOf;
   readonly wholeLists: WholeLists;
   readonly draining: () => boolean;
-  /** `end` is called once when the server begins to stop: calls that stay open end themselves then. Returns what removes it. */
+  /** Calls `end` once the server starts to stop, so that long-lived calls can end. Returns a function that removes it. */
   readonly onDrain: (end: () => void) => () => void;
-  /**
-   * Takes `bytes` out of what all request bodies together may hold in memory; false where that is spent. Whoever
-   * reserved them releases them, however its request ends.
-   */
+  /** Reserves memory of all request bodies; false if exhausted. The caller must release it, however the request ends. */
   readonly reserveBytes: (bytes: number) => boolean;
   readonly releaseBytes: (bytes: number) => void;
 }
 
 /**
- * RFC 6797: browsers that have been here once ask over TLS from then on, whatever a link says. In clear text it is not
- * sent (7.2). Of this host alone: what others below its name speak is not ours to say.
+ * RFC 6797: browsers use TLS for all later requests to this host. Not sent in clear text (7.2), and without subdomains, which are
+ * not Gantry's to decide.
  */
 export const fixedHeadersOf = ({ tls }: Config, { hstsSeconds }: Bounds): readonly string[] =>
   tls ? ["strict-transport-security", `max-age=${hstsSeconds}`] : [];

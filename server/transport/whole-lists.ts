@@ -1,24 +1,20 @@
-// Lists of version 1, which are given whole: what they take of the memory while they are made and sent, each organization a share
-// of it, and their parts put together.
+// Version 1 lists, which are sent whole: bounds their memory, with a share per organization, and joins their parts.
 
 import { Fault, throttled } from "#base/fault.ts";
 import type { Packing } from "#contract/call.ts";
 
-/** The packing of one call. `release` ends it, and gives back what it took. */
+/** The packing of one call; `release` frees its memory. */
 export interface CallPacking extends Packing {
   readonly release: () => void;
 }
 
-/** How a protocol writes a part of an answer. */
 type Encode = (part: Parameters<Packing["pack"]>[0]) => Uint8Array;
 
-/** Of base/limits.ts. */
 type WholeListBounds = Readonly<Record<"wholeListsBytesEach" | "wholeListsBytesMax" | "wholeListsRetryMs" | "exchangeTimeoutMs", number>>;
 
-/** Makes a packing for each call. */
 export type WholeLists = (encode: Encode) => CallPacking;
 
-/** The memory of all lists of a server. What a call took it has back when its exchange must be over, at the latest. */
+/** Opens the memory budget of all lists. A call's share is released after the exchange's timeout at the latest. */
 export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeListsRetryMs, exchangeTimeoutMs }: WholeListBounds): WholeLists => {
   const heldBytes = new Map<string, number>();
   let heldInAll = 0;
@@ -40,7 +36,7 @@ export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeL
     return {
       release,
       pack: (part, organization) => {
-        // Its caller waits no longer: nothing more is read for it.
+        // The caller has stopped waiting, so no more rows are read.
         if (over) throw new Fault("CANCELLED", "the request has ended");
         const packed = encode(part);
         const own = heldBytes.get(organization) ?? 0;
@@ -63,10 +59,10 @@ export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeL
   };
 };
 
-/** The entries of a part: the JSON of an object with the one list, `name`. */
+/** Returns the entries of a part, which is a JSON object with the single list `name`. */
 const entriesIn = (name: string, part: Uint8Array): Uint8Array => part.subarray(`{${JSON.stringify(name)}:[`.length, -"]}".length);
 
-/** The JSON of a list that is short enough to be sent at once, from the JSON of its parts. */
+/** Joins parts into one JSON list, for lists that are sent at once. */
 export const joinedBytes = (name: string, parts: readonly Uint8Array[]): Uint8Array => {
   const entries = parts.map((part) => entriesIn(name, part)).filter(({ length }) => length > 0);
   const comma = Buffer.from(",");
@@ -74,7 +70,7 @@ export const joinedBytes = (name: string, parts: readonly Uint8Array[]): Uint8Ar
   return Buffer.concat([Buffer.from(`{${JSON.stringify(name)}:[`), ...separated, Buffer.from("]}")]);
 };
 
-/** The JSON of a list from the JSON of its parts: each is an object with the one list, `name`. */
+/** Joins parts into one JSON list while sending; `sent` runs at the end. */
 export const joinedJson = async function* (name: string, parts: readonly Uint8Array[], sent: () => void): AsyncGenerator<string | Uint8Array> {
   try {
     yield `{${JSON.stringify(name)}:[`;

@@ -74,7 +74,7 @@ const messageOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
 };
 
 for (const message of new Set(methods.map((method) => method.output))) {
-  test(`${message.name} is written as protobuf-es would`, () => {
+  test(`${message.name} is encoded as by protobuf-es`, () => {
     fc.assert(
       fc.property(messageOf(message), (object) => {
         const got = framedReply(message, object);
@@ -87,7 +87,7 @@ for (const message of new Set(methods.map((method) => method.output))) {
   });
 }
 
-test("an answer larger than the buffer is whole, and the next one too", () => {
+test("a response larger than the buffer is complete, and so is the next one", () => {
   const list = methods.find((method) => method.rpc === "ListRepos")?.output;
   assert.ok(list);
   const big: JsonObject = {

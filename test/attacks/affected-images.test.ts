@@ -1,4 +1,4 @@
-// Attacks on what an organization may learn of others' images.
+// Attacks on what an organization can learn about other organizations' images.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -55,7 +55,7 @@ before(async () => {
   await bind(world, world.organization, one, "viewer");
   await bind(world, world.organization, two, "owner");
   [ours, both] = [await world.token(one), await world.token(two)];
-  // Of the same repo, the same package and a published advisory; and of an advisory of their own.
+  // The same repo, package and published advisory as the rival's, and an advisory of the rival's own.
   await importImage(world.organization, "web", ["shared=1-r0", "own=1-r0"]);
   await importImage(theirs, "web-confidential", ["shared=1-r1", "own=1-r1"]);
   await importAdvisory(theirs, "shared", "CGA-shared", true);
@@ -66,7 +66,7 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-test("attack 88: another organization's images and what its own advisories say never show: in no list, count, order or event", async () => {
+test("attack 88: another organization's images and private advisories appear in no list, count, order or event", async () => {
   const everything = await world.ok(list, {});
   assert.equal(Number(everything.totalCount), 3, "the operator sees all of them");
   for (const token of [ours, both])
@@ -106,7 +106,7 @@ test("attack 88: another organization's images and what its own advisories say n
   assert.match(JSON.stringify(events), /CGA-shared/);
 });
 
-test("attack 96: a range of very many bounds, and statements about other versions and machines, make nothing of an image affected", async () => {
+test("attack 96: very long version ranges and statements about other versions or architectures affect no image", async () => {
   const place = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "stated" } })).uid);
   await importImage(place, "stated", ["pkg:npm/left-pad@1.0.0", "bash=1-r0"]);
   const importDocument = (name: string, document: JsonObject) => runImport(world, "advisories", [write(`${name}.json`, document)], { group: place });

@@ -1,4 +1,4 @@
-// Attacks on the audit log on its way out: lines that somebody forges, targets that hold up a server, places where it must not go.
+// Attacks on audit log export: forged lines, targets that block the server, and destinations that the operator did not set.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -35,7 +35,7 @@ const openWith = async (targets: readonly JsonObject[], environment: Readonly<Re
 
 const change = (world: World): Promise<JsonObject> => world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "changed" } });
 
-/** An event with these texts, as if a caller had brought them through every check. */
+/** Inserts an event with these texts as if they had passed every check. */
 const plantEvent = (world: World, subject: string, userAgent: string, resources: readonly string[] = []): Promise<unknown> =>
   tamper(
     world,
@@ -46,7 +46,7 @@ const plantEvent = (world: World, subject: string, userAgent: string, resources:
 
 const taken = ({ got }: Sink): string[] => got.flatMap(({ body }) => body.split("\n").slice(0, -1));
 
-test("attack 190: whatever a text holds, an entry is one line of ASCII and one message, and says what was done", async (t) => {
+test("attack 190: an exported entry is one ASCII line and one message, whatever its texts contain", async (t) => {
   const lake = await openSink();
   const syslog = await openSyslogReceiver();
   const file = path("audit.jsonl");
@@ -109,7 +109,7 @@ test("attack 190: whatever a text holds, an entry is one line of ASCII and one m
   }
 });
 
-test("attack 191: a target that takes everything and answers nothing holds up no call and no other target, in bounded batches, and is told", async () => {
+test("attack 191: a target that accepts data but never responds blocks no request and no other target, and is reported", async () => {
   const sockets: Socket[] = [];
   let received = 0;
   let isOver = false;
@@ -129,7 +129,7 @@ test("attack 191: a target that takes everything and answers nothing holds up no
     { name: "silent-syslog", syslog: `tcp://127.0.0.1:${port}` },
   ]);
   try {
-    // Deletions of many rows: some 5 MB.
+    // Deletions of many rows: about 5 MB.
     const many = Array.from({ length: 2_000 }, (_, index) => `${world.organization}/${index.toString(16).padStart(16, "0")}`);
     for (let made = 0; made < 40; made++) await plantEvent(world, world.organization, "many", many);
     await sealAudit(world);
@@ -137,14 +137,14 @@ test("attack 191: a target that takes everything and answers nothing holds up no
     while (sockets.length < 2) await once(silent, "connection");
     const [[entries] = []] = await tamper(world, "select count(*) from audit_entries");
     while ((await tamper(world, "select 1 from audit_targets where name = 'archive' and sent >= $1", [Number(entries)])).length === 0) await change(world);
-    // Each of the two has a batch under way, and nothing more is held for them.
+    // Each target has one batch in flight and no more in memory.
     assert.ok(received < 4 * limits.auditBatchBytes, `${received} bytes`);
     assert.deepEqual(await tamper(world, "select name from audit_targets where sent = 0 order by name"), [["silent-http"], ["silent-syslog"]]);
     isOver = true;
     for (const socket of sockets) socket.resetAndDestroy();
     await sending;
     assert.deepEqual(lines.filter((line) => line.startsWith("audit.target.failed")).length, 2);
-    // One that never fails and never has all of it is told by the hour.
+    // A target that never fails but never catches up is reported every hour.
     world.clock.now += 2 * limits.auditBehindMs;
     silent.close();
     await world.server.auditTargets.send();
@@ -159,7 +159,7 @@ test("attack 191: a target that takes everything and answers nothing holds up no
   }
 });
 
-test("attack 193: the log goes where the operator wrote alone: by no redirect, to no address that is not listed, and no secret is told", async () => {
+test("attack 193: the log is sent only to the configured address, follows no redirect, and reveals no secret", async () => {
   const [elsewhere, lake] = [await openSink(), await openSink()];
   const authorizationFile = path("authorization");
   await writeFile(authorizationFile, "Bearer very-secret\n");
@@ -172,7 +172,7 @@ test("attack 193: the log goes where the operator wrote alone: by no redirect, t
     assert.equal(lake.got.length, 1);
     assert.match(redirected.lines.join("\n"), /audit\.target\.failed \{"target":"lake"/);
     assert.deepEqual(await tamper(redirected.world, "select problem from audit_targets"), [["it answered 307"]]);
-    // Two values in one header, or a header of its own.
+    // A header value that smuggles in a second header.
     await writeFile(authorizationFile, "Bearer very-secret\r\nX-Other: 1\n");
     redirected.world.clock.now += limits.auditTargetPauseMaxMs;
     await redirected.world.server.auditTargets.send();
@@ -206,7 +206,7 @@ test("attack 193: the log goes where the operator wrote alone: by no redirect, t
   assert.equal(elsewhere.got.length, 0);
 });
 
-test("attack 204: an address of a setting that is refused is not told where it holds a password or a token", () => {
+test("attack 204: the error for an invalid target address omits its password or token", () => {
   const secret = "very-secret";
   const addresses = [`https://me:${secret}@logs.example.com`, `https://logs.example.com/#${secret}`, `ftp://logs.example.com/?token=${secret}`];
   for (const address of addresses) {
@@ -221,7 +221,7 @@ test("attack 204: an address of a setting that is refused is not told where it h
   assert.throws(() => readSettings({ GANTRY_PUBLIC_URL: "gantry.example.com" }), /not "gantry\.example\.com"/);
 });
 
-test("attack 241: a copy of the audit log that was emptied, or another file at its place, is not whole", async () => {
+test("attack 241: verification rejects an emptied or replaced copy of the audit log", async () => {
   for (const content of ["", "\n", "# Notes\nof somebody\n", "{}\n"]) {
     const file = path("copy");
     await writeFile(file, content);

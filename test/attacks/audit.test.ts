@@ -1,5 +1,5 @@
-// Attacks on the audit log: by somebody who has the database and not the secret key, who has both but not what was kept
-// elsewhere, and by callers who would fill it, write into others', or break it with what they send.
+// Attacks on the audit log: with the database but not the secret key, with both but not the copies kept elsewhere, and by callers who try to
+// fill, forge or break it.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -27,9 +27,7 @@ after(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-// ---- the database without the key -----------------------------------------------------------------------------
-
-/** A log of two organizations, and what somebody copied of it when it was younger. */
+/** A log of two organizations, and copies of its tables from earlier times. */
 interface Ground {
   readonly world: World;
   readonly one: string;
@@ -43,7 +41,7 @@ interface Saved {
   readonly chains: ReadonlyMap<string, string>;
   readonly position: string;
   readonly sealed: string;
-  /** Of the first organization. */
+  /** The last sequence number of the first organization. */
   readonly last: number;
 }
 
@@ -87,10 +85,9 @@ const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) =>
 const columns =
   "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, " +
   "binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
-/** The same behind these: for a copy of a row that differs in them. */
+/** Returns the columns after these, to copy a row that differs in the leading ones. */
 const columnsAfter = (leading: string): string => columns.slice(`${leading}, `.length);
 
-/** Computes the hashes of this chain anew, from its beginning, as anybody can. */
 const rehash = async (world: World, root: string): Promise<void> => {
   const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
   const rows = await tamper(
@@ -129,21 +126,21 @@ const rehash = async (world: World, root: string): Promise<void> => {
 interface Tampering {
   readonly title: string;
   readonly does: (ground: Ground) => Promise<unknown>;
-  /** What is said of it: $ONE stands for the first organization. */
+  /** The expected problem; $ONE is the uid of the first organization. */
   readonly says: RegExp;
-  /** Nothing was lost by it, and with the next entries all is as it should be. */
+  /** Set if no entry was lost, so that the next entries make the log valid again. */
   readonly heals?: true;
 }
 
 const tamperings: readonly Tampering[] = [
   {
-    title: "an entry that was moved to another organization",
+    title: "an entry moved to another organization",
     does: ({ world, one, other }) =>
       tamper(world, "update audit_entries set uid = $2 || right(uid, -40) where left(uid, 40) = $1 and sequence = 3", [one, other]),
     says: /^\$ONE .*NOT INTACT: entry 3 is missing$/,
   },
   {
-    title: "an entry that was changed, with the hashes of all behind it made anew",
+    title: "a changed entry with all later hashes recomputed",
     does: async ({ world, one }) => {
       await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 3", [one]);
       await rehash(world, one);
@@ -151,12 +148,12 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: entry \d+ is not the one that was sealed$/,
   },
   {
-    title: "an entry in the middle that was deleted",
+    title: "a deleted entry in the middle",
     does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]),
     says: /^\$ONE .*NOT INTACT: entry 3 is missing$/,
   },
   {
-    title: "an entry in the middle that was deleted, with those behind it counted anew",
+    title: "a deleted entry in the middle with the later ones renumbered",
     does: async ({ world, one }) => {
       await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]);
       await tamper(
@@ -170,12 +167,12 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: entry \d+ is missing$/,
   },
   {
-    title: "the last entries that were deleted",
+    title: "deleted last entries",
     does: (ground) => deleteBehind(ground, ground.one, ground.early.last),
     says: /^\$ONE .*NOT INTACT: entries \d+ to \d+ are missing$/,
   },
   {
-    title: "the last entries that were deleted, with the seal from before them",
+    title: "deleted last entries with the seal from before them",
     does: async (ground) => {
       await deleteBehind(ground, ground.one, ground.early.last);
       await putSealBack(ground, ground.one, ground.early);
@@ -183,7 +180,7 @@ const tamperings: readonly Tampering[] = [
     says: /^all logs {2}NOT INTACT: 3 entries that were sealed are in no chain$/,
   },
   {
-    title: "the last entries that were deleted, with a seal over all from a time at which the numbers fit",
+    title: "deleted last entries with a seal over all whose numbers fit",
     does: async (ground) => {
       await deleteBehind(ground, ground.one, ground.early.last);
       await putSealBack(ground, ground.one, ground.early);
@@ -193,12 +190,12 @@ const tamperings: readonly Tampering[] = [
     says: /^all logs {2}NOT INTACT: .* not of the same time: some of them are older ones$/,
   },
   {
-    title: "an older seal before entries that are still there",
+    title: "an older seal before entries that still exist",
     does: (ground) => putSealBack(ground, ground.one, ground.early),
     says: /^\$ONE .*NOT INTACT: entry \d+ and those after it were never sealed$/,
   },
   {
-    title: "a whole log that was deleted with its seal",
+    title: "a whole log deleted with its seal",
     does: async ({ world, other }) => {
       await tamper(world, "delete from audit_entries where left(uid, 40) = $1", [other]);
       await tamper(world, "delete from audit_chains where root = $1", [other]);
@@ -206,17 +203,17 @@ const tamperings: readonly Tampering[] = [
     says: /^all logs {2}NOT INTACT: \d+ entries that were sealed are in no chain$/,
   },
   {
-    title: "a seal that was deleted",
+    title: "a deleted seal",
     does: ({ world, one }) => tamper(world, "delete from audit_chains where root = $1", [one]),
     says: /^\$ONE .*NOT INTACT: the chain's seal is missing/,
   },
   {
-    title: "a seal that was damaged",
+    title: "a damaged seal",
     does: ({ world, one }) => tamper(world, "update audit_chains set sealed = 'x' || sealed where root = $1", [one]),
     says: /^\$ONE .*NOT INTACT: the chain's seal is missing, or cannot be opened/,
   },
   {
-    title: "an entry of their own at the end",
+    title: "a forged entry at the end",
     does: ({ world, one }) =>
       tamper(
         world,
@@ -227,7 +224,7 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: entry \d+ and those after it were never sealed$/,
   },
   {
-    title: "an entry of their own with the largest number that there is, and a seal that does not open",
+    title: "a forged entry with the largest possible number and an invalid seal",
     does: async ({ world, one }) => {
       await tamper(
         world,
@@ -240,7 +237,7 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: the chain's seal is missing/,
   },
   {
-    title: "an entry of their own before the beginning",
+    title: "a forged entry before the beginning",
     does: ({ world, one }) =>
       tamper(
         world,
@@ -251,7 +248,7 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: entry 0 is there/,
   },
   {
-    title: "a second entry with the number of another",
+    title: "a second entry with an existing number",
     does: ({ world, one }) =>
       tamper(
         world,
@@ -263,7 +260,7 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: entry 3 occurs twice$/,
   },
   {
-    title: "entries of an organization that never was",
+    title: "entries of an organization that never existed",
     does: ({ world, one }) =>
       tamper(
         world,
@@ -274,7 +271,7 @@ const tamperings: readonly Tampering[] = [
     says: /^f{40} .*NOT INTACT: the chain's seal is missing/,
   },
   {
-    title: "two organizations' seals that were swapped",
+    title: "swapped seals of two organizations",
     does: async ({ world, one, other }) => {
       const { chains } = await save(world, one);
       await tamper(world, "update audit_chains set sealed = $2 where root = $1", [one, chains.get(other) ?? ""]);
@@ -283,33 +280,33 @@ const tamperings: readonly Tampering[] = [
     says: /^\$ONE .*NOT INTACT: the chain's seal is missing, or cannot be opened/,
   },
   {
-    title: "a beginning that was deleted as if its time were over",
+    title: "a beginning deleted as if its retention had ended",
     does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence <= 2", [one]),
     says: /^\$ONE .*NOT INTACT: entry 1 is missing$/,
   },
   {
-    title: "a position that was raised, so that events would be passed over",
+    title: "a raised position that would skip events",
     does: ({ world }) => tamper(world, "update audit_progress set position = position + 1000000"),
     says: /^all logs {2}NOT INTACT: events up to \d+ are marked as sealed, and it is those up to \d+ that are$/,
     heals: true,
   },
   {
-    title: "a seal over all that was put back to an older one",
+    title: "a seal over all restored to an older one",
     does: (ground) => putProgressBack(ground, ground.early),
     says: /^all logs {2}NOT INTACT: 6 entries more are in the chains than the seal over all of them knows/,
   },
   {
-    title: "a seal over all that was put back to the time before the first entry",
+    title: "a seal over all restored to before the first entry",
     does: ({ world }) => tamper(world, "update audit_progress set position = 0, sealed = ''"),
     says: /^all logs {2}NOT INTACT: \d+ entries more are in the chains/,
   },
   {
-    title: "a seal over all that was damaged, with a raised position",
+    title: "a damaged seal over all with a raised position",
     does: ({ world }) => tamper(world, "update audit_progress set position = 1000000000, sealed = 'x'"),
     says: /^all logs {2}NOT INTACT: the seal over all chains is missing, or cannot be opened/,
   },
   {
-    title: "a seal over all that was deleted",
+    title: "a deleted seal over all",
     does: ({ world }) => tamper(world, "delete from audit_progress"),
     says: /^all logs {2}NOT INTACT: the seal over all chains is missing/,
   },
@@ -344,7 +341,7 @@ const changes: readonly string[] = [
   "hash = ''",
 ];
 
-test("whoever has the database and not the key is found out: an entry of which anything at all was changed", async (t) => {
+test("without the key, a change to any column of an entry is detected", async (t) => {
   const { world, one } = await openGround(t);
   await tamper(world, "create table copied as select * from audit_entries");
   for (const set of shareOf(changes, 2)) {
@@ -362,7 +359,7 @@ test("whoever has the database and not the key is found out: an entry of which a
 });
 
 for (const { title, does, says, heals } of shareOf(tamperings, 2)) {
-  test(`whoever has the database and not the key is found out, and does not stop the log: ${title}`, async (t) => {
+  test(`without the key, tampering is detected and does not stop the log: ${title}`, async (t) => {
     const ground = await openGround(t);
     const { world, one, other } = ground;
     await does(ground);
@@ -373,7 +370,7 @@ for (const { title, does, says, heals } of shareOf(tamperings, 2)) {
       found.lines.some((line) => said.test(line)),
       found.lines.join("\n"),
     );
-    // The log goes on, in both organizations and more than once, and what was found is found ever after.
+    // Both organizations log further entries, more than once, and verification still finds the tampering.
     for (let step = 0; step < 2; step++) {
       for (const group of [one, other]) {
         const uid = await change(world, group);
@@ -385,14 +382,14 @@ for (const { title, does, says, heals } of shareOf(tamperings, 2)) {
   });
 }
 
-test("an older seal is found also by whoever looks at one organization alone", async (t) => {
+test("verification of one organization alone detects an older seal", async (t) => {
   const ground = await openGround(t);
   await deleteBehind(ground, ground.one, ground.early.last);
   await putSealBack(ground, ground.one, ground.early);
   assert.equal((await verifyLogs(ground.world, { group: ground.one })).whole, false);
 });
 
-test("a clean log is whole, also where the other half of it is being sealed meanwhile", async (t) => {
+test("a clean log verifies while other parts of it are being sealed", async (t) => {
   const { world, one, other } = await openGround(t);
   let over = false;
   const writing = (async () => {
@@ -411,9 +408,7 @@ test("a clean log is whole, also where the other half of it is being sealed mean
   assert.equal((await verifyLogs(world)).whole, true);
 });
 
-// ---- the command, and the key -----------------------------------------------------------------------------------
-
-test("gantry audit verify ends with 0 for a clean log, and with 1 and a line that names organization and entry for any other", async () => {
+test("gantry audit verify exits with 0 for a clean log, and otherwise with 1 and a line with organization and entry", async () => {
   const installation = await openInstallation();
   closing.push(() => installation.close());
   const { world, environment } = installation;
@@ -435,7 +430,7 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
   assert.match(one.stdout, new RegExp(`^\\{"organization":"${world.organization}",.*"problems":\\["entry 2 `));
 });
 
-test("what was kept elsewhere shows entries that somebody with the secret key took away or wrote anew", async () => {
+test("a copy kept elsewhere reveals entries removed or rewritten with the secret key", async () => {
   const installation = await openInstallation();
   const folder = await mkdtemp(join(tmpdir(), "gantry-known-"));
   closing.push(
@@ -447,7 +442,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   for (let step = 0; step < 5; step++) await change(world, root);
   await sealAudit(world);
   const known = join(folder, "known.jsonl");
-  // Lines without an end say nothing of the other logs.
+  // A log that does not verify says nothing about the others.
   const broken = [{ organization: "0".repeat(40), entries: 0, last: null, problems: ["the chain's seal is missing"] }, { problems: ["an earlier seal"] }]
     .map((line) => `${JSON.stringify(line)}\n`)
     .join("");
@@ -456,7 +451,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
 
   const { store, seal: vault } = world.server.application.services;
   const headOf = async () => openHead(vault, root, (await tamper(world, "select sealed from audit_chains where root = $1", [root]))[0]?.[0] ?? "");
-  /** Cuts the chain behind this entry, with the key: every seal is as if there had never been more. */
+  /** Cuts the chain after this entry with the key, so that every seal fits. */
   const cut = async (sequence: number): Promise<void> => {
     await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence > $2", [root, sequence]);
     const [head, progress] = [await headOf(), await readProgress(store.read, vault)];
@@ -477,7 +472,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   const { code, stdout } = await gantryAnywhere(["audit", "verify", "--known", known], { env: environment });
   assert.equal(code, 1);
   assert.match(stdout, new RegExp(`^${root} .*NOT INTACT: the chain ends at entry 4, and entry 6 was known before$`, "m"));
-  // Filled up again it is as long as it was, and another one.
+  // After new entries, the log has its old length but different content.
   for (let step = 0; step < 3; step++) await change(world, root);
   await sealAudit(world);
   const filled = await verifyLogs(world, { known });
@@ -486,8 +481,6 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
     filled.lines.join("\n"),
   );
 });
-
-// ---- callers ----------------------------------------------------------------------------------------------------
 
 let installation: Installation;
 let issuer: Issuer;
@@ -499,7 +492,7 @@ before(async () => {
   );
 });
 
-/** A token of the issuer's by the server's clock: the machine's is ahead of that by as long as the tests before have taken. */
+/** Returns a token of the issuer by the server's clock, which lags behind the machine's by the run time of earlier tests. */
 const issuedToken = (claims: Readonly<Record<string, unknown>>): Promise<string> => {
   const issued = Math.floor(installation.world.clock.now / 1000);
   return issuer.token({ iat: issued, exp: issued + 3600, ...claims });
@@ -507,7 +500,7 @@ const issuedToken = (claims: Readonly<Record<string, unknown>>): Promise<string>
 
 const chains = async (): Promise<number> => (await tamper(installation.world, "select 1 from audit_chains")).length;
 
-test("nobody can make logs up: refused calls that name organizations that do not exist are the caller's own or the operator's", async () => {
+test("refused requests for organizations that do not exist create no logs", async () => {
   const { world } = installation;
   const member = await createIdentity(world, world.organization, "member", { issuer: issuer.url, subject: "member" });
   await sealAudit(world);
@@ -518,13 +511,12 @@ test("nobody can make logs up: refused calls that name organizations that do not
     for (const given of [token, "nobody's", undefined]) await world.call("iam.GroupsService/DeleteGroup", { uid }, { token: given });
   }
   await sealAudit(world);
-  // The operator's may be the first of its kind.
   assert.ok((await chains()) <= before + 1);
   const told = await entriesOf(world, { subjects: made });
   assert.ok(told.every(({ uid }) => [world.organization, operatorUid].includes(String(uid).slice(0, 40))));
 });
 
-test("a stranger cannot write into an organization's log: calls without a valid token are told to the operator alone", async () => {
+test("requests without a valid token are logged for the operator only, not in an organization's log", async () => {
   const { world } = installation;
   world.clock.now += 2 * limits.refusalsWindowMs;
   await sealAudit(world);
@@ -546,7 +538,7 @@ test("a stranger cannot write into an organization's log: calls without a valid 
   assert.equal(await lastOf(world, world.organization), before);
 });
 
-/** A request whose headers no well-behaved client would send. */
+/** Sends a request with headers that no well-behaved client would send. */
 const rawCall = (url: string, token: string, userAgent: string, path: string, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const sent = request(
@@ -567,7 +559,7 @@ const agents: readonly (readonly [title: string, sent: string, kept: string])[] 
 ];
 
 for (const [title, sent, kept] of agents) {
-  test(`a User-Agent of ${title} comes back as data, of what was done and of what was refused, and the log stays whole`, async () => {
+  test(`a User-Agent of ${title} is logged as data, and the log stays intact`, async () => {
     const { world } = installation;
     world.clock.now += 2 * limits.refusalsWindowMs;
     const reader = await createIdentity(world, world.organization, "reader", { issuer: issuer.url, subject: "reader" });
@@ -601,7 +593,7 @@ const strangeClaims: readonly (readonly [title: string, claims: Record<string, u
 ];
 
 for (const [title, claims] of strangeClaims) {
-  test(`a token with ${title} is told as data or refused, never half, and the log stays whole`, async () => {
+  test(`a token with ${title} is logged as data or refused whole, and the log stays intact`, async () => {
     const { world } = installation;
     const identity = await createIdentity(world, world.organization, `anybody-${strangeClaims.findIndex(([each]) => each === title)}`, {
       issuer: issuer.url,
@@ -622,7 +614,7 @@ for (const [title, claims] of strangeClaims) {
   });
 }
 
-test("however long the uid is that a refused call names, it is told, and so is everything behind it", async () => {
+test("a refused request with a very long uid is logged, and so are all later entries", async () => {
   const { world } = installation;
   const member = await createIdentity(world, world.organization, "deep", { issuer: issuer.url, subject: "deep" });
   const level = (): string => `/${newRoot().slice(0, 16)}`;
@@ -637,7 +629,7 @@ test("however long the uid is that a refused call names, it is told, and so is e
   assert.equal((await verifyLogs(world)).whole, true);
 });
 
-test("a tree of groups as deep as it gets does not stop the log", async () => {
+test("a group tree of maximum depth does not stop the log", async () => {
   const { world } = installation;
   let deepest = world.organization;
   for (;;) {
@@ -649,8 +641,6 @@ test("a tree of groups as deep as it gets does not stop the log", async () => {
   assert.equal((await entriesOf(world, { subjects: [deepest] })).length, 1);
   assert.equal((await verifyLogs(world)).whole, true);
 });
-
-// ---- where from -------------------------------------------------------------------------------------------------
 
 for (const [title, settings, address] of [
   ["is not believed", {}, "127.0.0.1"],

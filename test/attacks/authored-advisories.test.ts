@@ -1,4 +1,4 @@
-// Attacks on authored advisories: silencing others, approving one's own, and taking numbers (docs/decisions/0089).
+// Attacks on authored advisories: suppressing other tenants' findings, self-approval, and seizing IDs (docs/decisions/0089).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -41,7 +41,7 @@ const paths = (own: Tenant) => [
 const outputs = async (own: Tenant, token = own.author): Promise<string[]> =>
   Promise.all(paths(own).map(async (path) => `${path} ${(await stage.file(token, path)).body}`));
 
-test("a tenant's false positive never silences another tenant's image, by a published advisory or by the rival's own", async () => {
+test("a tenant's false positive never suppresses another tenant's finding, even in a published advisory", async () => {
   const own = await newTenant();
   for (const group of [own.group, rival.group]) await stage.importImage(group, "web", ["openssl=3.0.9-r1", "zlib=1.2-r0"]);
   await stage.importAdvisory(stage.world.organization, "openssl", "CGA-pppp-pppp-pppp", "CVE-2026-1", { isPublic: true });
@@ -55,7 +55,7 @@ test("a tenant's false positive never silences another tenant's image, by a publ
   assert.deepEqual(await outputs(rival), before);
 });
 
-test("a false positive of a group says nothing of the groups beside and above it", async () => {
+test("a group's false positive does not apply to sibling or parent groups", async () => {
   const own = await newTenant();
   const [one, two] = await Promise.all(
     ["one", "two"].map(async (name) => text(await stage.world.ok("iam.GroupsService/CreateGroup", { parent: own.group, group: { name } }), "uid")),
@@ -70,7 +70,7 @@ test("a false positive of a group says nothing of the groups beside and above it
   for (const row of rows) assert.equal(text(row, "state") === "AFFECTED_IMAGE_STATE_SUPPRESSED", text(row, "uid").startsWith(`${one}/`));
 });
 
-test("the author approves no event of their own: by status, by a mask, by version 1, or together with other content", async () => {
+test("an author cannot approve their own event by status, update mask, version 1, or together with other content", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");
   const event = text(await stage.createEvent(own, advisory), "uid");
@@ -94,7 +94,7 @@ test("the author approves no event of their own: by status, by a mask, by versio
       { parentId: advisory, advisoryEvent: { falsePositiveDetermination: { type: "VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE" }, status: "APPROVED" } },
       { token: own.author },
     ),
-    // The approver, who writes other content under the author's name.
+    // The approver writes other content under the author's name.
     await update(own.approver, { ...approved, issue: "SEC-9" }, "review_state,issue"),
   ];
   for (const { code } of attempts) assert.ok(code === codes.PERMISSION_DENIED || code === codes.INVALID_ARGUMENT, String(code));
@@ -105,7 +105,7 @@ test("the author approves no event of their own: by status, by a mask, by versio
   );
 });
 
-test("the author approves nothing by a narrowed token, or by another identity of the same upstream subject", async () => {
+test("an author cannot approve with a narrowed token or another identity of the same upstream subject", async () => {
   const own = await newTenant();
   const { services } = stage.world.server.application;
   const act = { iss: "https://issuer.example.com", sub: "mallory", aud: "gantry" };
@@ -119,7 +119,7 @@ test("the author approves nothing by a narrowed token, or by another identity of
   assert.equal((await update(own.approver, event, "review_state")).code, 0);
 });
 
-test("nobody approves an event after changing what it is about: the aliases, or the content", async () => {
+test("changing an event's aliases or content prevents its author from approving it", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");
   const event = text(await stage.createEvent(own, advisory), "uid");
@@ -130,17 +130,15 @@ test("nobody approves an event after changing what it is about: the aliases, or 
   assert.equal((await update(own.approver, approved, "review_state")).code, codes.PERMISSION_DENIED);
   const third = await stage.newOwner(own.group, "third");
   assert.equal((await update(third.token, approved, "review_state")).code, 0);
-  // What is approved is fixed.
   assert.equal((await change(own.author, "CVE-2026-67")).code, codes.FAILED_PRECONDITION);
   assert.equal((await update(own.author, { uid: event, issue: "SEC-1" }, "issue")).code, codes.FAILED_PRECONDITION);
   assert.equal((await stage.world.call(`${eventService}/DeleteAuthoredAdvisoryEvent`, { uid: event }, { token: own.author })).code, codes.FAILED_PRECONDITION);
-  // Changed content has a new author, who does not approve it.
   const second = text(await stage.createEvent(own, advisory), "uid");
   assert.equal((await update(own.approver, { uid: second, issue: "SEC-2" }, "issue")).code, 0);
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
-test("an event that is not approved changes no output, byte by byte", async () => {
+test("an unapproved event changes no byte of any output", async () => {
   const own = await newTenant();
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-uuuu-uuuu-uuuu", "CVE-2026-1");
@@ -160,7 +158,7 @@ test("an event that is not approved changes no output, byte by byte", async () =
   assert.deepEqual(await outputs(own), before);
 });
 
-test("an advisory of another organization is not read, changed, reviewed or deleted by its uid, and one that does not exist is NOT_FOUND", async () => {
+test("an advisory of another organization cannot be read, changed, reviewed or deleted by uid; an unknown uid is NOT_FOUND", async () => {
   const own = await newTenant();
   const { advisory } = await stage.suppress(own);
   const pending = text(await stage.createEvent(own, text(advisory, "uid")), "uid");
@@ -188,7 +186,6 @@ test("an advisory of another organization is not read, changed, reviewed or dele
   const nowhere = await attempts(rival.author, `${own.group}/${"0".repeat(16)}`, `${own.group}/${"0".repeat(16)}/${"0".repeat(16)}`);
   assert.deepEqual(there, nowhere, "existence is not revealed");
   assert.deepEqual([...new Set(there)], [codes.PERMISSION_DENIED]);
-  // The same segments below the rival's own organization.
   const moved = `${rival.group}${text(advisory, "uid").slice(own.group.length)}`;
   assert.deepEqual([...new Set(await attempts(rival.author, moved, `${rival.group}${pending.slice(own.group.length)}`))], [codes.NOT_FOUND]);
   for (const name of [`${v1}/ListAdvisoryEvents`]) {
@@ -197,7 +194,7 @@ test("an advisory of another organization is not read, changed, reviewed or dele
   }
 });
 
-test("a number is never given twice: not after a deletion, an undelete or a rename, and not to another organization", async () => {
+test("an ID is never reused after a deletion, undelete or rename, nor by another organization", async () => {
   const own = await stage.newTenant("numbered");
   const numberOf = (advisory: JsonObject): string => text(advisory, "advisoryId");
   const { world } = stage;
@@ -213,12 +210,12 @@ test("a number is never given twice: not after a deletion, an undelete or a rena
   assert.equal(numberOf(await stage.createAdvisory(own, { advisoryId: "RIVAL-ADV-000001" })), "NUMBERED-ADV-000003");
   const heir = await stage.newTenant("numbered.");
   assert.notEqual(numberOf(await stage.createAdvisory(heir)).replace(/-ADV-.*/, ""), "NUMBERED");
-  // A name of a database is no prefix.
+  // The name of a public database cannot be a prefix.
   const famous = await stage.newTenant("cve");
   assert.match(numberOf(await stage.createAdvisory(famous)), /^ORG[0-9A-F]{6}-ADV-000001$/);
 });
 
-test("an organization's opt-out is its own, and cannot be set below it", async () => {
+test("an opt-out applies to its own organization and cannot be set below it", async () => {
   const own = await newTenant();
   const { world } = stage;
   const set = (uid: string, token: string) =>

@@ -1,4 +1,4 @@
-// Attacks 151 to 158: on the authorization code grant, on its page, and by what a client says of itself (docs/decisions/0050).
+// Attacks 151 to 158: on the authorization code grant, its page, and what a client claims about itself (docs/decisions/0050).
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -82,9 +82,7 @@ const countOf = async (table: string): Promise<number> => Number((await asOwner(
 
 const refusal = ({ status, body }: { readonly status: number; readonly body: JsonObject }): readonly [number, string] => [status, text(body, "error")];
 
-// ---- 151: a code in other hands ---------------------------------------------------------------------------------
-
-test("who allows it and signs in is given a token for the API by the client, with a refresh token where it was asked for", async () => {
+test("a user who consents and signs in gets the client an API token, with a refresh token if requested", async () => {
   const { verifier, challenge } = makeVerifier();
   const told = await allow(world, provider, askedFor({ scope: "offline_access" }, challenge));
   assert.deepEqual([...told.keys()].sort(), ["code", "iss", "state"]);
@@ -98,7 +96,7 @@ test("who allows it and signs in is given a token for the API by the client, wit
 const misuses: readonly (readonly [string, (issued: Issued) => Parameters | Promise<Parameters>])[] = [
   ["without the verifier", ({ code, verifier }) => codeForm(client, code, verifier, { code_verifier: undefined })],
   ["with another verifier", ({ code }) => codeForm(client, code, makeVerifier().verifier)],
-  // What whoever saw the request knows: plain would take it.
+  // Known to an observer of the request; the method "plain" would accept it.
   ["with the challenge as its verifier", ({ code, verifier }) => codeForm(client, code, createHash("sha256").update(verifier).digest("base64url"))],
   ["by another client", ({ code, verifier }) => codeForm(host.put("/other.json"), code, verifier)],
   ["without a client", ({ code, verifier }) => codeForm(client, code, verifier, { client_id: undefined })],
@@ -115,7 +113,7 @@ const misuses: readonly (readonly [string, (issued: Issued) => Parameters | Prom
 ];
 
 for (const [how, formOf] of misuses)
-  test(`attack 151: a code that is presented ${how} gives nothing`, async () => {
+  test(`attack 151: a code presented ${how} yields no token`, async () => {
     const issued = await newCode();
     const { status, body } = await askForTokens(world, await formOf(issued));
     assert.equal(status, 400);
@@ -123,14 +121,13 @@ for (const [how, formOf] of misuses)
     assert.ok(["invalid_grant", "invalid_request", "invalid_target"].includes(text(body, "error")), text(body, "error"));
   });
 
-test("attack 151: a code that somebody presented with a wrong verifier, client, address or resource is spent, and the log says so", async () => {
+test("attack 151: a code presented with a wrong verifier, client, address or resource is revoked and logged", async () => {
   for (const wrong of [{ code_verifier: makeVerifier().verifier }, { client_id: host.put("/other.json") }, { redirect_uri: "http://127.0.0.1:10/answer" }]) {
     const { code, verifier } = await newCode();
     assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier, wrong))), [400, "invalid_grant"]);
     assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
   }
   assert.ok(logged.includes("signin.code.misused"));
-  // Its client alone is told that it is the resource.
   for (const resource of [`${world.url}/mcp`, "https://other.example", "nonsense"]) {
     const { code, verifier } = await newCode();
     logged.length = 0;
@@ -144,14 +141,13 @@ test("attack 151: a code that somebody presented with a wrong verifier, client, 
     const wrong = codeForm(client, other.code, makeVerifier().verifier, { resource });
     assert.deepEqual(refusal(await askForTokens(world, wrong)), [400, "invalid_grant"]);
   }
-  // The one that it was given for, and none at all.
   for (const resource of [`${world.url}/mcp/iam`, ""]) {
     const { code, verifier } = await newCode({ resource: `${world.url}/mcp` });
     assert.equal((await askForTokens(world, codeForm(client, code, verifier, { resource }))).status, 200, resource);
   }
 });
 
-test("attack 151: what an access token shows of its grant ends the grant, and gives nothing", async () => {
+test("attack 151: data visible in an access token can end its grant but yields no token", async () => {
   const { token, refreshToken } = await tokensFor({ scope: "offline_access" });
   const id = String(claimsOf(token).gantry_grant);
   const madeUp = Buffer.from(JSON.stringify({ exp: 4_000_000_000, id, secret: "of nobody" })).toString("base64");
@@ -162,7 +158,7 @@ test("attack 151: what an access token shows of its grant ends the grant, and gi
   assert.deepEqual(refusal(await refresh(refreshToken)), [400, "invalid_grant"]);
 });
 
-test("attack 151: a second use of a code ends what the first was given: its tokens, at once, and what was made from them", async () => {
+test("attack 151: a second use of a code immediately revokes its tokens and everything derived from them", async () => {
   const { token, refreshToken, code, verifier } = await tokensFor({ scope: "offline_access" });
   const renewed = (await refresh(refreshToken)).body;
   const exchanged = await askForTokens(world, {
@@ -183,7 +179,7 @@ test("attack 151: a second use of a code ends what the first was given: its toke
   assert.ok(logged.includes("signin.code.reused"));
 });
 
-test("attack 202: a request that was begun with a token, and whose body comes after its grant was taken back, does nothing", async () => {
+test("attack 202: a request with a body that arrives after its grant was revoked has no effect", async () => {
   const { token, code, verifier } = await tokensFor();
   const identityUid = claimsOf(token).sub ?? "";
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid, roleUid: builtInRoleUid("owner") } });
@@ -193,12 +189,11 @@ test("attack 202: a request that was begun with a token, and whose body comes af
     await beginRequest(`${groups}/${world.organization}`, token, { name: "late" }),
   ];
   assert.equal(await allowed.end(), 200);
-  // The second use of its code takes the grant back.
   await askForTokens(world, codeForm(client, code, verifier));
   assert.equal(await late.end(), 401);
 });
 
-test("attack 151: of ten who come with a code at the same moment one is given tokens, and loses them to the others", async () => {
+test("attack 151: of ten concurrent uses of a code one gets tokens, and the others revoke them", async () => {
   const { code, verifier } = await newCode();
   const answers = await Promise.all(Array.from({ length: 10 }, () => askForTokens(world, codeForm(client, code, verifier))));
   const tokens = answers.flatMap(({ body }) => (typeof body.access_token === "string" ? [body.access_token] : []));
@@ -206,20 +201,20 @@ test("attack 151: of ten who come with a code at the same moment one is given to
   assert.equal(await mayUse(tokens[0] ?? ""), false);
 });
 
-test("attack 151: a code is good for a minute", async () => {
+test("attack 151: a code expires after one minute", async () => {
   const { code, verifier } = await newCode();
   world.clock.now += limits.authorizationCodeLifetimeMs;
   assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
 });
 
-test("attack 151: a code whose person or provider is gone meanwhile gives nothing", async () => {
+test("attack 151: a code yields no token once its user or provider is deleted", async () => {
   const gone = await registerProvider(world, provider);
   const { code, verifier } = await newCode({ idp_id: gone });
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: gone });
   assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
 });
 
-test("attack 151: a request without a challenge, with plain, with none that fits, or with two is refused before anybody is asked", async () => {
+test("attack 151: a missing, plain, malformed or repeated challenge is refused before the user sees a page", async () => {
   const wrong: Parameters[] = [
     { code_challenge: undefined, code_challenge_method: undefined },
     { code_challenge: undefined },
@@ -249,9 +244,7 @@ test("attack 151: a request without a challenge, with plain, with none that fits
   }
 });
 
-// ---- 152 and 153: where answers go ------------------------------------------------------------------------------
-
-test("attack 152: an address that is not listed character for character is refused, and nothing is sent to it", async () => {
+test("attack 152: a redirect URI that differs by one character from the listed ones is refused and receives nothing", async () => {
   const listed = "https://app.example.com/oauth/callback?tenant=1";
   const id = host.put("/web.json", { redirect_uris: [listed, "http://localhost/cb", "com.example.app:/done"] });
   const variants = [
@@ -296,7 +289,7 @@ test("attack 152: an address that is not listed character for character is refus
     assert.equal((await openBrowser().get(askedFor({ redirect_uri }, undefined, id))).status, 200, redirect_uri);
 });
 
-test("a program that the operator lists signs people in by its name, at its addresses alone, and the person is asked", async () => {
+test("an operator-listed client asks for consent under its name and uses only its listed redirect URIs", async () => {
   const { verifier, challenge } = makeVerifier();
   const { text: page } = await openBrowser().get(askedFor({ redirect_uri: "https://listed.example/cb" }, challenge, "listed"));
   assert.match(page, /<strong>listed<\/strong><br>The operator of this server has registered it/);
@@ -307,7 +300,7 @@ test("a program that the operator lists signs people in by its name, at its addr
     assert.equal((await openBrowser().get(askedFor(more, challenge, more.client_id ?? "listed"))).status, 400);
 });
 
-test("attack 152: an address that a code may not be sent to is not one because a document lists it", async () => {
+test("attack 152: a client document cannot list a redirect URI that codes must not be sent to", async () => {
   for (const bad of [
     "http://app.example.com/cb",
     "https://app.example.com/cb#x",
@@ -324,7 +317,7 @@ test("attack 152: an address that a code may not be sent to is not one because a
   }
 });
 
-test("attack 153: an unknown client or address never redirects; neither does a wrong request of a client that is somebody's page", async () => {
+test("attack 153: an unknown client or redirect URI never redirects, nor does an invalid request of a client with a web page", async () => {
   const web = host.put("/redirector.json", { redirect_uris: ["https://evil.example/phish"] });
   const requests: Parameters[] = [
     { client_id: undefined },
@@ -349,9 +342,7 @@ test("attack 153: an unknown client or address never redirects; neither does a w
   }
 });
 
-// ---- 154: whose answer it is ------------------------------------------------------------------------------------
-
-test("attack 154: each answer, a refusal too, says who gives it and brings the state along, whatever stood at the address before", async () => {
+test("attack 154: each response, including errors, carries issuer and state, and replaces any already in the redirect URI", async () => {
   const redirect = "https://app.example.com/cb?iss=https%3A%2F%2Fevil.example&code=stolen&state=old&keep=1";
   const id = host.put("/mixed.json", { redirect_uris: [redirect] });
   const browser = openBrowser();
@@ -369,7 +360,7 @@ test("attack 154: each answer, a refusal too, says who gives it and brings the s
   }
 });
 
-test("attack 154: a sign-in that goes wrong at the provider is a refusal to the client, without a code and without the reason's inside", async () => {
+test("attack 154: a failed sign-in at the provider returns an error to the client without a code or internal details", async () => {
   const browser = openBrowser();
   const allowed = await answerPage(world, browser, await browser.get(askedFor()), "confirm");
   const question = new URL(refreshOf(allowed));
@@ -379,9 +370,7 @@ test("attack 154: a sign-in that goes wrong at the provider is a refusal to the 
   assert.match(told.get("error_description") ?? "", /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
 });
 
-// ---- 155: the page ----------------------------------------------------------------------------------------------
-
-test("attack 155: consent counts from the page alone: no other site's form, no other browser's, no other request's, no old one", async () => {
+test("attack 155: only the consent page itself grants consent: no other site, browser, request or expired form does", async () => {
   const browser = openBrowser();
   const page = await browser.get(askedFor());
   const { question = "", proof = "" } = hiddenFields(page.text);
@@ -399,24 +388,22 @@ test("attack 155: consent counts from the page alone: no other site's form, no o
   const stranger = openBrowser();
   const theirs = hiddenFields((await stranger.get(askedFor())).text);
   assert.equal(await refused({ ...form, question: theirs.question ?? "", proof: theirs.proof ?? "" }), 403);
-  // A GET does not agree, whatever it says.
   const asked = askedFor({ answer: "confirm", question, proof });
   assert.doesNotMatch(refreshOf(await browser.get(asked)), /./);
-  // Two pages that are open beside each other both count.
   assert.match(refreshOf(await answerPage(world, browser, page, "confirm")), /nonce=/);
   const late = await browser.get(askedFor());
   world.clock.now += limits.deviceCodeLifetimeMs;
   assert.equal((await answerPage(world, browser, late, "confirm")).status, 403);
 });
 
-test("attack 155: the page cannot be framed, runs nothing and loads nothing, is kept nowhere, and its cookie is this host's", async () => {
+test("attack 155: the consent page cannot be framed, runs and loads nothing, is not cached, and has a host-only cookie", async () => {
   const { headers } = await openBrowser().get(askedFor());
   assert.match(headers.get("content-security-policy") ?? "", /default-src 'none'.*form-action 'self'.*frame-ancestors 'none'/);
   assert.deepEqual([headers.get("x-frame-options"), headers.get("cache-control")], ["DENY", "no-store"]);
   assert.match(headers.getSetCookie().join(), /^gantry-consent=\S+; Path=\/; Max-Age=3600; HttpOnly; SameSite=Lax$/);
 });
 
-test("attack 155: what a client calls itself stays text, bounded, and beside the host that vouches for it, which is in ASCII", async () => {
+test("attack 155: a client's name is shown as bounded text next to the ASCII host that vouches for it", async () => {
   const name = `</strong><script>alert(1)</script>"'\u202Egantry\u0000\n${"x".repeat(500)}`;
   const id = host.put("/named.json", { client_name: name, logo_uri: "https://evil.example/logo.png", client_uri: "https://bank.example" });
   const { text: page } = await openBrowser().get(askedFor({ state: "<b>", scope: "groups.list" }, undefined, id));
@@ -424,10 +411,9 @@ test("attack 155: what a client calls itself stays text, bounded, and beside the
   assert.match(page, new RegExp(`<strong>${new URL(host.url).host}</strong>`));
   assert.match(page, /It calls itself <bdi>&lt;\/strong&gt;/);
   assert.ok(page.length < 12_000, String(page.length));
-  // A name of signs that no screen shows is none (attack 231).
+  // A name of invisible characters counts as missing (attack 231).
   const blank = host.put("/blank.json", { client_name: "\u3164\u115f\u2800\ufe0f" });
   assert.doesNotMatch((await openBrowser().get(askedFor({}, undefined, blank))).text, /It calls itself|\u3164|\u2800/);
-  // A name that looks like another host's is shown as it is written in the address.
   const lookalike = await openBrowser().get(askedFor({ client_id: "https://аpple.example/client.json" }));
   assert.equal(lookalike.status, 400);
   const bound = host.put("/elsewhere.json", { redirect_uris: ["https://xn--pple-43d.example/cb"] });
@@ -435,7 +421,7 @@ test("attack 155: what a client calls itself stays text, bounded, and beside the
   assert.match(elsewhere.text, /goes to another host: xn--pple-43d\.example/);
 });
 
-test("attack 255: the page shows the full address of a client's document: one host serves documents of many people", async () => {
+test("attack 255: the page shows the full address of a client's document, since one host can serve many people's documents", async () => {
   for (const path of ["/people/mallory/client.json", "/people/trusted/client.json"]) {
     const id = host.put(path, { client_name: "Trusted program" });
     const { text: page } = await openBrowser().get(askedFor({}, undefined, id));
@@ -443,7 +429,7 @@ test("attack 255: the page shows the full address of a client's document: one ho
   }
 });
 
-test("attack 155: the page says all that is asked for, and the token has no more than that", async () => {
+test("attack 155: the page lists every requested permission, and the token has no more", async () => {
   const scope = `groups.list ${world.organization}`;
   const { text: page } = await openBrowser().get(askedFor({ scope, resource: `${world.url}/mcp` }));
   for (const part of ["groups.list", world.organization, `${world.url}/mcp`, "one hour at most", "a program on this computer"])
@@ -454,9 +440,7 @@ test("attack 155: the page says all that is asked for, and the token has no more
   assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "more" } }, { token })).code, 7);
 });
 
-// ---- 156: what a client says of itself --------------------------------------------------------------------------
-
-test("attack 156: a document that is not one for this very address is refused, each time in the same words", async () => {
+test("attack 156: a document that does not describe its own address is refused with the same error each time", async () => {
   const good = { client_id: "", client_name: "A program", redirect_uris: [clientRedirect] };
   const sent = (path: string, body: string | Buffer, type = "application/json", status = 200): string => {
     host.answers.set(path, (_, response) => void response.writeHead(status, { "content-type": type }).end(body));
@@ -496,7 +480,7 @@ test("attack 156: a document that is not one for this very address is refused, e
   assert.equal(pages.size, 1, [...pages].join("\n"));
 });
 
-test("attack 211: a record of the open feed that describes a client is none: nobody asks in this server's own name but its pages", async () => {
+test("attack 211: a record of a public feed is never accepted as a client document of this server", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-client-"));
   const path = "/osv/npm/CLIENT-1.json";
   const answers = new Set<string>();
@@ -506,7 +490,6 @@ test("attack 211: a record of the open feed that describes a client is none: nob
     await writeFile(join(folder, "record.json"), JSON.stringify(record));
     const { failed, refused } = await runImport(world, "advisories", [join(folder, "record.json")], { public: true });
     assert.deepEqual([failed, refused], [[], []]);
-    // The record goes out as it came in, as a document of a client does.
     const served = await fetch(`${world.url}${path}`);
     assert.deepEqual([served.status, served.headers.get("content-type"), await served.json()], [200, "application/json", record]);
     const { status, text: page } = await openBrowser().get(askedFor({}, undefined, id));
@@ -514,7 +497,7 @@ test("attack 211: a record of the open feed that describes a client is none: nob
     answers.add(/<main>.*<\/main>/s.exec(page)?.[0] ?? "");
   }
   await rm(folder, { recursive: true });
-  // Other spellings that lead here: with the dot of a whole name, and by the port of the other scheme.
+  // Other spellings of this server: a trailing dot, and the other scheme's port.
   const named = await openWorld({
     GANTRY_PUBLIC_URL: "https://gantry.example.test",
     GANTRY_AUDIENCES: "https://inner.example.test,node.example.test:8443,10.1.2.3,not a host",
@@ -524,7 +507,7 @@ test("attack 211: a record of the open feed that describes a client is none: nob
     "https://gantry.example.test.",
     "http://gantry.example.test",
     "http://gantry.example.test:443",
-    // The further names that it goes by, at whichever port they lead here.
+    // The server's additional host names, on any port that leads here.
     "https://inner.example.test",
     "http://inner.example.test.:8080",
     "https://node.example.test",
@@ -540,7 +523,7 @@ test("attack 211: a record of the open feed that describes a client is none: nob
   assert.match([...answers].join(), /vouches for its own pages alone/);
 });
 
-test("attack 156: a client that is none for this grant, or has a secret that everybody can read, is refused, and told why", async () => {
+test("attack 156: a client that does not support this grant or publishes its secret is refused with the reason", async () => {
   const documents: readonly (readonly [object, RegExp])[] = [
     [{ redirect_uris: undefined }, /not a list/],
     [{ redirect_uris: [clientRedirect, 5] }, /not a list/],
@@ -567,14 +550,14 @@ test("attack 156: a redirect of a document is not followed", async () => {
   assert.deepEqual(host.asked.slice(before), ["/moved.json"]);
 });
 
-test("attack 156: a document that does not end holds nobody up for longer than its time", async () => {
+test("attack 156: an endless document is cut off at its time limit", async () => {
   host.answers.set("/slow.json", (_, response) => void response.writeHead(200, { "content-type": "application/json" }).write("{"));
   const [slow, quick] = [openBrowser().get(askedFor({}, undefined, `${host.url}/slow.json`)), openBrowser().get(askedFor())];
   assert.equal((await quick).status, 200);
   assert.equal((await slow).status, 400);
 });
 
-test("attack 156: no address of the server's own network is asked, whatever it is called, unless the operator has opened it for this", async () => {
+test("attack 156: documents are never fetched from the server's own network unless the operator allows it", async () => {
   const asked: string[] = [];
   const inner = createServer((request, response) => {
     asked.push(request.url ?? "");
@@ -603,7 +586,7 @@ test("attack 156: no address of the server's own network is asked, whatever it i
   await new Promise((done) => inner.close(done));
 });
 
-test("attack 156: a document that says something else by the time of the answer is not what was allowed", async () => {
+test("attack 156: a document that changes before the response invalidates the consent", async () => {
   for (const change of [{ client_name: "Another program" }, { redirect_uris: ["https://evil.example/cb"] }]) {
     const id = host.put("/changing.json");
     world.clock.now += limits.clientDocumentLifetimeMs;
@@ -617,9 +600,7 @@ test("attack 156: a document that says something else by the time of the answer 
   }
 });
 
-// ---- 157: what a token is for -----------------------------------------------------------------------------------
-
-test("attack 157: a token for /mcp is for nothing else: the API refuses it, no exchange widens it, and its refresh token keeps to it", async () => {
+test("attack 157: a token for /mcp is refused by the API, and neither exchange nor refresh widens it", async () => {
   const mcp = `${world.url}/mcp`;
   const { token, refreshToken } = await tokensFor({ resource: mcp, scope: "offline_access" });
   assert.equal(claimsOf(token).aud, mcp);
@@ -633,12 +614,12 @@ test("attack 157: a token for /mcp is for nothing else: the API refuses it, no e
   assert.deepEqual([exchanged.status, exchanged.body.access_token], [400, undefined]);
   for (const more of [{ resource: world.url }, { audience: world.url }, { resource: "https://other.example" }, { audience: "sts.example.com" }])
     assert.deepEqual(refusal(await refresh(refreshToken, more)), [400, "invalid_target"]);
-  // A set of its tools is at a path below, and the same part.
+  // A tool set has a path below, and counts as the same resource.
   const renewed = await refresh(refreshToken, { resource: `${mcp}/iam/write` });
   assert.equal(claimsOf(text(renewed.body, "access_token")).aud, mcp);
 });
 
-test("attack 157: a resource that is none of ours, or two at once, is refused", async () => {
+test("attack 157: an unknown resource, or two at once, is refused", async () => {
   for (const resource of [
     "https://other.example",
     `${world.url}/mcp/../v2`,
@@ -656,7 +637,7 @@ test("attack 157: a resource that is none of ours, or two at once, is refused", 
   assert.equal(new URL((await openBrowser().get(both)).location).searchParams.get("error"), "invalid_target");
 });
 
-test("attack 157: a refresh token is its client's: used by another, by nobody, or over another endpoint it ends, and its access tokens with it", async () => {
+test("attack 157: a refresh token used by another client or endpoint is revoked together with its access tokens", async () => {
   const uses: readonly ((token: string) => Promise<JsonObject>)[] = [
     async (token) => (await refresh(token, { client_id: host.put("/other.json") })).body,
     async (token) => (await refresh(token, { client_id: undefined })).body,
@@ -676,7 +657,7 @@ test("attack 157: a refresh token is its client's: used by another, by nobody, o
   }
 });
 
-test("attack 157: a refresh gives no more than was allowed, and less where it is asked for", async () => {
+test("attack 157: a refresh yields no more than was granted, and less if requested", async () => {
   const { refreshToken } = await tokensFor({ scope: "offline_access groups.list roles.list" });
   const less = await refresh(refreshToken, { scope: "groups.list offline_access" });
   assert.deepEqual(claimsOf(text(less.body, "access_token")).gantry_cap, ["groups.list"]);
@@ -684,15 +665,13 @@ test("attack 157: a refresh gives no more than was allowed, and less where it is
   assert.deepEqual(claimsOf(text(more.body, "access_token")).gantry_cap, ["groups.list"]);
 });
 
-// ---- 158: strangers' shares -------------------------------------------------------------------------------------
-
-test("attack 158: requests that nobody has answered leave nothing in the store and ask no provider", async () => {
+test("attack 158: requests without consent store nothing and contact no provider", async () => {
   const before = [await countOf("sign_ins"), await countOf("authorization_codes"), provider.requestedPaths.length];
   for (let count = 0; count < 20; count++) assert.equal((await openBrowser().get(askedFor())).status, 200);
   assert.deepEqual([await countOf("sign_ins"), await countOf("authorization_codes"), provider.requestedPaths.length], before);
 });
 
-test("attack 158: one address has so many documents fetched in a minute, and what is known already is not among them", async () => {
+test("attack 158: document fetches are rate-limited per address, and cached documents do not count", async () => {
   world.clock.now += 10 * 60_000;
   const from = { "x-forwarded-for": "203.0.113.9" };
   assert.equal((await fetch(askedFor(), { headers: { "x-forwarded-for": "203.0.113.8" } })).status, 200);
@@ -706,7 +685,7 @@ test("attack 158: one address has so many documents fetched in a minute, and wha
   assert.equal((await fetch(askedFor({}, undefined, `${host.url}/made-up-99.json`), { headers: { "x-forwarded-for": "203.0.113.10" } })).status, 400);
 });
 
-test("attack 158: codes that nobody comes for are bounded for each address, and one that ended makes room for others", async () => {
+test("attack 158: unredeemed codes are limited per address, and an expired code frees a slot", async () => {
   const { authn } = world.server.application.services;
   const hash = authn.clientLimits.hashOf("127.0.0.1");
   const end = new Date(world.clock.now + limits.authorizationCodeLifetimeMs).toISOString();

@@ -1,5 +1,5 @@
-// Attacks with signed AWS requests, through every protocol that takes one: whoever attacks has credentials of their own in
-// AWS, has overheard a request of somebody else, or holds a string that is none. AWS is a real server that verifies.
+// Attacks with signed AWS requests over every protocol that accepts them. The attacker has AWS credentials, an overheard request, or garbage.
+// The AWS side is a real server that verifies signatures.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -75,7 +75,7 @@ after(async () => {
 beforeEach(() => {
   sts.asked.length = 0;
   sts.instead = undefined;
-  // Two requests of one second are one signature.
+  // Two requests within one second have the same signature.
   world.clock.now += 1000;
   second.clock.now = world.clock.now;
 });
@@ -86,7 +86,7 @@ const sign = (spelling: Partial<Spelling> = {}): string => awsToken({ key: victi
 const exchange = (url: string, presented: string, as: string, protocol: "rest" | "grpc" = "rest"): Promise<Answer> =>
   callOver(protocol, url, "chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: as }, { token: presented });
 
-/** Refused everywhere, with a 4xx, and nothing but AWS was asked, if that. */
+/** Asserts a 4xx over every protocol, with AWS as the only service contacted, if any. */
 const assertRefused = async (
   presented: string,
   wanted: RegExp,
@@ -112,7 +112,7 @@ const assertRefused = async (
   assert.equal(sts.asked.length, asks * 4, "AWS is asked only where there is a reason to");
 };
 
-test("a request as the SDK makes it is taken: each one below is refused for what is different in it", async () => {
+test("a request as the SDK makes it is accepted; each request below is refused for one difference", async () => {
   assert.equal((await exchange(world.url, sign(), identity)).code, 0);
 });
 
@@ -170,15 +170,15 @@ const malformed: readonly (readonly [string, Partial<Spelling>, RegExp])[] = [
 ];
 
 for (const [what, spelling, wanted] of malformed) {
-  test(`${what} is refused before AWS is asked`, () => assertRefused(sign(spelling), wanted));
+  test(`${what} is refused before AWS is contacted`, () => assertRefused(sign(spelling), wanted));
 }
 
-test("what is no such request at all is refused: cut, doubled, not base64url, too long, garbage of every length", async () => {
+test("malformed requests are refused: truncated, doubled, not base64url, too long, or garbage of any length", async () => {
   const good = sign();
   for (const presented of [good.slice(0, good.length >> 1), good + good, `${good}!`, `${good} x`, `${good}===`, "UE9TVCAv", `UE9TVCAv${"A".repeat(2000)}`]) {
     await assertRefused(presented, /malformed|not of the form|not AWS/);
   }
-  // An Authorization header itself may not be so long; a form may.
+  // An Authorization header has a lower limit than a form.
   const long = `UE9TVCAv${"A".repeat(limits.tokenBytesMax)}`;
   const form = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: long, identity });
   const answer = await fetch(`${world.url}/oauth/token`, { method: "POST", body: form });
@@ -186,19 +186,19 @@ test("what is no such request at all is refused: cut, doubled, not base64url, to
   assert.match(await answer.text(), /longer than/);
 });
 
-test("a request for another audience is refused, also one that only looks like ours", async () => {
+test("a request for another audience is refused, including a lookalike of this server's", async () => {
   for (const audience of ["http://evil.example", `${publicUrl}.evil.example`, `${publicUrl}//`, publicUrl.toUpperCase(), `${publicUrl}, x`, "", "*"]) {
     await assertRefused(sign({ audience }), /audience/);
   }
 });
 
-test("a request for one identity does not serve for another, whoever asks", async () => {
+test("a request for one identity is refused for any other identity", async () => {
   const awsIdentity = { awsAccount: victim.account, arn: victim.arn, userId: victim.userId };
   const other = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "other", awsIdentity } })).uid);
   await assertRefused(sign(), /invalid \\?"identity\\?"/, { as: other, code: codes.PERMISSION_DENIED });
 });
 
-test("an identity that is not there, and one that is assumed in another way, are refused alike and AWS is not asked", async () => {
+test("an unknown identity and one of another kind get the same error without contacting AWS", async () => {
   const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
   const other = String(
     (await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "other way", claimMatch } })).uid,
@@ -214,12 +214,12 @@ test("an identity that is not there, and one that is assumed in another way, are
   await assertRefused(sign({ identity: "not a uid" }), /invalid|uid/, { as: identity, code: codes.PERMISSION_DENIED });
 });
 
-test("without the name of an identity it is nobody's token, and never a person's", async () => {
+test("a request without an identity name is refused and never signs in a user", async () => {
   for (const protocol of ["rest", "grpc"] as const) assert.equal((await exchange(world.url, sign(), "", protocol)).code, codes.UNAUTHENTICATED);
   assert.equal(sts.asked.length, 0);
 });
 
-test("too old and too far ahead is refused; on both sides of each border", async () => {
+test("a request that is too old or too far in the future is refused, on both sides of each limit", async () => {
   const at = (ms: number): string => sign({ nowMs: world.clock.now + ms });
   world.clock.now = Math.floor(world.clock.now / 1000) * 1000;
   await assertRefused(at(-limits.awsRequestAgeMs - 1000), /expired/);
@@ -228,7 +228,7 @@ test("too old and too far ahead is refused; on both sides of each border", async
   assert.equal((await exchange(world.url, at(limits.awsRequestAheadMs), identity)).code, 0);
 });
 
-test("a date that is moved afterwards breaks the signature: AWS refuses, and so do we", async () => {
+test("a changed date breaks the signature, and both AWS and the server refuse it", async () => {
   const old = sign({ nowMs: world.clock.now - 60_000, turn: header("X-Amz-Date", dateOf(world.clock.now)) });
   await assertRefused(old, /AWS rejected/, { asks: 1 });
 });
@@ -240,24 +240,23 @@ test("credentials of another account, another role or another user of the same n
   await assertRefused(sign({ key: { id: victim.id, secret: "guessed" } }), /AWS rejected/, { asks: 1 });
 });
 
-test("a request counts once: of twenty at the same time on two servers and two protocols one comes through", async () => {
+test("of twenty concurrent uses of one request, over two servers and two protocols, one succeeds", async () => {
   const presented = sign();
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) => exchange(index % 2 ? world.url : second.url, presented, identity, index % 4 < 2 ? "rest" : "grpc")),
   );
   const taken = answers.filter(({ code }) => code === 0);
   assert.equal(taken.length, 1);
-  // Busy is an answer too: then AWS was asked by others.
+  // The server may report that it is busy if other requests occupy AWS.
   for (const { code, message } of answers) assert.ok([0, codes.UNAUTHENTICATED, codes.UNAVAILABLE].includes(code), `${code} ${message}`);
   const later = await exchange(second.url, presented, identity);
   assert.equal(later.code, codes.UNAUTHENTICATED);
   assert.match(later.message, /used before/);
-  // Nor in another dress: what is not signed does not make it another request.
   const dressed = Buffer.from(Buffer.from(presented, "base64url").toString("latin1").replace("Go-http-client/1.1", "other"), "latin1").toString("base64url");
   assert.match((await exchange(world.url, dressed, identity)).message, /used before/);
 });
 
-test("attack 23: whatever AWS says that is not a plain answer is a denial", async () => {
+test("attack 23: any unexpected AWS response is a denial", async () => {
   const xml = (inner: string): string => `<GetCallerIdentityResponse><GetCallerIdentityResult>${inner}</GetCallerIdentityResult></GetCallerIdentityResponse>`;
   const own = `<Arn>${victim.arn}</Arn><UserId>${victim.userId}</UserId><Account>${victim.account}</Account>`;
   const plain = JSON.stringify({ GetCallerIdentityResponse: { GetCallerIdentityResult: { Account: victim.account, Arn: victim.arn, UserId: victim.userId } } });
@@ -287,7 +286,7 @@ test("attack 23: whatever AWS says that is not a plain answer is a denial", asyn
   assert.equal(Object.getOwnPropertyNames({}).length, 0);
 });
 
-test("a refused request leaves nothing behind, and neither errors nor events hold a signature or a session token", async () => {
+test("a refused request stores nothing, and neither errors nor events contain a signature or session token", async () => {
   const before_ = await databaseContents(world, ["identities", "outbox", "aws_requests", "access_versions"]);
   const presented = sign({ key: { ...attacker, session: "session-token-that-must-not-leak" } });
   const answer = await exchange(world.url, presented, identity);
@@ -302,7 +301,7 @@ test("a refused request leaves nothing behind, and neither errors nor events hol
   assert.ok(!kept.includes(/Signature=([0-9a-f]{64})/.exec(Buffer.from(good, "base64url").toString("latin1"))?.[1] ?? "none"));
 });
 
-test("an identity's owner who changes its AWS part decides from the next request on", async () => {
+test("a change to an identity's AWS settings takes effect on the next request", async () => {
   const change = (awsIdentity: JsonObject) =>
     world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: identity, awsIdentity }, updateMask: "aws_identity" });
   const was = { awsAccount: victim.account, arn: victim.arn, userId: victim.userId };

@@ -1,5 +1,4 @@
-// Attacks on backups (docs/attacks.md, 182 to 185 and 198): what was changed, what reaches out of its place, what comes without the key, and
-// what only says that it was restored.
+// Attacks on backups (docs/attacks.md, 182 to 185 and 198): changed archives, path traversal, missing keys, and false claims of a restore.
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -50,7 +49,7 @@ after(async () => {
 const admin = (args: readonly string[], given: Environment): Promise<Run> =>
   runGantry(["admin", ...args], { environment: { ...given, GANTRY_MIGRATE_URL: ownerUrlOf(given.DATABASE_URL ?? "") } });
 
-/** Neither believed nor restored, and nothing was written. */
+/** Asserts that verification and restore both refuse the backup and write nothing. */
 const isRefused = async (path: string, what: string, problem = /./): Promise<void> => {
   const verified = await admin(["backup", "--verify", path], environment);
   assert.equal(verified.status, 1, `${what}: ${verified.out}`);
@@ -63,12 +62,11 @@ const isRefused = async (path: string, what: string, problem = /./): Promise<voi
 
 const sha256 = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");
 
-test("attack 182: a backup that was cut off, swapped or changed is not taken for a whole one, wherever it was changed", async () => {
+test("attack 182: a truncated, swapped or changed backup is refused, at any position of the change", async () => {
   const bytes = await readFile(whole);
   const at = join(folder, "changed.tar");
   for (const length of [0, 511, 512, 5000, Math.trunc(bytes.length / 2), bytes.length - 1024, bytes.length - 3000]) {
     await writeFile(at, bytes.subarray(0, length));
-    // What stands behind the last member is no part of it.
     if (length !== bytes.length - 1024) await isRefused(at, `cut off at ${length}`, /is incomplete/);
   }
   for (let place = 600; place < bytes.length - 1024; place += Math.trunc(bytes.length / 25)) {
@@ -76,7 +74,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
     changed[place] = (changed[place] ?? 0) ^ 1;
     await writeFile(at, changed);
     const { status, out } = await admin(["backup", "--verify", at], environment);
-    // Fill behind a member's bytes, and fields of a header that nobody reads, say nothing.
+    // Padding and unread header fields do not matter.
     if (status === 0) assert.match(out, /^intact: backup/);
     else await isRefused(at, `changed at ${place}`);
   }
@@ -87,7 +85,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   await writeFile(at, sumsChanged);
   await isRefused(at, "SHA256SUMS changed", /its members are not those that SHA256SUMS lists/);
 
-  // In a folder: every file, and with sums that fit.
+  // In a directory: every file, with matching checksums.
   const copy = join(folder, "copy");
   const fresh = async (): Promise<void> => {
     await rm(copy, { recursive: true, force: true });
@@ -113,7 +111,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   const head = JSON.parse(await readFile(join(copy, "backup.json"), "utf8")) as JsonObject;
   await withFittingSums("backup.json", Buffer.from(`${JSON.stringify({ ...head, createTime: "2020-01-01T00:00:00.000Z" }, undefined, 2)}\n`));
   await isRefused(copy, "another time, with sums that fit", /was not written with the secret key/);
-  // The manifest and its seal stay what they were: they name the sums.
+  // The manifest and its seal stay unchanged; they cover the checksums.
   await fresh();
   const manifest = await readFile(join(copy, "manifest.json"));
   await withFittingSums("backup.json", Buffer.from(`${JSON.stringify({ ...head, createTime: "2020-01-01T00:00:00.000Z" }, undefined, 2)}\n`));
@@ -126,7 +124,6 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   await fresh();
   await rm(join(copy, groups));
   await isRefused(copy, "a table is missing", /is missing/);
-  // Members of another backup with the same key.
   await fresh();
   const other = join(folder, "other/");
   assert.equal((await admin(["backup", other], environment)).status, 0);
@@ -134,7 +131,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   await isRefused(copy, "the manifest of another backup", /is incomplete/);
 });
 
-test("attack 183: a member whose name leads out of its place, that is a link or no file, is refused, and nothing is written", async () => {
+test("attack 183: a member that escapes the target directory, is a link or is no regular file is refused, and nothing is written", async () => {
   const outside = join(folder, "outside");
   const at = join(folder, "names.tar");
   const head = await readFile(join(wholeFolder, "backup.json"));
@@ -155,13 +152,12 @@ test("attack 183: a member whose name leads out of its place, that is a link or 
     await writeFile(at, await packTar([...entries, { header: { name: "tables/groups/000001.copy.zst", linkname: "/etc/passwd", size: 0, type } }]));
     await isRefused(at, type, /is not a file|is not a valid member name/);
   }
-  // In a folder SHA256SUMS names what is read.
   const copy = join(folder, "names");
   await cp(wholeFolder, copy, { recursive: true });
   await writeFile(outside, "secret");
   await writeFile(join(copy, "SHA256SUMS"), `${sha256("secret")}  ../outside\n`);
   await isRefused(copy, "a name in SHA256SUMS", /is not a valid member name/);
-  // By its name alone: whether the file exists is never looked up.
+  // Refused by its name alone, without looking the file up.
   await writeFile(join(copy, "SHA256SUMS"), `${sha256("secret")}  ../not-there\n`);
   await isRefused(copy, "a name in SHA256SUMS that leads to nothing", /is not a valid member name/);
   await rm(copy, { recursive: true });
@@ -171,7 +167,7 @@ test("attack 183: a member whose name leads out of its place, that is a link or 
   await isRefused(copy, "a link", /is not a file/);
 });
 
-test("attack 184: a backup gives nobody the secrets, who has not the key, and is restored by nobody", async () => {
+test("attack 184: without the key, a backup reveals no secret and cannot be restored", async () => {
   const { organization } = world;
   const secret = "client secret of a provider";
   const oidc = { issuer: "https://issuer.example.com", clientId: "gantry", clientSecret: secret };
@@ -208,17 +204,17 @@ test("attack 184: a backup gives nobody the secrets, who has not the key, and is
     assert.match(err, pattern);
   }
   assert.deepEqual(await asOwner(target.url, "select relname from pg_class where relnamespace = 'public'::regnamespace"), []);
-  // Without the key it can be seen that it is whole, and not who has written it.
+  // Without the key, only integrity can be verified, not origin.
   const { status, out } = await admin(["backup", "--verify", whole], noKey);
   assert.equal(status, 0);
   assert.match(out, /origin not verified/);
-  // Of a database whose key another one is, no backup is made that nobody could restore.
+  // No backup is made with a key that does not match the database.
   const wrong = await admin(["backup", join(folder, "wrong.tar")], { ...environment, GANTRY_SECRET_KEY_FILE: otherKey });
   assert.equal(wrong.status, 1);
   assert.match(wrong.err, /the secret key does not match this database/);
 });
 
-test("attack 185: who puts an older state of the log back and says that it was restored is found out", async () => {
+test("attack 185: an older log passed off as restored is detected", async () => {
   const { organization } = world;
   const makeGroup = (at: World, name: string) => at.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
   const auditTables = ["audit_chains", "audit_progress", "audit_entries", "restores", "outbox"];
@@ -247,7 +243,7 @@ test("attack 185: who puts an older state of the log back and says that it was r
   const put = await verifyLogs(world, { known: knownLater });
   assert.equal(put.whole, false, "put back, and nothing said");
 
-  // A record of a restore that nobody has sealed; and a real one, of another database with another key.
+  // An unsealed restore record, and a genuine one of another database with another key.
   const base = Date.now() * 1000;
   for (const sealed of ["forged", "2.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]) {
     await tamper(world, "insert into restores (base, restore_time, sealed) values ($1, now(), $2)", [base, sealed]);
@@ -258,7 +254,7 @@ test("attack 185: who puts an older state of the log back and says that it was r
     await tamper(world, "delete from restores");
   }
 
-  // A database that was really restored: its record explains what was gone then, and nothing that goes later.
+  // A genuine restore: its record explains the entries missing then, and none that disappear later.
   const restored = await emptyDatabase();
   const there = { ...environment, DATABASE_URL: restored.url, GANTRY_DATA: join(folder, "restored") };
   assert.equal((await admin(["restore", whole], there)).status, 0);
@@ -271,18 +267,17 @@ test("attack 185: who puts an older state of the log back and says that it was r
     await makeGroup(other, "what shall not have been either");
     await sealAudit(other);
     const knownSince = await known(other, "since.jsonl");
-    // Its sealed record, at the database that was not restored.
+    // Its sealed record, in the database that was not restored.
     const [row = ""] = afterRestore.get("restores") ?? [];
     await tamper(world, "insert into restores select ($1::restores).*", [row]);
     const copied = await verifyLogs(world, { known: knownLater });
     assert.equal(copied.whole, false);
     assert.match(copied.lines.join("\n"), /the seal over all chains does not contain it/);
-    // Back to just behind the restore: the same restore does not explain it.
+    // Rolled back to just after the restore: the same record does not explain the loss.
     await putBack(other, afterRestore);
     const back = await verifyLogs(other, { known: knownSince });
     assert.equal(back.whole, false);
     assert.match(back.lines.join("\n"), /was known before/);
-    // Without its record the restore is no restore.
     await tamper(other, "delete from restores");
     assert.match((await verifyLogs(other)).lines.join("\n"), /the record of the restore at \S+ is missing/);
   } finally {
@@ -291,12 +286,12 @@ test("attack 185: who puts an older state of the log back and says that it was r
   }
 });
 
-test("attack 198: bytes that the sums of a backup do not list take no blob's place", async () => {
+test("attack 198: files that a backup's checksums do not list never become blobs", async () => {
   const client = openRegistryClient(world.url, () => world.token());
   const [own, gone] = [randomBytes(3000), randomBytes(4000)];
   for (const each of [own, gone]) await client.pushBlob("first-organization/app", each);
   const [[key] = []] = await asOwner(source.url, "select key from blobs where sha256 = $1", [`sha256:${sha256(gone)}`]);
-  // One blob is not there, so there may be one fewer than the manifest counts.
+  // One blob is missing, so there may be one fewer than the manifest counts.
   await rm(join(environment.GANTRY_DATA ?? "", "blobs", "content", (key ?? "").slice(0, 2), key ?? ""));
   const path = join(folder, "fewer.tar");
   assert.equal((await admin(["backup", path], environment)).status, 2);

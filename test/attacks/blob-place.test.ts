@@ -1,4 +1,4 @@
-// Attacks on where blobs lie: a place that is not this database's, and clients that hold what others need.
+// Attacks on blob storage: a directory of another database, and clients that occupy shared slots.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -14,7 +14,7 @@ import { digestOf } from "../distribution.ts";
 import { newConfig, openRegistryClient } from "../registry/images.ts";
 import { openWorld } from "../world.ts";
 
-test("a server with another disk, or with another database's, does not start; one that runs answers for nothing (attack 97)", async () => {
+test("a server with a different or foreign blob directory does not start, and a running one stops serving (attack 97)", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-places-"));
   const [database, other] = [await freshDatabase(), await freshDatabase()];
   const key = join(folder, "secret.key");
@@ -22,7 +22,7 @@ test("a server with another disk, or with another database's, does not start; on
   const settings = (url: string, blobs: string) => ({ DATABASE_URL: url, GANTRY_SECRET_KEY_FILE: key, GANTRY_BLOBS: join(folder, blobs) });
   const refusal = (pattern: RegExp) => (thrown: unknown) => thrown instanceof Fault && thrown.code === "FAILED_PRECONDITION" && pattern.test(thrown.message);
   const first = await openWorld(settings(database.url, "right"));
-  // Nothing is stored yet: which place counts is not decided.
+  // The database chooses its directory with the first blob.
   const second = await openWorld(settings(database.url, "wrong"));
   try {
     const [client, late] = [first, second].map((world) => openRegistryClient(world.url, () => world.token())) as [
@@ -59,7 +59,7 @@ test("a server with another disk, or with another database's, does not start; on
   }
 });
 
-test("clients that begin many uploads and send no more hold nobody's turn (attack 98)", async () => {
+test("clients that start many uploads and then stall occupy no concurrency slot (attack 98)", async () => {
   const world = await openWorld();
   try {
     const client = openRegistryClient(world.url, () => world.token());
@@ -67,7 +67,7 @@ test("clients that begin many uploads and send no more hold nobody's turn (attac
     const config = newConfig();
     await client.pushBlob(repo, config);
     const silent = await Promise.all(
-      Array.from({ length: 3 * limits.blobWriteTurns }, async () => {
+      Array.from({ length: 3 * limits.blobWriteSlots }, async () => {
         const { headers } = await client.request("POST", `/v2/${repo}/blobs/uploads/`);
         const sent = request(`${world.url}${headers.get("location")}`, {
           method: "PATCH",
@@ -75,7 +75,7 @@ test("clients that begin many uploads and send no more hold nobody's turn (attac
           headers: { authorization: `Bearer ${await world.token()}`, "content-type": "application/octet-stream", "content-length": 10_000_000 },
         });
         sent.on("error", () => {});
-        // Enough to be given a turn, and nothing behind it.
+        // Enough bytes to get a slot, then silence.
         await new Promise<void>((resolve) => sent.write(randomBytes(100_000), () => resolve()));
         return sent;
       }),

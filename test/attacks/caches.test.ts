@@ -1,6 +1,5 @@
-// Attack 11, a cache key that misses one input, and the attack of the new enemy, who was let out a moment ago: two
-// servers on one database answer from memory, and both must say what a slow reading of the bindings says, after every
-// single change.
+// Attack 11: a cache key that lacks an input, and the "new enemy" problem. Two servers on one database decide from memory, and both must agree
+// with a slow evaluation of the bindings after every change.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,7 +23,7 @@ after(async () => {
   await installation?.close();
 });
 
-/** Numbers that are the same with every run: a failure can be looked at again. */
+/** Returns a seeded random generator, so that a failure can be reproduced. */
 const random = (seed: number): ((below: number) => number) => {
   let state = seed;
   return (below) => {
@@ -33,7 +32,7 @@ const random = (seed: number): ((below: number) => number) => {
   };
 };
 
-/** What the operator has done so far, and nothing else: the slow reading. */
+/** The input of the slow evaluation: the changes that the operator has made so far. */
 interface Book {
   /** Binding uid: identity, group, role. */
   readonly bindings: Map<string, { identity: string; group: string; role: string }>;
@@ -54,7 +53,7 @@ const may = ({ bindings, roles, identities }: Book, identity: string, capability
 const choices = [["CAP_REPO_LIST"], ["CAP_TAG_LIST"], ["CAP_REPO_LIST", "CAP_TAG_LIST"], ["CAP_IAM_GROUPS_LIST"]];
 
 for (const seed of [1, 2, 3])
-  test(`attack 11: after every change of a random history (${seed}) both servers decide as a slow reading of it does`, async () => {
+  test(`attack 11: after every change of a random history (${seed}) both servers decide as a slow evaluation does`, async () => {
     const pick = random(seed);
     const one = <T>(list: readonly T[]): T => list[pick(list.length)] as T;
     const post = async (path: string, body: object): Promise<string> =>
@@ -74,7 +73,6 @@ for (const seed of [1, 2, 3])
       tokens.set(uid, await installation.world.token(uid));
     }
 
-    /** One change through either server; what it does is written into the book. */
     const change = async (url: string): Promise<string> => {
       const turn = pick(10);
       if (turn < 5) {
@@ -108,7 +106,6 @@ for (const seed of [1, 2, 3])
       return "change a role";
     };
 
-    /** All that both servers say now, against the book. */
     const compare = async (after: string): Promise<void> => {
       await Promise.all(
         [installation.world.url, replica.url].flatMap((url) =>
@@ -139,7 +136,7 @@ for (const seed of [1, 2, 3])
     await compare("the end of an identity");
   });
 
-test("attack 11: two tokens of one identity that are narrowed differently do not share their rights", async () => {
+test("attack 11: two differently narrowed tokens of one identity do not share permissions", async () => {
   const { world } = installation;
   const { uid } = (
     await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
@@ -157,7 +154,7 @@ test("attack 11: two tokens of one identity that are narrowed differently do not
   const byCapability = await world.token(String(uid), { capabilities: ["repo.list"] });
   const byScope = await world.token(String(uid), { scopes: [sub] });
   const status = async (token: string, path: string): Promise<number> => (await http(world.url, "GET", path, { token })).status;
-  // Each before and after each other, so that whatever one leaves in memory is there for the next.
+  // Each before and after the other, so that cached decisions of one could affect the other.
   for (let round = 0; round < 3; round++) {
     assert.equal(await status(whole, `/iam/v2/groups/${world.organization}`), 200);
     assert.equal(await status(byCapability, `/iam/v2/groups/${world.organization}`), 403);

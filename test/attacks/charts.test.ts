@@ -1,4 +1,4 @@
-// Helm charts as a way into the server (attack 329), and into another organization's repos (attack 330).
+// Helm charts as an attack on the server (attack 329) and on other organizations' repos (attack 330).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -29,7 +29,7 @@ const entry = (name: string, body = "", header: Partial<Header> = {}) => ({
 const chart = entry("evil/Chart.yaml", chartYaml({ name: "evil" }));
 const packed = async (...entries: Parameters<typeof packTar>[0][number][]): Promise<Buffer> => gzipSync(await packTar(entries));
 
-/** One entry whose header says that it never ends. */
+/** Returns a chart archive with one entry that claims an endless size. */
 const endless = async (): Promise<Buffer> => {
   const archive = await packTar([entry("evil/Chart.yaml", "name: evil")]);
   archive.set(Buffer.from("77777777777\0"), 124);
@@ -57,7 +57,6 @@ const hostile: Readonly<Record<string, () => Promise<Buffer>>> = {
   "that is no archive": async () => Buffer.from("Chart.yaml"),
 };
 
-/** A repo of the owner's with a chart of this archive. */
 const pushed = async (name: string, archive: Uint8Array): Promise<{ readonly repoId: string; readonly digest: string }> => {
   const { uid = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name } });
   const client = openRegistry(world.url, `Bearer ${await world.token(owner.uid)}`);
@@ -65,7 +64,7 @@ const pushed = async (name: string, archive: Uint8Array): Promise<{ readonly rep
 };
 
 for (const [index, [what, make]] of Object.entries(hostile).entries()) {
-  test(`attack 329: a chart ${what} is refused, and the server answers others meanwhile`, async () => {
+  test(`attack 329: a chart ${what} is refused, and the server keeps serving other requests`, async () => {
     const { repoId, digest } = await pushed(`hostile-${index}`, await make());
     const asked = world.call(`${registry}/GetChart`, { repoId, digest }, { token: await world.token(owner.uid) });
     assert.equal((await world.call("ping.PingService/Ping", {})).code, 0);
@@ -75,7 +74,7 @@ for (const [index, [what, make]] of Object.entries(hostile).entries()) {
   });
 }
 
-test("attack 329: of a chart's other files nothing is read, whatever they are called", async () => {
+test("attack 329: no other file of a chart is read, whatever its name", async () => {
   const archive = await packed(chart, entry("evil/templates/values.yaml", "secret"), entry("evil/values.yaml.bak", "secret"), entry("values.yaml", "secret"));
   const { repoId, digest } = await pushed("harmless", archive);
   const answer = await world.ok(`${registry}/GetChart`, { repoId, digest }, { token: await world.token(owner.uid) });
@@ -83,7 +82,7 @@ test("attack 329: of a chart's other files nothing is read, whatever they are ca
 });
 
 for (const protocol of protocols) {
-  test(`attack 330: another organization's chart is neither shown nor listed, and its digest is found in no repo but its own, over ${protocol}`, async () => {
+  test(`attack 330: another organization's chart is neither shown nor listed, and its digest is found only in its own repo, over ${protocol}`, async () => {
     const theirs = openRegistry(world.url, `Bearer ${await world.token(other.owner.uid)}`);
     const { uid: image = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `image-${protocol}` } });
     const mine = openRegistry(world.url, `Bearer ${await world.token(owner.uid)}`);
@@ -103,7 +102,7 @@ for (const protocol of protocols) {
       );
     assert.deepEqual(await bindings(token), []);
     assert.equal((await world.call(`${registry}/GetHelm`, { repoId: image, digest: imageDigest }, { token, protocol })).code, codes.NOT_FOUND);
-    // In the caller's own organization, but out of the caller's sight.
+    // In the caller's own organization, but not visible to the caller.
     const { uid: apart = "" } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: `apart-${protocol}` } });
     const { uid: unseen = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: apart, repo: { name: "chart" } });
     await pushChart(mine, String(unseen), { name: "unseen", images: `- {name: x, image: "${host}/${image}:latest"}` });

@@ -1,6 +1,5 @@
-// Attack 150: jobs that look like the one that an identity is for. The guides for CI say what to match; each identity is made by
-// the lines of its page, and tried with the token that the page has for the job, with those that it says are refused, and with
-// every small change of what is matched. The answers are compared with those that the page explains.
+// Attack 150: jobs that resemble the one an identity trusts. Each identity is created with the commands of its CI guide. It is tried with the
+// guide's token, the tokens that the guide says are refused, and small changes of each matched claim. Errors must match the guide's text.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -33,7 +32,6 @@ before(async () => {
     mkdtemp(join(tmpdir(), "gantry-ci-")),
   ]);
   home = await makeReaderHome();
-  // The cluster's keys, as kubectl would give them.
   await writeFile(join(folder, "kubectl"), `#!/bin/sh\n[ "$*" = "get --raw /openid/v1/jwks" ] && exec curl -sS ${issuer.url}/keys\nexit 1\n`, { mode: 0o755 });
 });
 after(async () => {
@@ -41,7 +39,7 @@ after(async () => {
   await Promise.all([folder, home].map((each) => rm(each, { recursive: true, force: true })));
 });
 
-/** What the index page has its readers set first, with the values of this test. */
+/** Returns the setup commands of the index page with this test's values. */
 const readPreparation = async (): Promise<string> => {
   const section = sectionsOf(await readGuide("ci-identities.md")).find(({ title }) => title === "Set up your shell");
   const [block] = blocksOf(section?.content ?? "");
@@ -53,7 +51,7 @@ const readPreparation = async (): Promise<string> => {
   return [`BASE=${world.url}`, `TOKEN=${await world.token()}`, lines[2], lines[3], `GROUP=${world.organization}`, ""].join("\n");
 };
 
-/** The issuer's documented address is the test's issuer here, and the other way round in what the server says. */
+/** Swaps the documented issuer address and the test issuer's address. */
 const localize = (documented: string, words: string): string => words.replaceAll(`"${documented}"`, `"${issuer.url}"`);
 const documentedWords = (documented: string, words: string): string => words.replaceAll(issuer.url, documented);
 
@@ -80,14 +78,14 @@ const present = async (identity: string, token: string): Promise<Answer> => {
 const upperFirstLetter = (word: string): string =>
   word.replace(/[a-z]/i, (letter) => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase()));
 
-/** What somebody may try in the place of a text that is matched. */
+/** Returns near misses of a matched text that an attacker could try. */
 const nearMisses = (value: string): readonly (string | null)[] =>
   [upperFirstLetter(value), value.toUpperCase(), `${value}2`, `x${value}`, value.slice(0, -1), `${value} `, `${value}/`, `.*`, `${value}|x`, null].filter(
     (other) => other !== value,
   );
 
 for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
-  test(`attack 150: identities as the page ${page} makes them take the job that it is about and refuse every other, in the words of the page`, {
+  test(`attack 150: identities from page ${page} accept the documented job and refuse every other with the documented error`, {
     skip,
   }, async () => {
     const sections = jobSectionsOf(await readGuide(`ci-identities/${page}.md`));
@@ -108,7 +106,6 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
         assert.match(documentedWords(documented, got.says), shownPattern(answer), tell(JSON.stringify(other)));
       }
 
-      // What the page has not thought of: each text that is matched, changed a little.
       const row = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
       const match = isObject(row.claimMatch) ? row.claimMatch : part(row, "staticKeys");
       const matched: [string, string][] = [
@@ -125,7 +122,7 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
       for (const aud of ["https://gantry.example.com.mallory.example", "GANTRY.EXAMPLE.COM", "sts.amazonaws.com", [], null])
         assert.ok(!(await present(identity, await issuer.token({ ...claims, aud }))).ok, tell(`the audience ${JSON.stringify(aud)} is taken`));
 
-      // Another issuer that says all the same, as itself and in the other's name.
+      // Another issuer with the same claims, in its own name and in the trusted issuer's.
       const elsewhere = await present(identity, await stranger.token({ ...claims, iss: stranger.url }));
       assert.match(elsewhere.says, /invalid "iss": no identity of this uid takes tokens of the issuer/, tell("another issuer"));
       const forged = await present(identity, await stranger.token(claims));
@@ -133,10 +130,10 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
     }
   });
 
-/** What the command's match takes beside the job as the page shows it: the other form of a subject of the same repository. */
+/** Also accepted by the command's match: the other subject format of the same repository. */
 const otherForm = ['{"sub":"repo:acme/shop:ref:refs/heads/main"}'];
 
-test("attack 150: the commands of the pages make identities that take the same jobs and refuse the same others", { skip }, async () => {
+test("attack 150: identities from the guides' commands accept the same jobs and refuse the same others", { skip }, async () => {
   let count = 0;
   for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
     for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`))) {
@@ -161,7 +158,7 @@ test("attack 150: the commands of the pages make identities that take the same j
   assert.equal(count, 7);
 });
 
-test("attack 150: an identity for one repository of a service that all share takes no job of any other page", { skip }, async () => {
+test("attack 150: an identity for one repository of a shared service accepts no job of another page", { skip }, async () => {
   const pages = ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"];
   const made: { readonly identity: string; readonly claims: JsonObject; readonly title: string }[] = [];
   for (const page of pages)
@@ -174,12 +171,12 @@ test("attack 150: an identity for one repository of a service that all share tak
   const taken: string[] = [];
   for (const { identity, title } of made)
     for (const other of made) if ((await present(identity, await issuer.token(other.claims))).ok) taken.push(`${title} < ${other.title}`);
-  // In GitLab the environment stands beside the branch: the branch's identity takes its job too, as the page says.
+  // In GitLab the environment does not replace the branch, so the branch's identity accepts its job too, as the page says.
   const expected = made.map(({ title }) => `${title} < ${title}`);
   assert.deepEqual(taken.toSorted(), [...expected, ...alike].toSorted());
 });
 
-/** Tokens that are the same by what the other section matches. */
+/** Tokens that are identical in the claims that the other section matches. */
 const alike = [
   "gitlab-ci, Match a branch < gitlab-ci, Match an environment",
   "kubernetes, Match a cluster with a reachable issuer < kubernetes, Match a cluster with an unreachable issuer",

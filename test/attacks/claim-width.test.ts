@@ -1,5 +1,5 @@
-// Attack 27: a claim match that any repository of a public CI provider fits. Whoever writes one is warned by the
-// answer's header, on both protocols; what only the owner's jobs fit is answered without a word.
+// Attack 27: a claim match that any repository of a public CI provider satisfies. The response warns the caller in a header, over both
+// protocols; a match that only the owner's jobs satisfy causes no warning.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -18,7 +18,7 @@ const github = "https://token.actions.githubusercontent.com";
 const identity = (claimMatch: JsonObject): JsonObject => ({ parent: world.organization, identity: { name: "ci", claimMatch } });
 
 const wide: readonly (readonly [string, JsonObject])[] = [
-  // As wide as the operator lets patterns be.
+  // As broad as the operator allows patterns to be.
   ["any issuer at all", { issuerPattern: "https://.+\\.example", subject: "repo:example/app:ref:refs/heads/main" }],
   ["any issuer at all", { issuerPattern: "https://.+\\.example", subjectPattern: ".*", claims: { repository_owner: "example" } }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: ".*" }],
@@ -67,7 +67,7 @@ const narrow: readonly JsonObject[] = [
 ];
 
 for (const protocol of protocols) {
-  test(`over ${protocol} whoever lets strangers in is told whom`, async () => {
+  test(`over ${protocol} a claim match that admits strangers returns a warning that names them`, async () => {
     for (const [who, claimMatch] of wide) {
       const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { protocol });
       assert.equal(answer.code, 0, answer.message);
@@ -79,7 +79,7 @@ for (const protocol of protocols) {
     }
   });
 
-  test(`over ${protocol} a match that only the owner's tokens fit is no reason for a warning`, async () => {
+  test(`over ${protocol} a match that only the owner's tokens satisfy returns no warning`, async () => {
     for (const claimMatch of narrow) {
       const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { protocol });
       assert.equal(answer.code, 0, answer.message);
@@ -87,7 +87,7 @@ for (const protocol of protocols) {
     }
   });
 
-  test(`over ${protocol} an update warns by what comes of it, and a rehearsal warns too`, async () => {
+  test(`over ${protocol} an update warns about its result, and so does a dry run`, async () => {
     const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", identity({ issuer: github, subject: "repo:example/app:ref:refs/heads/main" }));
     const update = (claimMatch: JsonObject, updateMask: string, validateOnly = false) =>
       world.call("iam.IdentitiesService/UpdateIdentity", { identity: { uid: String(uid), claimMatch }, updateMask }, { protocol, validateOnly });
@@ -99,7 +99,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a page of a named origin may read the warning", async () => {
+test("a page of an allowed origin can read the warning", async () => {
   const response = await fetch(`${world.url}/iam/v2/identities/${world.organization}`, {
     method: "POST",
     headers: { authorization: `Bearer ${await world.token()}`, origin: "https://console.example.com", "content-type": "application/json" },
@@ -110,7 +110,7 @@ test("a page of a named origin may read the warning", async () => {
   assert.match(response.headers.get("access-control-expose-headers") ?? "", /\bgantry-warning\b/);
 });
 
-test("other ways to assume an identity are none of this warning's business", async () => {
+test("identities of other kinds never cause this warning", async () => {
   const awsIdentity = { awsAccount: "123456789012", arnPattern: ".*", userIdPattern: ".*" };
   const answer = await world.call("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "aws", awsIdentity } });
   assert.equal(answer.code, 0);

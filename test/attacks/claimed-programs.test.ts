@@ -1,4 +1,4 @@
-// Attack 254: a terminal that calls itself by another program's name, and a victim who is sent its code.
+// Attack 254: a terminal that claims another program's name, and a victim who receives its code.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -16,7 +16,7 @@ after(() => world?.close());
 
 const minute = 60_000;
 
-/** The page that confirms the code of a terminal at this address. */
+/** Opens the confirmation page for a code that a terminal at this address requested. */
 const pageFor = async (form: Readonly<Record<string, string>>, address: string, afterMs = 0): Promise<string> => {
   const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, form, { "x-forwarded-for": address });
   assert.equal(status, 200, JSON.stringify(body));
@@ -24,7 +24,7 @@ const pageFor = async (form: Readonly<Record<string, string>>, address: string, 
   return (await showConfirmation(world, openBrowser(), text(body, "verification_uri_complete"))).text;
 };
 
-test("attack 254: the page says that the program's name is its own claim, and from where and when the code was requested", async () => {
+test("attack 254: the page says that the program's name is unverified, and from where and when the code was requested", async () => {
   const time = new Date(world.clock.now).toISOString().slice(11, 16);
   const page = await pageFor({ client_id: "gantry" }, "203.0.113.7", 3 * minute);
   assert.ok(page.includes("<p>It says it is “gantry”. Any program can say that.</p>"));
@@ -33,14 +33,14 @@ test("attack 254: the page says that the program's name is its own claim, and fr
   );
 });
 
-test("attack 254: a code that was requested from this browser's own address is shown as such", async () => {
+test("attack 254: the page says if the code was requested from the browser's own address", async () => {
   assert.match(
     await pageFor({ client_id: "gantry" }, "127.0.0.1"),
     /from the address 127\.0\.0\.1 at \d\d:\d\d UTC, less than a minute ago\. This browser has the same address\./,
   );
 });
 
-test("attack 254: a program without a name is said to have none, and what it chose stays text", async () => {
+test("attack 254: the page says if the program gives no name, and treats its values as text", async () => {
   assert.match(await pageFor({}, "203.0.113.7"), /It does not say which program it is\./);
   assert.match(await pageFor({ client_id: "<b>gantry</b>" }, "203.0.113.7"), /It says it is “&lt;b&gt;gantry&lt;\/b&gt;”\./);
 });
@@ -53,7 +53,7 @@ test("attack 254: the page says how long access lasts", async () => {
   );
 });
 
-test("a code whose row does not say an address, as those before an upgrade, is shown without one", async () => {
+test("a code stored without an address, as before an upgrade, is shown without one", async () => {
   const { body } = await postForm(`${world.url}/oauth/device_authorization`, { client_id: "gantry" });
   await world.server.application.services.store.write((rows) => rows.query("update device_codes set wanted = wanted - 'address'"));
   const { text: page } = await showConfirmation(world, openBrowser(), text(body, "verification_uri_complete"));

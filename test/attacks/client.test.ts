@@ -1,5 +1,5 @@
-// Attacks on those who call: a server, or what stands in its place, that wants the token or the memory of a client (146), and a
-// uid from elsewhere that turns a call into another one (147).
+// Attacks on client programs: a server or impostor after the client's token or memory (146), and a hostile uid that turns a request into a
+// different one (147).
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -24,7 +24,7 @@ const isReason =
   (thrown: unknown): boolean =>
     thrown instanceof ApiError && thrown.reason === reason;
 
-test("attack 146: a server that redirects gets no token sent elsewhere: neither a call's, nor a file's, nor one that is exchanged", async () => {
+test("attack 146: the client sends no token after a redirect, for a request, a file or a token exchange", async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     server.play({ status, headers: { location: `${elsewhere.url}/iam/v2/groups/x` } });
     elsewhere.play({ status: 200, body: '{"uid":"x"}' });
@@ -37,7 +37,7 @@ test("attack 146: a server that redirects gets no token sent elsewhere: neither 
   }
 });
 
-test("attack 146: an answer without end is read to a bound, over either transport", async () => {
+test("attack 146: the client bounds an endless response over either transport", async () => {
   let sent = 0;
   const endless = createServer((_request, response) => {
     response.writeHead(200, { "content-type": "application/json" });
@@ -66,7 +66,7 @@ test("attack 146: an answer without end is read to a bound, over either transpor
   }
 });
 
-test("attack 146: an error that says of itself what it likes is no more than a text: no field of it becomes a property of the program", async () => {
+test("attack 146: fields of a hostile error stay text and set no property in the program", async () => {
   const body =
     '{"code":3,"message":"m","details":[{"@type":"x/google.rpc.ErrorInfo","metadata":{"__proto__":"a","toString":"b"}},{"__proto__":{"x":1}},7,null]}';
   server.play({ status: 400, body });
@@ -79,7 +79,7 @@ test("attack 146: an error that says of itself what it likes is no more than a t
   assert.equal(Object.getPrototypeOf(error.metadata), Object.prototype);
 });
 
-/** A template as an expression over a request's whole target: no query, and nothing that a reader of URLs takes for another path. */
+/** Returns an expression for the whole request target: no query, and no characters that a URL parser reads as another path. */
 const formOf = (template: string): RegExp =>
   new RegExp(
     `^${template
@@ -90,7 +90,7 @@ const formOf = (template: string): RegExp =>
 
 const pathOf = ({ input }: MethodFact, name: string): string[] => jsonPathOf(input, name);
 
-test("attack 147: whatever a uid is made of, the call is of the operation that was named, about that uid, or is not sent", async () => {
+test("attack 147: a request with any uid reaches the named operation with that uid, or is not sent", async () => {
   const operations = methods.filter(({ http, distribution }) => distribution === undefined && /\{[^}]+\}/.test(http[0]?.template ?? ""));
   const piece = fc.constantFrom(
     "..",
@@ -147,7 +147,7 @@ test("attack 147: whatever a uid is made of, the call is of the operation that w
   );
 });
 
-test("attack 147: a server answers a hostile uid as what it is, a uid that is none", async () => {
+test("attack 147: the server refuses a hostile uid as malformed", async () => {
   const world = await openWorld();
   try {
     const client = createClient({ server: world.url, token: await world.token() });
@@ -165,7 +165,6 @@ test("attack 147: a server answers a hostile uid as what it is, a uid that is no
       const error = await client.call("chainguard.platform.iam.v2.GroupsService/DeleteGroup", { uid: hostile }).then(undefined, (thrown: unknown) => thrown);
       assert.ok(error instanceof ApiError && error.code === "INVALID_ARGUMENT", `${hostile}: ${String(error)}`);
     }
-    // Without a uid a Get would be a List.
     for (const operation of [getGroup, "chainguard.platform.iam.v2.GroupsService/DeleteGroup"])
       await assert.rejects(client.call(operation, {}), (thrown) => thrown instanceof ApiError && thrown.violations[0]?.field === "uid");
     assert.equal(text(await client.call(getGroup, { uid: String(uid) }), "name"), "kept");

@@ -1,5 +1,5 @@
-// What others can do to whoever types a command: with texts that a terminal obeys (attack 142), and with names that stand where
-// somebody else's is meant (attack 143).
+// Attacks on users of the command line: texts that control a terminal (attack 142), and names that imitate another organization's (attack
+// 143).
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,14 +20,13 @@ let environment: Record<string, string>;
 let hostile: Server;
 let hostileUrl: string;
 
-/** Moves the cursor, rewrites lines above, sets the clipboard and the title, hides, turns the direction. */
+/** Moves the cursor, rewrites lines, sets clipboard and title, hides text, and reverses its direction. */
 const evil = "\u001b[2J\u001b[1;1H\u001b]52;c;cm0gLXJm\u0007\u009b31m\u202egnp\u2066\u200b\rdone\u0008";
 
 before(async () => {
   world = await openWorld();
   folder = await mkdtemp(join(tmpdir(), "gantry-command-line-"));
   environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token(), XDG_CONFIG_HOME: folder, NO_COLOR: "1" };
-  // A server that says whatever it likes.
   hostile = createServer((request, response) => {
     const refuses = request.url?.includes("roles") === true;
     response.writeHead(refuses ? 400 : 200, { "content-type": "application/json" });
@@ -45,7 +44,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("attack 142: no form of output and no error brings to a terminal what it would obey, whatever the server says", async () => {
+test("attack 142: neither output nor errors pass control sequences from the server to the terminal", async () => {
   const at = { ...environment, GANTRY_SERVER: hostileUrl };
   for (const format of outputFormats)
     for (const args of [
@@ -57,12 +56,11 @@ test("attack 142: no form of output and no error brings to a terminal what it wo
       for (const written of [out, err]) assert.ok(!isUnprintable(written.replaceAll("\n", "")), `${args.join(" ")} -o ${format}: ${JSON.stringify(written)}`);
       assert.match(`${out}${err}`, /\\u001b|\\e/, `${args.join(" ")} -o ${format} shows what was escaped`);
     }
-  // Where it asks whether to delete, too.
   const asked = await runGantry(["iam", "groups", "delete", "a".repeat(40)], { environment: at, columns: 100, input: "n\n" });
   assert.ok(!isUnprintable(asked.err.replaceAll("\n", "")), JSON.stringify(asked.err));
 });
 
-test("attack 231: a name of signs that no screen shows is not blank, nor like another's, in any form of output", async () => {
+test("attack 231: a name of invisible characters is visible and distinct in every output format", async () => {
   const blank = "\u3164\u115f\u1160\uffa0\u2800";
   const hidden = "harbour\ufe06\ufe04\u{e0100}";
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "harbour" } }), "uid");
@@ -76,7 +74,7 @@ test("attack 231: a name of signs that no screen shows is not blank, nor like an
   }
 });
 
-test("attack 142: a line break in a name makes no second line for the program that reads names or uids", async () => {
+test("attack 142: a line break in a name adds no line to the output that scripts read", async () => {
   const at = { ...environment, GANTRY_SERVER: hostileUrl };
   for (const format of ["uid", "name", "jsonl"] as const) {
     const { out } = await runGantry(["iam", "groups", "list", "-o", format], { environment: at });
@@ -84,11 +82,11 @@ test("attack 142: a line break in a name makes no second line for the program th
   }
 });
 
-test("attack 143: whoever names a group as somebody else's is makes a command fail, and turns none of it to their own", async () => {
+test("attack 143: a group that copies another organization's name makes a command fail and redirects nothing", async () => {
   const mine = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "contoso" } }), "uid");
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: mine, repo: { name: "app" } }), "uid");
   assert.equal((await runGantry(["registry", "repos", "get", "contoso/app", "-o", "uid"], { environment })).out, `${repo}\n`);
-  // No organization takes a name that another has; a group below one does.
+  // Organization names are unique; a group below one can reuse a name.
   const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "northwind" } }), "uid");
   const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { parent: elsewhere, group: { name: "contoso" } }), "uid");
   await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "app" } });
@@ -105,7 +103,7 @@ test("attack 143: whoever names a group as somebody else's is makes a command fa
   assert.equal(text(await world.ok("registry.ReposService/GetRepo", { uid: repo }), "description"), "");
 });
 
-test("attack 143: what looks like a uid is one, so that a group called like another's uid stands in nobody's place", async () => {
+test("attack 143: a text in uid format is always a uid, so a group with a uid as its name never replaces it", async () => {
   const mine = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "fabrikam" } }), "uid");
   const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: mine } }), "uid");
   const read = await runGantry(["iam", "groups", "get", mine, "-o", "uid"], { environment });

@@ -1,6 +1,6 @@
-// Attacks 74 to 78: what an organization can learn of people who have not agreed to belong to it, and sign-ins that are hidden
-// from an organization or told to the wrong one (docs/decisions/0021). An organization binds a stranger by uid, has the
-// stranger act there, and then reads and asks whatever it can.
+// Attacks 74 to 78: what an organization can learn about users who have not accepted membership, and sign-ins that are hidden from an
+// organization or reported to the wrong one (docs/decisions/0021). An organization binds a stranger by uid, lets the stranger act there, and
+// then reads whatever it can.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,14 +24,14 @@ let stage: Stage;
 let world: World;
 let issuer: Issuer;
 let sink: Sink;
-/** Owns the organization, with every capability there, and is not the operator. */
+/** Owns the organization with every capability there, and is not the operator. */
 let binder: string;
 
 before(async () => {
   [stage, issuer, sink] = await Promise.all([openStage({ GANTRY_TRUSTED_PROXIES: "127.0.0.1" }), startIssuer(), openSink()]);
-  // What is told of a person in every organization, and a binding that needs nobody's consent, are the operator's.
+  // Only the operator sees users in every organization and binds them without consent.
   world = stage.operatorWorld;
-  // From then on this issuer may name people.
+  // From here on, this issuer can name users.
   await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "", name: "first" });
   ({ token: binder } = await stage.holder(everyCapabilityBut(""), world.organization));
   await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: sink.url } }, { token: binder });
@@ -41,20 +41,18 @@ after(async () => {
   await stopAll();
 });
 
-/** Somebody who is registered and whom the organization knows nothing of. */
 interface Stranger {
   readonly uid: string;
-  /** What nobody but the person and their issuer has a reason to know; in no uid, and in nothing that this test sends for others. */
+  /** Texts that only the user and their issuer know; they appear in no uid and in no other request of this test. */
   readonly texts: readonly string[];
-  /** From their own address and browser. */
   call(name: string, request: JsonObject, token?: string): Promise<{ readonly code: number; readonly reply: JsonObject }>;
-  /** Signs in with their issuer's token; the token that they get. */
+  /** Signs in with a token of the user's issuer; returns the server's token. */
   signIn(): Promise<string>;
 }
 
 let strangers = 0;
 
-/** As the issuer signs it now; its clock is the machine's, which this world's is set to. */
+/** Returns a token that the issuer signs now; its clock is the machine's, which this world's clock is set to. */
 const tokenOf = (claims: Readonly<Record<string, unknown>>): Promise<string> => {
   world.clock.now = Math.max(world.clock.now, Date.now());
   return issuer.token(claims);
@@ -85,7 +83,7 @@ const newStranger = async (): Promise<Stranger> => {
 const bindTo = (uid: string, roleUid: string, token = binder): Promise<JsonObject> =>
   world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid: uid, roleUid } }, { token });
 
-/** The same request with this uid wherever it names an identity, and wherever it names a place, in turn. */
+/** Returns the request with this uid in place of each identity or resource in turn. */
 const variantsOf = (method: MethodFact, request: JsonObject, uid: string): JsonObject[] => {
   const named = method.input.fields.filter((field) => field.uid && field.shape === "one").map(({ json }) => ({ ...request, [json]: uid }));
   const within = Object.entries(request).flatMap(([key, value]): JsonObject[] =>
@@ -101,7 +99,7 @@ const variantsOf = (method: MethodFact, request: JsonObject, uid: string): JsonO
   return [request, ...named, ...within, ...listed, ...scoped];
 };
 
-/** Everything that whoever has this token is shown when they ask for everything, written or rehearsed, as one text. */
+/** Returns every response that this token can get, of writes and dry runs too, as one text. */
 const everythingShown = async (uid: string, token: string): Promise<string> => {
   const shown: string[] = [];
   for (const method of methods.filter((each) => stage.answers(each) && !each.open))
@@ -141,7 +139,7 @@ const assertUnseen = ({ texts }: Stranger, shown: string): void => {
   for (const word of texts) assert.ok(!shown.includes(word), `${word} is shown in ${lineWith(shown, word).slice(0, 2_000)}`);
 };
 
-test("attacks 74, 75: who binds a stranger's uid learns that uid alone, whatever they call, read, try or are sent, until the person agrees", async () => {
+test("attacks 74, 75: an organization that binds a stranger's uid learns only that uid until the user accepts", async () => {
   const stranger = await newStranger();
   const { uid } = await bindTo(stranger.uid, builtInRoleUid("editor"));
   await world.ok(
@@ -154,7 +152,7 @@ test("attacks 74, 75: who binds a stranger's uid learns that uid alone, whatever
     { roleBinding: { uid: String(uid), expireTime: new Date(world.clock.now + 86_400_000).toISOString() } },
     { token: binder },
   );
-  // What the person does: comes in, tries to use the role, is refused, tries something, and says something of themselves.
+  // The user signs in, tries the role, is refused, and states their profile.
   const act = async (name: string, wanted: number): Promise<void> => {
     const token = await stranger.signIn();
     assert.notEqual(token, "");
@@ -191,7 +189,7 @@ test("attacks 74, 75: who binds a stranger's uid learns that uid alone, whatever
   assert.ok((await verifyLogs(world)).whole);
 });
 
-test("attack 74: what is shown of a binding is the same everywhere, so that its ETag is, and changes with the person's word", async () => {
+test("attack 74: a binding has the same fields and ETag over every protocol, and changes when the user accepts", async () => {
   const stranger = await newStranger();
   const made = await bindTo(stranger.uid, builtInRoleUid("viewer"));
   const uid = String(made.uid);
@@ -218,7 +216,7 @@ const signInsOf = async (uid: string, token?: string): Promise<JsonObject[]> =>
 
 const rootsOf = (entries: readonly JsonObject[]): string[] => entries.map(({ uid }) => String(uid).slice(0, 40)).sort();
 
-test("attack 75: who only binds a person is not told of their sign-ins, also where another organization is", async () => {
+test("attack 75: an organization that only bound a user gets no events of the user's sign-ins, even if another one does", async () => {
   const stranger = await newStranger();
   const { uid: other } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "agreed to" } });
   await bindTo(stranger.uid, builtInRoleUid("owner"));
@@ -233,7 +231,7 @@ test("attack 75: who only binds a person is not told of their sign-ins, also whe
   assert.deepEqual(await signInsOf(stranger.uid, binder), []);
 });
 
-test("attack 76: somebody who belongs to a hundred and fifty organizations signs in unseen by none of them, with one event", async () => {
+test("attack 76: a sign-in of a user with 150 organizations reaches all of them in one event", async () => {
   const stranger = await newStranger();
   const organizations: string[] = [];
   for (let number = 0; number < 150; number++) {
@@ -253,7 +251,7 @@ test("attack 76: somebody who belongs to a hundred and fifty organizations signs
   assert.ok((await verifyLogs(world)).whole);
 });
 
-test("attack 77: an organization that names an issuer with an audience of everybody's is told of nobody; with another one's, of the uid alone", async () => {
+test("attack 77: an organization that names an issuer gets no sign-ins of a shared audience, and only uids for its own audience", async () => {
   const stranger = await newStranger();
   const { uid: greedy } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "greedy" } });
   const provide = (parent: string, clientId: string): Promise<JsonObject> =>
@@ -277,7 +275,7 @@ test("attack 77: an organization that names an issuer with an audience of everyb
   assert.deepEqual([told?.callerUid, told?.act, told?.remoteAddress, told?.userAgent], [stranger.uid, undefined, undefined, undefined]);
 });
 
-test("attack 78: nobody agrees in another's place: not with a narrowed token, as a program, as the operator, nor where nobody has bound them", async () => {
+test("attack 78: only the user can accept: not a narrowed token, a program, the operator, or a user without a binding", async () => {
   const stranger = await newStranger();
   const agree = async (group: string, token: string, protocol: (typeof protocols)[number] = "rest") =>
     (await world.call(acceptMembership, { group }, { token, protocol })).code;

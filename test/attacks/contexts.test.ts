@@ -1,4 +1,4 @@
-// Attacks on who runs client commands: having the token sent elsewhere, and having the terminal obey a server.
+// Attacks on users of client commands: redirecting the token, and controlling the terminal from the server.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -29,12 +29,10 @@ after(async () => {
 
 interface Trap {
   readonly url: string;
-  /** Authorization headers that arrived. */
   readonly tokens: string[];
   readonly server: Server;
 }
 
-/** Somebody else's server, which writes down what tokens come. */
 const openTrap = async (answer: RequestListener): Promise<Trap> => {
   const tokens: string[] = [];
   const server = createServer((request, response) => {
@@ -64,7 +62,7 @@ const storeSignIn = async (home: string, server: string, token: string): Promise
   await writeFile(join(place, "oidc-token"), token);
 };
 
-test("attack 144: a context file that another user can write, or put in its place, is not read: it would choose who gets the token", async (t) => {
+test("attack 144: a context file that another user can write or replace is not read, since it chooses the token's recipient", async (t) => {
   const trap = await openTrap((_request, response) => void response.end("{}"));
   t.after(() => trap.server.close());
   const { home, file, env } = await newHome();
@@ -83,7 +81,7 @@ test("attack 144: a context file that another user can write, or put in its plac
   await chmod(join(file, ".."), 0o777);
   refusals.push(["its folder", await whoami()]);
   await chmod(join(file, ".."), 0o700);
-  // A link to what everybody can write is what it leads to.
+  // A link counts as the file it points to, here a world-writable one.
   const shared = join(home, "shared.json");
   await writeFile(shared, contextsWith(trap.url));
   await chmod(shared, 0o666);
@@ -97,7 +95,7 @@ test("attack 144: a context file that another user can write, or put in its plac
   assert.deepEqual(trap.tokens, []);
 });
 
-test("attack 144: what lies in the working directory, a cloned repository for example, chooses neither server nor credential", async (t) => {
+test("attack 144: files in the working directory, such as a cloned repository, choose neither server nor credential", async (t) => {
   const trap = await openTrap((_request, response) => void response.end("{}"));
   t.after(() => trap.server.close());
   const { home, env } = await newHome();
@@ -116,13 +114,13 @@ test("attack 144: what lies in the working directory, a cloned repository for ex
   assert.deepEqual(trap.tokens, []);
 });
 
-test("attack 144: a token goes to the server that is named beside it or that it names itself, and follows no redirection", async (t) => {
+test("attack 144: a token goes only to the server configured with it or named in it, and follows no redirect", async (t) => {
   const target = await openTrap((_request, response) => void response.end('{"groups":[]}'));
   const trap = await openTrap((request, response) => void response.writeHead(307, { location: `${target.url}${request.url}` }).end());
   t.after(() => [target, trap].map(({ server }) => server.close()));
   const { file, env } = await newHome();
   await writeFile(file, contextsWith(target.url), { mode: 0o600 });
-  // The current context is one server, the token in the environment another's.
+  // The current context and the token in the environment belong to different servers.
   for (const variables of [{ GANTRY_TOKEN: operator }, { GANTRY_TOKEN: "opaque" }, { GANTRY_IDENTITY: world.organization, GANTRY_IDENTITY_TOKEN: operator }]) {
     const { code, stderr } = await gantryAnywhere(["api", "GET", "/iam/v2/groups"], { env: { ...env, ...variables } });
     assert.equal(code, 4, stderr);
@@ -151,7 +149,7 @@ test("attack 144: a token goes to the server that is named beside it or that it 
   assert.deepEqual(target.tokens, []);
 });
 
-test("attack 144: a token for another audience is refused, and the refusal says which credential it was", async () => {
+test("attack 144: a token for another audience is refused with an error that names the credential's source", async () => {
   const { home, file, env } = await newHome();
   await writeFile(file, contextsWith(world.url), { mode: 0o600 });
   const { authn } = world.server.application.services;
@@ -163,7 +161,7 @@ test("attack 144: a token for another audience is refused, and the refusal says 
   assert.match(given.stderr, /audience.*\. Rejected: the token in GANTRY_TOKEN, which takes precedence over gantry login/);
 });
 
-test("attack 145: what a hostile server says reaches the terminal without what a terminal obeys", async (t) => {
+test("attack 145: no control sequence from a hostile server reaches the terminal", async (t) => {
   const evil = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnihtemos\rhidden";
   const uid = "0".repeat(40);
   const answers: Readonly<Record<string, unknown>> = {
@@ -207,7 +205,7 @@ test("attack 145: what a hostile server says reaches the terminal without what a
   );
   for (const { stdout, stderr } of done) {
     assert.ok((stdout + stderr).length > 10);
-    // Lines end with a line feed; nothing else moves a cursor.
+    // Lines end with a line feed; no other character moves the cursor.
     assert.doesNotMatch(stdout + stderr, /[\p{Cf}\u0000-\u0009\u000b-\u001f\u007f-\u009f]/u);
   }
   assert.match(

@@ -1,4 +1,4 @@
-// Attacks on coverage of sources: what makes an unjudged image look clean, and what another tenant learns of sources or changes in them.
+// Attacks on source coverage: unevaluated images that look clean, and what a tenant learns of or changes in others' sources.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -69,7 +69,7 @@ const record = (id: string, ecosystem: string): JsonObject => ({
   affected: [{ package: { ecosystem, name: "unrelated" }, ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: "2" }] }] }],
 });
 
-/** A source of these records, and its address. */
+/** Serves these records as a source; returns its address. */
 const serve = (path: string, ...records: readonly JsonObject[]): string => {
   feed.answers.set(path, { body: JSON.stringify(records) });
   return `${feed.url}${path}`;
@@ -85,7 +85,7 @@ const coverage = async (tenant: Tenant, request: JsonObject = {}, protocol: (typ
 const affected = async (tenant: Tenant, request: JsonObject = {}, protocol: (typeof protocols)[number] = "rest"): Promise<JsonObject> =>
   world.ok(affectedList, request, { protocol, token: await tokenOf(tenant) });
 
-test("attack 306: no filter, page or group makes a count of zero without what was not judged, and no image is clean whose packages are unknown", async () => {
+test("attack 306: no filter, page or group drops unevaluated packages from a count, and no image with unknown packages is clean", async () => {
   await importImages(ours.group, { web: ["pkg:cargo/lantern@1"], empty: [] });
   await advisories(serve("/clean.json", record("CLEAN-1", "PyPI")), ours.group);
   const pusher = openPusher(world, `${ours.name}/pushed`, () => world.token());
@@ -98,7 +98,7 @@ test("attack 306: no filter, page or group makes a count of zero without what wa
     objectList(part(answer, "coverage"), "images").map((image) => `${text(image, "repo")} ${text(image, "reason").slice(16)}`);
   const clean = ["empty NO_PACKAGES", "web ECOSYSTEMS"];
   assert.deepEqual(reasons(await affected(ours)), clean, "the pushed image is read and judged");
-  // An SBOM that cannot be read, one of another image, and a tag that moves to an image of which nothing is known.
+  // An unreadable SBOM, one of another image, and a tag moved to an image without data.
   const unread = await pusher.image("arm64", "v2");
   await pusher.artifact([await pusher.blob(`{"bomFormat":"CycloneDX","a":[${"0,".repeat(limits.sbomValuesMax)}0]}`, "application/vnd.cyclonedx+json")], {
     subject: unread,
@@ -121,12 +121,12 @@ test("attack 306: no filter, page or group makes a count of zero without what wa
     }
 });
 
-test("attack 307: another tenant's source shows in no answer and counts for no image of others, nor does one that is public in part", async () => {
+test("attack 307: another tenant's source appears in no response and counts for no other image, even if partly public", async () => {
   const rival = await makeTenant();
   const sibling = text(await world.ok("iam.GroupsService/CreateGroup", { parent: ours.group, group: { name: "sibling" } }), "uid");
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: ours.group, group: { name: "team" } }), "uid");
   for (const group of [ours.group, sibling, rival.group]) await importImages(group, { web: ["pkg:pypi/lantern@1"] });
-  // A private source of a group counts for that group and those below it: not for a sibling in the same request, and for no rival.
+  // A group's private source counts for that group and those below it, not for a sibling in the same request or a rival.
   await advisories(serve("/secret-source.json", record("SECRET-1", "PyPI")), team);
   assert.deepEqual(shown(await coverage(ours)), ["PyPI NO_SOURCE", "PyPI NO_SOURCE"]);
   await importImages(team, { web: ["pkg:pypi/lantern@1"] });
@@ -141,19 +141,19 @@ test("attack 307: another tenant's source shows in no answer and counts for no i
       const answers = JSON.stringify([await coverage(rival, request, protocol), await affected(rival, "uidp" in request ? request : {}, protocol)]);
       assert.doesNotMatch(answers, new RegExp(`secret-source|${ours.group}|MATCHED`), `${protocol} ${JSON.stringify(request)}`);
     }
-  // Of a published source others see the name, and no uid.
+  // Other tenants see a published source's name but not its uid.
   const source = serve("/partly.json", record("PARTLY-1", "PyPI"));
   await advisories(source, ours.group, { public: true });
   const [theirs] = await coverage(rival);
   assert.deepEqual([text(theirs ?? {}, "state").slice(15), objectList(theirs ?? {}, "sources").map((each) => text(each, "feedUid"))], ["MATCHED", [""]]);
-  // Records that others do not see judge nothing of theirs: one that is not public ends it.
+  // Records hidden from others do not evaluate their images; one private record withdraws the source.
   feed.answers.set("/partly.json", { body: JSON.stringify([record("PARTLY-1", "PyPI"), record("PARTLY-2", "PyPI")]) });
   await advisories(source, ours.group);
   assert.deepEqual(shown(await coverage(rival)), ["PyPI NO_SOURCE"]);
   assert.deepEqual(shown(objectList(part(await affected(rival), "coverage"), "ecosystems")), ["PyPI NO_SOURCE"]);
 });
 
-test("attack 308: a source that fails, lies, holds back or was undone becomes stale, and counts as a match for nothing", async () => {
+test("attack 308: a source that fails, misreports, withholds records or was reverted becomes stale and counts as no match", async () => {
   await importImages(ours.group, { web: ["pkg:pypi/lantern@1", "pkg:deb/debian/lantern@1?distro=debian-12"] });
   const many = Array.from({ length: 40 }, (_, index) => record(`STALE-${index}`, "PyPI"));
   const source = serve("/stale.json", ...many);
@@ -176,7 +176,6 @@ test("attack 308: a source that fails, lies, holds back or was undone becomes st
     const statement = part(await affected(ours), "coverage");
     assert.deepEqual([statement.unjudgedImageCount, shown(objectList(statement, "ecosystems"))], [1, ["Debian 12 NO_SOURCE", "PyPI STALE"]], name);
   }
-  // A good answer ends it; that of another source does not.
   await advisories(`${feed.url}/other-release.json`, ours.group);
   assert.deepEqual(shown(await coverage(ours, { ecosystems: ["PyPI"] })), ["PyPI STALE"]);
   serve("/stale.json", ...many, record("STALE-NEW", "PyPI"));
@@ -188,14 +187,13 @@ test("attack 308: a source that fails, lies, holds back or was undone becomes st
   assert.deepEqual(shown(await coverage(ours, { ecosystems: ["PyPI"] })), ["PyPI STALE"], "an undo is no success");
 });
 
-test("attack 309: an SBOM of very many ecosystems, releases or names hides none that is not judged", async () => {
+test("attack 309: an SBOM with many ecosystems, releases or names hides no unevaluated package", async () => {
   await advisories(serve("/debian.json", record("EVERY-1", "Debian"), record("EVERY-2", "Debian:12")), ours.group);
   const releases = Array.from({ length: limits.imageEcosystemsMax + 20 }, (_, index) => `pkg:deb/debian/lantern@1?distro=debian-${index + 1}`);
   await importImages(ours.group, { wide: [...releases, "pkg:zig/lantern@1"] });
   const entries = await world.ok(coverageList, { pageSize: 200 }, { token: await tokenOf(ours) });
   assert.equal(objectList(entries, "advisoryCoverage").length, limits.imageEcosystemsMax);
   assert.deepEqual(shown(objectList(part(await affected(ours), "coverage"), "ecosystems")), ["other NO_SOURCE"]);
-  // Names that look like a judged one, or hold what separates the parts of a name.
   await importImages(ours.group, {
     wide: [],
     odd: [
@@ -209,7 +207,7 @@ test("attack 309: an SBOM of very many ecosystems, releases or names hides none 
   const odd = await coverage(ours);
   assert.ok(odd.length > 0);
   for (const each of odd) {
-    // Without a release only records of all releases judge it, as they do when images are matched.
+    // Without a release, only records for all releases apply, as in image matching.
     const isDebian = text(each, "ecosystem") === "Debian" && text(each, "release") === "";
     assert.equal(text(each, "state") === "COVERAGE_STATE_MATCHED", isDebian, JSON.stringify(each));
     assert.ok(text(each, "ecosystem").length <= 64, JSON.stringify(each));

@@ -1,4 +1,4 @@
-// Attacks on what readers of CSAF are given.
+// Attacks on consumers of the CSAF feed.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -67,21 +67,20 @@ const imported = async (content: JsonObject, options: Parameters<typeof runImpor
 
 const yard = `${wellKnown}csaf-aggregator/yard_example_org/unlabeled/`;
 
-test("attack 91: no number takes the file, the folder or the line of another's document", async () => {
+test("attack 91: no document ID replaces the file, directory or list line of another organization's document", async () => {
   await imported(document("Yard#1", "the first"));
   await imported(document("DOCK-1", "another issuer", { namespace: "https://dock.example.org" }));
-  // Newer, and another number: the name is the same.
+  // Newer, but with another ID that maps to the same file name.
   await imported(document("YARD_1", "the thief", { current: "2026-01-01T00:00:00Z" }));
   assert.match(await read(`${yard}2025/yard_1.json`), /the first/);
   assert.equal(await read(`${yard}index.txt`), "2025/yard_1.json\n");
   assert.doesNotMatch(await read(`${yard}csaf-feed-tlp-unlabeled.json`), /the thief/);
-  // What is a path, a line or markup in a number or a title is none in a list.
+  // Paths, line breaks and markup in an ID or title have no effect in a list.
   await imported(document('../../x"><script>,"2030-01-01T00:00:00Z', '</a><script>"\n2025/evil.json'));
   for (const line of (await read(`${yard}index.txt`)).trim().split("\n")) assert.match(line, /^2025\/[-+a-z0-9_]+\.json$/);
   for (const line of (await read(`${yard}changes.csv`)).trim().split("\n")) assert.match(line, /^"2025\/[-+a-z0-9_]+\.json","\d{4}-[0-9T:.Z-]+"$/);
   assert.doesNotMatch(await read(`${yard}2025/`), /<script|\.\./);
   assert.equal(objectList(part(await json(`${yard}csaf-feed-tlp-unlabeled.json`), "feed"), "entry").length, 2);
-  // Nor does a namespace that looks like another's.
   const namespaces = ["https://yard.example.org/../dock.example.org", "https://YARD.example.org/..", "https://yard_example_org", "https://../../csaf/white"];
   for (const [index, namespace] of namespaces.entries()) await imported(document(`PLACE-${index}`, "elsewhere", { namespace }));
   assert.doesNotMatch(await read(`${yard}index.txt`), /place/);
@@ -89,7 +88,6 @@ test("attack 91: no number takes the file, the folder or the line of another's d
   for (const each of Array.isArray(publishers) ? publishers.filter(isObject) : [])
     assert.match(text(part(each, "metadata"), "url"), /\/csaf-aggregator\/[-+a-z0-9_]+\/provider-metadata\.json$/);
   assert.equal(Array.isArray(publishers) && publishers.length, 2 + namespaces.length);
-  // Our own packages never share a name, however they are called.
   const names = ["hull.x", "hull_x", "Hull.x", "hull..x", "hull.x."];
   await writeTestRecords(
     world,
@@ -101,7 +99,7 @@ test("attack 91: no number takes the file, the folder or the line of another's d
   assert.deepEqual(told.sort(), names.map((name) => `CGA-${name}`).sort());
 });
 
-test("attack 92: what is private, labelled for few or not ours to publish is in no list, and has no checksum and no signature either", async () => {
+test("attack 92: private, restricted or third-party documents are in no list and have no checksum or signature", async () => {
   const secrets = ["GREEN", "AMBER", "RED", "AMBER+STRICT"];
   for (const label of secrets) await imported(document(`SECRET-${label}`, "word of the few", { label }));
   await imported(document("SECRET-private", "word of the few"), { public: undefined });
@@ -124,7 +122,7 @@ test("attack 92: what is private, labelled for few or not ours to publish is in 
   assert.match(await read("/advisory/v2/csaf/all.json"), /"id":"SECRET-RED"[^\n]*"leftOut":"TLP:RED does not allow publication"/);
 });
 
-test("attack 92: signatures cost whoever asks, and a key is of no use in another row or without the secret key", async () => {
+test("attack 92: signing costs count towards the caller, and a key is useless in another row or without the secret key", async () => {
   const [path = ""] = (await read(`${wellKnown}csaf/white/index.txt`)).split("\n");
   await read(`${wellKnown}csaf/white/${path}.asc`);
   let asked = 0;

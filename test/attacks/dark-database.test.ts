@@ -1,5 +1,5 @@
-// The way to the database swallows packets (attack 40). What the store does about it is in server/db/exchange.test.ts;
-// here is a whole server, with its loops, that is told to stop meanwhile.
+// The path to the database drops packets (attack 40). server/db/exchange.test.ts tests the driver; this test stops a whole server with its
+// loops meanwhile.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -17,10 +17,10 @@ after(async () => {
   for (const close of closing) await close();
 });
 
-/** Well above limits.stopMs and limits.storeCloseMs together, well below what TCP takes to give up. */
+/** Well above limits.stopMs plus limits.storeCloseMs, well below TCP's timeout. */
 const endsWithinMs = 60_000;
 
-test("a server that is told to stop ends although its database does not answer any more", { timeout: endsWithinMs }, async () => {
+test("a server stops on request although its database no longer responds", { timeout: endsWithinMs }, async () => {
   const database = await freshDatabase();
   const proxy = await openSwallowingProxy(database.url);
   const folder = await mkdtemp(join(tmpdir(), "gantry-dark-"));
@@ -35,7 +35,7 @@ test("a server that is told to stop ends although its database does not answer a
   const ready = (): Promise<number> => fetch(`${url}/readyz`).then(({ status }) => status);
   assert.equal(await ready(), 200);
   proxy.swallow();
-  // In flight, on every connection for reads and on that of the readiness.
+  // In flight on every read connection and on the readiness connection.
   const read = (): Promise<number> => fetch(`${url}/orgcheck?name=example.test`).then(({ status }) => status);
   const asked = [...Array.from({ length: 40 }, () => read().catch(() => 0)), ready().catch(() => 0)];
   program.signal("SIGTERM");

@@ -1,6 +1,5 @@
-// Attack 42: what somebody can do in the database who has got hold of the server's connection (an injected statement, a
-// stolen DATABASE_URL). Rows of the API, since that is what the server does; but neither change or remove what was
-// logged, nor anything about tables, roles, files and programs.
+// Attack 42: what an attacker can do with the server's database connection (an injected statement, a stolen DATABASE_URL). Rows of the API can
+// be changed; log entries, tables, roles, files and programs cannot.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,7 +28,7 @@ after(async () => {
   await world?.close();
 });
 
-/** The SQLSTATE that each of these statements is refused with; "" for one that is not. */
+/** Returns the SQLSTATE of each statement's error, "" for success. */
 const statesOf = async (statements: readonly string[]): Promise<Record<string, string>> => {
   const states: Record<string, string> = {};
   for (const statement of statements) {
@@ -50,7 +49,7 @@ const refusedWith = async (state: string, statements: readonly string[]): Promis
 const partition = (): string => `audit_entries_${month.replace("-", "_")}`;
 const ownerRole = async (): Promise<string> => (await asOwner(world.databaseUrl, "select quote_ident(current_user)"))[0]?.[0] ?? "";
 
-test("the server's role is no superuser, owns nothing and is a member of nobody", async () => {
+test("the server's role is no superuser, owns nothing and is a member of no role", async () => {
   const { rows } = await client.query(`
     select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as special,
       exists (select from pg_class where relowner = pg_roles.oid) as owns, exists (select from pg_auth_members where member = pg_roles.oid) as member
@@ -58,7 +57,7 @@ test("the server's role is no superuser, owns nothing and is a member of nobody"
   assert.deepEqual(rows, [{ special: false, owns: false, member: false }]);
 });
 
-test("what was logged is neither changed nor removed with it: not an entry, not through its partition, not by triggers", async () => {
+test("the server's role cannot change or remove log entries, through partitions and triggers neither", async () => {
   const kept = await everyRow(world.databaseUrl);
   assert.ok((kept.get("audit_entries")?.length ?? 0) > 0);
   await refusedWith(insufficientPrivilege, [
@@ -91,7 +90,7 @@ test("what was logged is neither changed nor removed with it: not an entry, not 
   assert.equal((await verifyLogs(world)).whole, true);
 });
 
-test("nothing is made, changed or removed that is no row of the API: migrations, tables, triggers, functions, schemas", async () => {
+test("the server's role cannot create, change or drop migrations, tables, triggers, functions or schemas", async () => {
   const kept = await everyRow(world.databaseUrl);
   await refusedWith(insufficientPrivilege, [
     "update schema_migrations set sha256 = ''",
@@ -126,7 +125,7 @@ test("nothing is made, changed or removed that is no row of the API: migrations,
   assert.deepEqual(await everyRow(world.databaseUrl), kept);
 });
 
-test("it becomes nobody else, gives nobody more, and reaches neither files nor programs nor the settings of PostgreSQL", async () => {
+test("the server's role cannot become or grant another role, nor reach files, programs or PostgreSQL settings", async () => {
   const owner = await ownerRole();
   const { rows } = await client.query<{ role: string; database: string }>(
     "select quote_ident(current_user) as role, quote_ident(current_database()) as database",
@@ -159,7 +158,7 @@ test("it becomes nobody else, gives nobody more, and reaches neither files nor p
   ]);
 });
 
-test("a month is made and dropped by its name and nothing else, and none is dropped that is kept by the database's own clock", async () => {
+test("partitions are created and dropped by month name only, and never dropped within retention by the database's clock", async () => {
   const kept = await everyRow(world.databaseUrl);
   const noMonths = [
     "",
@@ -186,7 +185,7 @@ test("a month is made and dropped by its name and nothing else, and none is drop
     return new Date(Date.UTC(year, ordinal - 1 - months)).toISOString().slice(0, 7);
   };
   for (let months = 0; months <= 24; months++) await client.query(`select create_audit_month('${ago(months)}')`);
-  // Thirteen, the running one included; and those that are yet to come.
+  // Thirteen including the current month, and future months.
   await refusedWith(
     notInPrerequisiteState,
     Array.from({ length: 16 }, (_, index) => `select drop_audit_month('${ago(index - 3)}')`),
@@ -196,8 +195,8 @@ test("a month is made and dropped by its name and nothing else, and none is drop
   assert.deepEqual(await everyRow(world.databaseUrl), kept);
 });
 
-test("a table of the caller's own does not tell a function of the owner how long the log is kept", async () => {
-  // What the guide takes away, somebody has left to everybody.
+test("a caller's temporary table cannot change the log retention that an owner's function reads", async () => {
+  // This installation left open a privilege that the guide revokes.
   await asOwner(world.databaseUrl, "do $$ begin execute format('grant temporary on database %I to public', current_database()); end $$");
   const other = new pg.Client({ connectionString: world.databaseUrl });
   await other.connect();
@@ -214,7 +213,7 @@ test("a table of the caller's own does not tell a function of the owner how long
   }
 });
 
-test("statistics are taken of tables of imports, and of no other", async () => {
+test("the server's role can collect statistics of import tables only", async () => {
   await client.query("select refresh_import_statistics('advisories')");
   await refusedWith(
     invalidParameter,

@@ -1,4 +1,4 @@
-// Attacks on sign-ins that end elsewhere: tokens taken twice, codes guessed, pages confirmed without their person.
+// Attacks on device sign-ins: tokens redeemed twice, guessed codes, and confirmations without the user.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -27,10 +27,9 @@ const stateOf = async (userCode: string): Promise<string> => {
   return row?.[0] ?? "gone";
 };
 
-/** The form of a page that this browser was shown. */
 const formOf = async (browser: FakeBrowser, page: string): Promise<Record<string, string>> => hiddenFields((await showConfirmation(world, browser, page)).text);
 
-test("of fifty who ask for the tokens of one code at the same moment one gets them", async () => {
+test("of fifty concurrent requests for the tokens of one code, one succeeds", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "offline_access" });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const replies = await Promise.all(Array.from({ length: 50 }, () => poll(world, codes)));
@@ -41,7 +40,7 @@ test("of fifty who ask for the tokens of one code at the same moment one gets th
   assert.deepEqual(families, [["1"]]);
 });
 
-test("of twenty who are signed in with one code at the same moment one is whom the terminal acts as", async () => {
+test("of twenty concurrent sign-ins with one code, one determines the terminal's identity", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const pages = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
@@ -55,7 +54,7 @@ test("of twenty who are signed in with one code at the same moment one is whom t
   assert.ok(won[0]?.text.includes(String(reply.email)));
 });
 
-test("a form that no page of ours has made confirms and refuses nothing", async () => {
+test("a form that this server did not issue neither confirms nor refuses a code", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const victim = openBrowser();
   const form = await formOf(victim, codes.page);
@@ -77,7 +76,7 @@ test("a form that no page of ours has made confirms and refuses nothing", async 
   assert.ok(refreshTarget(await submitForm(world, victim, "/oauth/device", { ...form, answer: "confirm" })));
 });
 
-test("what was confirmed for one terminal counts for no other, and one terminal's code opens no other's tokens", async () => {
+test("a confirmation applies to one terminal only, and a code opens no other terminal's tokens", async () => {
   const [ours, theirs] = [await requestDeviceCodes(world, { idp_id: idp }), await requestDeviceCodes(world, { idp_id: idp })];
   const browser = openBrowser();
   const form = await formOf(browser, ours.page);
@@ -89,7 +88,7 @@ test("what was confirmed for one terminal counts for no other, and one terminal'
   assert.equal((await poll(world, ours)).status, 200);
 });
 
-test("an address with a code or a key begins no sign-in by being opened", async () => {
+test("opening an address with a code or key starts no sign-in", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const key = Buffer.alloc(32, 9).toString("base64url");
   for (const address of [codes.page, `${world.url}/oauth?headless_code=${key}&idp_id=${idp}`]) {
@@ -107,7 +106,7 @@ test("an address with a code or a key begins no sign-in by being opened", async 
   assert.equal(await stateOf(codes.userCode), "open");
 });
 
-test("a headless sign-in is confirmed by the page that showed its key, and by no other", async () => {
+test("only the page that showed a headless sign-in's key can confirm it", async () => {
   const [ours, hers] = [Buffer.alloc(32, 7).toString("base64url"), Buffer.alloc(32, 9).toString("base64url")];
   const browser = openBrowser();
   const form = await formOf(browser, `${world.url}/oauth?headless_code=${ours}&idp_id=${idp}`);
@@ -120,7 +119,7 @@ test("a headless sign-in is confirmed by the page that showed its key, and by no
   assert.ok(refreshTarget(await submitForm(world, browser, "/oauth/headless", { ...form, answer: "confirm" })));
 });
 
-test("a confirmation that one person made is not finished by another's browser", async () => {
+test("another user's browser cannot complete a confirmation", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const mallory = openBrowser();
   const question = refreshTarget(await submitForm(world, mallory, "/oauth/device", { ...(await formOf(mallory, codes.page)), answer: "confirm" }));
@@ -130,7 +129,7 @@ test("a confirmation that one person made is not finished by another's browser",
   assert.equal(await stateOf(codes.userCode), "open");
 });
 
-test("an approval whose provider or person is gone before the terminal asks gives no token", async () => {
+test("an approval yields no token if its provider or user is deleted before the terminal polls", async () => {
   const spare = await registerProvider(world, provider);
   const [first, second] = [await requestDeviceCodes(world, { idp_id: spare }), await requestDeviceCodes(world, { idp_id: idp })];
   await confirmAs(world, provider, first.page, { sub: "ada" });
@@ -140,7 +139,7 @@ test("an approval whose provider or person is gone before the terminal asks give
   for (const codes of [first, second]) assert.equal((await poll(world, codes)).body.error, "access_denied");
 });
 
-test("the store holds no code that a terminal could ask with, and no token", async () => {
+test("the store contains no token and no code that a terminal could redeem", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const rows = JSON.stringify(await world.server.application.services.store.read.query("select device_codes::text from device_codes"));

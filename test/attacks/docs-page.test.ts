@@ -1,5 +1,5 @@
-// Attacks on the docs pages (docs/attacks.md, 139 to 141): other sites' pages around or in them, the token that a page of them
-// holds, and the server that makes them.
+// Attacks on the docs pages (docs/attacks.md, 139 to 141): other sites that frame them or appear in them, the token they hold, and the server
+// that renders them.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -25,7 +25,6 @@ after(async () => {
   await world?.close();
 });
 
-/** Another site, whose every page is this. */
 const openSite = async (html: string): Promise<{ readonly url: string; readonly asked: string[] }> => {
   const asked: string[] = [];
   const server = createServer((incoming, response) => {
@@ -48,7 +47,7 @@ const pages = [
   "/docs/nothing-here",
 ];
 
-/** Of the path exactly as it is written. */
+/** Requests the path exactly as written. */
 const rawGet = async (path: string): Promise<{ status: number; body: string }> => {
   const asked = request(`${world.url}/`, { path });
   asked.end();
@@ -58,7 +57,6 @@ const rawGet = async (path: string): Promise<{ status: number; body: string }> =
   return { status: response.statusCode, body };
 };
 
-/** Says whether what is there says so within its time. */
 const says = (page: Page, selector: string, words: RegExp): Promise<void> => page.locator(selector).filter({ hasText: words }).waitFor({ state: "attached" });
 
 const holdToken = async (page: Page): Promise<void> => {
@@ -69,7 +67,7 @@ const holdToken = async (page: Page): Promise<void> => {
   await page.click("#account-close");
 };
 
-test("attack 139: a page of the docs is in nobody's frame, runs and loads nothing but its own files, and is what its type says", async () => {
+test("attack 139: docs pages cannot be framed, run and load only their own files, and have the declared type", async () => {
   for (const path of pages) {
     const { headers } = await fetch(world.url + path);
     const policy = new Map((headers.get("content-security-policy") ?? "").split("; ").map((each) => [each.split(" ")[0], each.split(" ").slice(1).join(" ")]));
@@ -96,7 +94,7 @@ test("attack 139: a page of the docs is in nobody's frame, runs and loads nothin
   await page.close();
 });
 
-/** Markup, addresses that run, and names of prototypes, in the place of every text that a document has. */
+/** Replaces every text of a document by markup, javascript: addresses and prototype names. */
 const hostile =
   '"><img src=x onerror=alert(1)><script>alert(2)</script><a href="javascript:alert(3)">x</a>[y](javascript:alert(4))<style>*{display:none}</style>';
 
@@ -126,7 +124,7 @@ const hostileDocument: JsonObject = {
   components: { schemas: { Round: { properties: { again: { $ref: "#/components/schemas/Round" }, [hostile]: { $ref: hostile } } } } },
 };
 
-test("attack 139: what a document or a search says is text, whatever stands in it", async () => {
+test("attack 139: documents and search results render as text, whatever they contain", async () => {
   const docs = openDocs({ source: { names: ["hostile"], read: () => hostileDocument }, version: hostile, publicUrl: "http://127.0.0.1:1" });
   const server = createServer((incoming, response) => {
     const { pathname, searchParams } = new URL(incoming.url ?? "/", "http://127.0.0.1");
@@ -167,7 +165,7 @@ test("attack 139: what a document or a search says is text, whatever stands in i
   await page.close();
 });
 
-test("attack 140: the token goes to this server alone, to the operation of the form, whatever is typed into it", async () => {
+test("attack 140: the token is sent only to this server and only to the form's operation, whatever the user types", async () => {
   const elsewhere = await openSite("");
   const page = await browser.context.newPage();
   await page.goto(`${world.url}/docs/reference/iam/GroupsService_GetGroup`);
@@ -190,14 +188,13 @@ test("attack 140: the token goes to this server alone, to the operation of the f
   assert.ok(asked.length > 3);
   for (const { origin, pathname } of asked) assert.ok(origin === world.url && pathname.startsWith("/iam/v2/groups/"), `${origin}${pathname}`);
   assert.deepEqual(elsewhere.asked, []);
-  // A script that got in all the same could not carry it away.
   const carried = await page.evaluate(`fetch(${JSON.stringify(elsewhere.url)}).then(() => "sent", () => "refused")`);
   assert.equal(carried, "refused");
   assert.equal(await page.evaluate("(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch { return 'refused'; } })()"), "refused");
   await page.close();
 });
 
-test("attack 140: a sign-in that the page has not begun is not taken, whoever sends it; what it is told is of no use elsewhere", async () => {
+test("attack 140: a sign-in response that the page did not request is rejected, and its data is useless elsewhere", async () => {
   const page = await browser.context.newPage();
   await page.goto(`${world.url}/docs`);
   const victim = await browser.context.newPage();
@@ -214,7 +211,6 @@ test("attack 140: a sign-in that the page has not begun is not taken, whoever se
     await victim.waitForURL(`${world.url}/docs/signed-in`);
     assert.equal(await page.locator("#account").textContent(), "Sign in");
   }
-  // One that is begun is ended by its own state and by this issuer alone.
   await page.click("#account");
   const [window] = await Promise.all([browser.context.waitForEvent("page"), page.click("#sign-in")]);
   const asked = new URL(window.url()).searchParams;
@@ -231,7 +227,7 @@ test("attack 140: a sign-in that the page has not begun is not taken, whoever se
   await Promise.all([page.close(), victim.close()]);
 });
 
-test("attack 140: a token in an address, a cookie or a form's field is none", async () => {
+test("attack 140: a token in an address, cookie or form field is ignored", async () => {
   const token = await world.token();
   const page = await browser.context.newPage();
   for (const address of [`/docs?token=${token}`, `/docs#token=${token}`, `/docs#access_token=${token}&state=x`]) {
@@ -241,7 +237,7 @@ test("attack 140: a token in an address, a cookie or a form's field is none", as
   await page.close();
 });
 
-test("attack 141: paths lead to pages and to no other file, however they are written", async () => {
+test("attack 141: paths lead only to pages, however they are spelled", async () => {
   const marks = [/"dependencies"/, /root:/, /BEGIN/, /private/];
   const steps = ["..", "%2e%2e", "..%2f..", "%2e%2e%2f", "....", "..\\..", "..%5c", "%00", "guides/%00", "~", "files"];
   const ends = ["package.json", "package", "etc/passwd", "README", "README.md", "operations.md", "operations%00", "x".repeat(3000), "a/".repeat(500)];
@@ -254,7 +250,7 @@ test("attack 141: paths lead to pages and to no other file, however they are wri
   for (const name of ["__proto__", "constructor", "toString"]) assert.equal((await rawGet(`/docs/reference/${name}/${name}`)).status, 404, name);
 });
 
-test("attack 141: a search of any length or form costs what a short one does, and pages are counted for whoever asks", async () => {
+test("attack 141: a search of any length costs as much as a short one, and page requests are limited per address", async () => {
   const before = process.memoryUsage().heapUsed;
   const queries = [
     "a ".repeat(7000),
@@ -274,7 +270,7 @@ test("attack 141: a search of any length or form costs what a short one does, an
     assert.ok(status === 200 || status === 414, `${query.slice(0, 20)}: ${status}`);
   }
   assert.ok(process.memoryUsage().heapUsed - before < 200 * 1024 * 1024);
-  // A minute's worth of requests is so many pages; then this address waits, and no other.
+  // After a minute's quota of pages this address waits, and no other does.
   const other = await openWorld();
   try {
     const statuses = new Map<number, number>();

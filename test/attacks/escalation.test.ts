@@ -1,5 +1,5 @@
-// Attack 5: nobody grants what they do not hold, on any way to a right. The ways are a table; one that the contract
-// has and the table has not fails the first test.
+// Attack 5: a caller grants only permissions that the caller holds, on every path to a permission. The table lists the paths; the first test
+// fails if the contract has one that the table lacks.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -18,15 +18,13 @@ const { organization } = world;
 const iam = "chainguard.platform.iam.v2";
 const named = (name: string): MethodFact => methods.find((method) => method.name === `${iam}.${name}`) ?? assert.fail(name);
 
-/** The one capability that the granter lacks, and something that it holds. */
+/** A capability that the granter holds, and the one that it lacks. */
 const [held, lacked] = ["repo.list", "repo.delete"];
 const owner = await stage.holder(everyCapabilityBut(""), organization);
 const team = text(await stage.make(`${iam}.Group`, { parent: organization }), "uid");
 const newRole = async (name: string): Promise<string> => text(await stage.make(roleMessage, { capabilities: [name] }), "uid");
 
-// ---- what can give a right ---------------------------------------------------------------------------------------
-
-/** Every place in what a caller may write where a role, a capability or a way to act as an identity is named. */
+/** Returns every writable field that names a role, a capability or a way to assume an identity. */
 const grantingFields = (message: MessageFact, prefix = "", within: readonly MessageFact[] = []): string[] =>
   message.fields.flatMap((field) => {
     if (field.outputOnly || within.includes(message)) return [];
@@ -43,18 +41,17 @@ const inContract = methods
   .flatMap((method) => grantingFields(method.input).map((at) => `${method.name.replace(`${iam}.`, "")} ${at}`));
 
 interface Way {
-  /** The fields of the contract that this way uses. */
   readonly uses: readonly string[];
   readonly what: string;
   readonly method: MethodFact;
-  /** The request that would give a right: `allowed` where the granter holds it. */
+  /** Sends the granting request; `allowed` if the granter holds the capability. */
   readonly request: (allowed: boolean) => Promise<JsonObject>;
 }
 
 const roles = { allowed: await newRole(held), refused: await newRole(lacked) };
 const roleFor = (allowed: boolean): string => (allowed ? roles.allowed : roles.refused);
 const bot = async (): Promise<string> => (await stage.stranger(organization)).uid;
-/** An identity that has the right that the way would give to whoever can act as it. */
+/** Creates an identity with the permission that assuming it would give. */
 const bound = async (allowed: boolean): Promise<string> => {
   const uid = await bot();
   await stage.bind(organization, uid, roleFor(allowed));
@@ -92,12 +89,12 @@ const configurations: Readonly<Record<string, JsonObject[keyof JsonObject]>> = {
   groupsClaim: "roles",
   pkceEnabled: true,
 };
-/** With a client secret, which another issuer or client id needs (attack 64). */
+/** Updates with a client secret, which a new issuer or client ID requires (attack 64). */
 const reconfigure = (uid: string, name: string, value: JsonObject[keyof JsonObject] = null): JsonObject => ({
   identityProvider: { uid, oidc: { clientSecret: "a secret", [name]: value } },
   updateMask: `oidc.${name},oidc.clientSecret`,
 });
-/** A client's secret says nothing of who signs in, and a correlation rule cannot be changed. */
+/** A client secret does not decide who signs in, and a correlation rule is immutable. */
 const harmless = ["clientSecret", "correlationRule"];
 
 const ways: readonly Way[] = [
@@ -234,11 +231,11 @@ const ways: readonly Way[] = [
   },
 ];
 
-/** A new identity has no rights yet, and another group's service principal cannot be chosen by anybody. */
+/** A new identity has no permissions yet, and another group's service principal cannot be chosen. */
 const givesNothing = (field: string): boolean =>
   field.startsWith("IdentitiesService/CreateIdentity ") || field === "IdentitiesService/UpdateIdentity identity.servicePrincipal";
 
-test("attack 5: every field of the contract that names a role, a capability or a way to act as an identity is a way of this table", () => {
+test("attack 5: the table covers every field that names a role, a capability or a way to assume an identity", () => {
   assert.deepEqual(
     nonEmpty(inContract, "field")
       .filter((field) => !givesNothing(field))
@@ -250,11 +247,9 @@ test("attack 5: every field of the contract that names a role, a capability or a
   assert.deepEqual([...Object.keys(configurations), ...harmless].sort(), writable.sort());
 });
 
-// ---- who tries ---------------------------------------------------------------------------------------------------
-
 const minuteMs = 60_000;
 
-/** Everything that the ways ask for, and all that anybody can hold but the one capability. */
+/** Every capability that these paths need, and all others except one. */
 const allButOne = everyCapabilityBut(lacked);
 
 const granters: Readonly<Record<string, () => Promise<string>>> = {
@@ -288,7 +283,7 @@ const granters: Readonly<Record<string, () => Promise<string>>> = {
 };
 
 for (const [who, granter] of Object.entries(granters))
-  test(`attack 5: ${who} gives it on none of the ways, and what they hold on each of them`, async () => {
+  test(`attack 5: ${who} cannot grant it on any path, and can grant held capabilities on each`, async () => {
     const token = await granter();
     for (const { what, method, request } of ways) {
       const refused = await request(false);
@@ -303,7 +298,7 @@ for (const [who, granter] of Object.entries(granters))
     }
   });
 
-test("attack 5: who holds it for a time gives it for good on none of the ways", async () => {
+test("attack 5: a temporary permission cannot be granted permanently on any path", async () => {
   const granter = await stage.holder(allButOne, organization);
   const expireTime = new Date(world.clock.now + 30 * minuteMs).toISOString();
   await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, {
@@ -311,14 +306,13 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
     roleBinding: { identityUid: granter.uid, roleUid: roles.refused, expireTime },
   });
   for (const { what, method, request } of ways) {
-    // A role gives nothing until it is bound.
     const expected = method.rpc === "CreateRole" ? 0 : codes.PERMISSION_DENIED;
     const { code, message } = await stage.call("grpc", method, await request(false), { token: granter.token });
     assert.equal(code, expected, `${what}: ${message}`);
   }
 });
 
-test("attack 5: a role of another organization gives nothing here, not even to an identity of its owner", async () => {
+test("attack 5: a role of another organization cannot be granted here, even to an identity of its owner", async () => {
   const { organization: other } = await neighbour(stage);
   const roleUid = text(await stage.make(roleMessage, { place: other, parent: other, capabilities: [held] }), "uid");
   const identityUid = (await stage.stranger(organization)).uid;
@@ -334,7 +328,7 @@ test("attack 5: a role of another organization gives nothing here, not even to a
   }
 });
 
-test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
+test("attack 5: no one can assume a user's identity, not even the operator", async () => {
   const person = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "ada",
@@ -352,7 +346,7 @@ test("attack 5: a person cannot be made to be acted as, not even by the operator
     }
 });
 
-test("attack 72: an update of everything (*), as clients send it that do not know of an end, makes no binding last for ever", async () => {
+test("attack 72: an update of all fields (*) by a client unaware of expiry never makes a binding permanent", async () => {
   const { uid: identityUid } = await stage.stranger(organization);
   const expireTime = new Date(world.clock.now + 3_600_000).toISOString();
   const made = await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, {

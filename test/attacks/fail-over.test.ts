@@ -1,5 +1,4 @@
-// What a fail-over must not give back. The standby that takes over may lack the last changes (asynchronous replication), and
-// the old primary may come back with all of its own.
+// Fail-over safety: a standby may lack the latest changes (asynchronous replication), and the old primary may return with all changes.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,7 +24,7 @@ after(async () => {
   await postgres?.close();
 });
 
-/** What the bot is answered that asks for the organization, and how many groups it is shown in a list. */
+/** Returns the bot's responses for the organization and for the number of listed groups. */
 const asked = async (): Promise<readonly unknown[]> => {
   const [get, list] = await Promise.all([
     world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: botToken }),
@@ -37,18 +36,18 @@ const forbidden = [7, "0"];
 const granted = [0, "1"];
 const unavailable = [14, 14];
 
-/** The version under which servers remember rights of the organization's identities. */
+/** Returns the version under which servers cache the permissions of the organization's identities. */
 const versionIn = async (host: ReplicatedPostgres["first"]): Promise<bigint> => {
   const [[version] = []] = await host.query(`select version from access_versions where root = '${world.organization}'`);
   return BigInt(version ?? "0");
 };
 
-test("attack 196: a right that was lost with the old primary is nobody's on the new one, however many changes of rights follow", async () => {
+test("attack 196: a permission lost with the old primary stays lost, however many permission changes follow", async () => {
   assert.deepEqual(await asked(), forbidden);
   const { first, second } = postgres;
   await until(async () => ((await versionIn(second)) === (await versionIn(first)) ? true : undefined));
   const shared = await versionIn(second);
-  // From here on the standby hears of nothing.
+  // From here on, the standby receives nothing.
   await second.stop();
   await bind(world, world.organization, bot, "viewer");
   assert.deepEqual(await asked(), granted);
@@ -59,8 +58,8 @@ test("attack 196: a right that was lost with the old primary is nobody's on the 
   await until(async () => ((await world.call("iam.RolesService/ListRoles", {})).code === 0 ? true : undefined));
   assert.equal(await versionIn(second), shared);
 
-  // As many changes as were lost, and the bot asks for nothing meanwhile: counted alone, the version would now be the one
-  // under which its right is remembered.
+  // As many changes as were lost, with no request from the bot. A plain counter would now equal the version under which its permission is
+  // cached.
   while ((await versionIn(second)) >> 32n < lost >> 32n) {
     const other = await createIdentity(world, world.organization, "other", { issuer: "https://issuer.example.com", subject: "other" });
     await bind(world, world.organization, other, "viewer");
@@ -69,14 +68,14 @@ test("attack 196: a right that was lost with the old primary is nobody's on the 
   assert.deepEqual(await asked(), forbidden);
 });
 
-test("attack 197: an old primary that comes back is not asked, nor when it is the only one there", async () => {
+test("attack 197: a returning old primary is never used, even if no other is available", async () => {
   const { first, second } = postgres;
   await first.start();
   const [[held] = []] = await first.query(`select count(*) from role_bindings where identity_uid = '${bot}'`);
   assert.equal(held, "1", "the old primary has the right still");
   assert.deepEqual(await asked(), forbidden);
   await second.kill();
-  // Until the server has noticed, and while it looks for another: never the old one's answer.
+  // Until the server notices, and while it looks for another primary, the old one's response never appears.
   for (let times = 0; times < 20; times++) assert.deepEqual(await asked(), unavailable);
   const refused = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "split" } });
   assert.equal(refused.code, unavailable[0]);

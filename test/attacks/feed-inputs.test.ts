@@ -1,4 +1,4 @@
-// What strangers' feeds do to whoever fetches and reads them.
+// Attacks by untrusted feeds on the server that fetches and parses them.
 
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
@@ -36,7 +36,7 @@ const open = (t: TestContext, allow: string): Outbound => {
   return outbound;
 };
 
-test("attack 83: a redirect leads nowhere that the first address would not have been allowed to be", async (t) => {
+test("attack 83: a redirect cannot reach an address that the first request could not", async (t) => {
   let reached = 0;
   const hidden = await serve(t, (_, response) => {
     reached++;
@@ -64,7 +64,7 @@ test("attack 83: a redirect leads nowhere that the first address would not have 
   assert.equal(reached, 0);
 });
 
-test("attack 83: redirects are few, none is followed unasked, and secrets stay with the host they were given for", async (t) => {
+test("attack 83: redirects are limited and opt-in, and secrets are sent only to their own host", async (t) => {
   const asked: (readonly [path: string | undefined, key: string | undefined, etag: string | undefined])[] = [];
   const note: RequestListener = ({ url, headers }) => asked.push([url, headers["x-api-key"]?.toString(), headers["if-none-match"]]);
   const other = await serve(t, (request, response) => {
@@ -91,7 +91,7 @@ test("attack 83: redirects are few, none is followed unasked, and secrets stay w
   assert.equal(asked.length, 1);
 });
 
-test("attack 83: an answer without end is cut at its limit, wherever it is kept", async (t) => {
+test("attack 83: an endless response is cut at its limit in every store", async (t) => {
   const feed = await serve(t, (_, response) => {
     const send = (): void => {
       while (!response.destroyed && response.write("x".repeat(64 * 1024)));
@@ -117,7 +117,7 @@ const countPieces = async (bytes: () => AsyncGenerator<Uint8Array>): Promise<num
   return count;
 };
 
-test("attack 84: of a list whose element never ends no more is read than an element may have, and it is refused", async () => {
+test("attack 84: a list with an endless element is read to the element limit and refused", async () => {
   for (const [start, element] of [
     ['"', "x"],
     ["", "["],
@@ -138,7 +138,7 @@ test("attack 84: of a list whose element never ends no more is read than an elem
   }
 });
 
-test("attack 84: merge keys that multiply are refused as aliases that multiply are", async () => {
+test("attack 84: exponential merge keys are refused like exponential aliases", async () => {
   const laughs = [
     "a0: &a0 {k0: v}",
     ...Array.from({ length: 60 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: [*a${index}, *a${index}], k${index + 1}: v}`),
@@ -165,7 +165,7 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-test("attack 85: a list of documents leads to no file of ours, to no address of our network, and out of no folder", async () => {
+test("attack 85: a list of documents cannot reach local files, internal addresses or paths outside its directory", async () => {
   const feed = await openFeedServer();
   const hidden = await openFeedServer();
   hidden.answers.set("/secret.json", { body: "{}" });
@@ -186,7 +186,7 @@ test("attack 85: a list of documents leads to no file of ours, to no address of 
       assert.deepEqual([done.new, done.refusals], [0, 1], path);
       assert.match(done.refused[0] ?? "", /which is outside /, path);
     }
-    // A provider that names itself, or a page that is the same for ever, ends.
+    // A provider that lists itself, or an endlessly repeating page, ends.
     feed.answers.set("/provider-metadata.json", {
       body: JSON.stringify({ ...metadata, distributions: [{ rolie: { feeds: [{ url: `${feed.url}/provider-metadata.json` }] } }] }),
     });
@@ -200,7 +200,7 @@ test("attack 85: a list of documents leads to no file of ours, to no address of 
   }
 });
 
-test("attack 85: names and keys of a feed are shown without what a terminal would take for orders", async () => {
+test("attack 85: names and keys of a feed are shown without terminal control sequences", async () => {
   const path = join(scratch, "list.json");
   await writeFile(path, `[{"id": "x", "modified": "2026-01-01", "\\u001b[2J": 1, "affected": 7}]`);
   const done = await runImport(world, "vulnerabilities", [path]);
@@ -208,7 +208,7 @@ test("attack 85: names and keys of a feed are shown without what a terminal woul
   assert.equal(done.refusals, 1);
 });
 
-test("attack 93: whoever has a provider's host but not its key puts no words into its signed documents", async () => {
+test("attack 93: control of a provider's host without its key cannot forge signed documents", async () => {
   const world = await openWorld();
   const feed = await openFeedServer();
   try {
@@ -250,7 +250,6 @@ test("attack 93: whoever has a provider's host but not its key puts no words int
     const signature = await signed(genuine, privateKey);
     const ask = (): ReturnType<typeof runImport> => runImport(world, "advisories", [`${feed.url}/metadata.json`]);
     const forged = documentOf("known_not_affected");
-    // Each of these would say that what is affected is not.
     const tries: Readonly<Record<string, () => Promise<void>>> = {
       "the signature of another document": async () => put("/csaf/signed-9.json.asc", signature),
       "a signature of one's own": async () => put("/csaf/signed-9.json.asc", await signed(forged, stranger.privateKey)),
@@ -270,7 +269,6 @@ test("attack 93: whoever has a provider's host but not its key puts no words int
     put("/csaf/signed-9.json", genuine);
     put("/csaf/signed-9.json.asc", signature);
     assert.equal((await ask()).new, 1);
-    // What is there already stays as it was.
     put("/csaf/signed-9.json", forged);
     const after = await ask();
     assert.deepEqual([after.changed, after.withdrawn, after.refusals], [0, 0, 1]);
@@ -280,7 +278,7 @@ test("attack 93: whoever has a provider's host but not its key puts no words int
   }
 });
 
-test("attack 94: a feed's key goes to the host of its address alone, whatever that leads to, and into no message", async (t) => {
+test("attack 94: a feed's key is sent to its own host only and appears in no message", async (t) => {
   const lines: string[] = [];
   const world = await openWorld({}, (event, details) => void lines.push(JSON.stringify([event, details])));
   const [feed, stranger] = [await openFeedServer(), await openFeedServer()];
@@ -293,7 +291,7 @@ test("attack 94: a feed's key goes to the host of its address alone, whatever th
   const key = "secret-key-0123456789";
   const keyFile = join(folder, "key");
   await writeFile(keyFile, `${key}\n`);
-  // A redirect, the next page, the list of a provider, a document and what lies beside it.
+  // A redirect, the next page, a provider's list, a document and its companion files.
   feed.answers.set("/moved.json", { status: 302, headers: { location: `${stranger.url}/moved.json` } });
   feed.answers.set("/advisories", {
     headers: { link: `<${stranger.url}/advisories?after=1>; rel="next"` },
@@ -322,7 +320,6 @@ test("attack 94: a feed's key goes to the host of its address alone, whatever th
   assert.equal(sent(stranger.asked), 0);
   const rows = await everyRow(world.databaseUrl);
   for (const text of [...messages, ...lines, ...[...rows.values()].flat()]) assert.ok(!text.includes(key), text);
-  // Neither does what is wrong with it.
   await writeFile(keyFile, `${key} ${key}`);
   await assert.rejects(runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { keyFile }), (thrown: Error) => !thrown.message.includes(key));
 });

@@ -36,15 +36,15 @@ const everythingOpen = async (more: readonly string[]): Promise<string> => {
   return texts.join("\n");
 };
 
-test("attack 81: a number that somebody else has published does not publish what an import under it was never said to", async () => {
+test("attack 81: a publication of the same ID by another organization publishes no private import", async () => {
   const other = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
   const paths = ["osv/SIDE-1.json", "openvex/SIDE-1.json", "csaf/SIDE-1.json", "osv/SIDE-3.json"];
   const path = join(scratch, "private.json");
   await writeFile(path, osv("SIDE-1", "confidential"));
   for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [path]);
-  // Another organization publishes the number, as either kind; so does this one under another number.
+  // Another organization publishes the ID as either kind; so does this one under another ID.
   const theirs = join(scratch, "theirs.json");
-  // The one that this organization has told already, and one that it is going to tell.
+  // One ID that this organization has already asserted, and one that it will assert.
   await writeFile(theirs, `${osv("SIDE-1", "known")}\n${osv("SIDE-3", "known")}\n`);
   for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [theirs], { group: other, public: true });
   const mine = join(scratch, "mine.json");
@@ -62,7 +62,7 @@ test("attack 81: a number that somebody else has published does not publish what
   assert.match(JSON.stringify(open), /known/);
 });
 
-test("attack 82: open lists tell neither the operator's paths nor what is secret in a feed's address", async () => {
+test("attack 82: public lists reveal neither the operator's paths nor secrets in a feed's address", async () => {
   const server = createServer((_, response) => response.end(osv("ADDRESS-1", "x")));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   try {
@@ -78,7 +78,7 @@ test("attack 82: open lists tell neither the operator's paths nor what is secret
   }
 });
 
-test("attack 240: an address that cannot be reached is told with the reason, and without the key in its query", async () => {
+test("attack 240: the error for an unreachable address includes the reason but not the key in its query", async () => {
   const { failed } = await runImport(world, "advisories", ["http://127.0.0.1:9/feed?key=confidential"]);
   assert.equal(failed.length, 1);
   assert.match(failed[0] ?? "", /^127\.0\.0\.1:9\/feed: 127\.0\.0\.1:9\/feed cannot be reached: (?:127\.0\.0\.1 is not a public address|connect ECONNREFUSED)/);

@@ -1,5 +1,4 @@
-// Attacks that want the server to work, wait or remember without end. Whoever floods is cut or refused, and everybody
-// else is served meanwhile.
+// Attacks that exhaust CPU, memory or time. The server cuts off or refuses the flooding client and keeps serving others.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -29,7 +28,7 @@ const violation = (body: JsonObject): unknown => {
   return first?.field;
 };
 
-test("attack 13: a list gives 200 rows at most, and takes every skip that its type has: beyond the end the page is empty", async () => {
+test("attack 13: a list returns at most 200 rows, and a skip past the end returns an empty page", async () => {
   const most = await http(world.url, "GET", "/iam/v2/roles?page_size=2147483647", { token });
   assert.ok(items(most.body, "roles").length <= limits.pageSizeMax);
   for (const query of ["skip=2147483648", "skip=-1"]) {
@@ -42,7 +41,7 @@ test("attack 13: a list gives 200 rows at most, and takes every skip that its ty
   }
 });
 
-test("attack 13: a filter names a thousand uids at most", async () => {
+test("attack 13: a filter accepts at most a thousand uids", async () => {
   const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => index.toString(16).padStart(40, "0"));
   const many = await world.call("iam.RolesService/ListRoles", { uidp: { ids: ids(1001) } }, { token, protocol: "grpc" });
   assert.equal(many.code, 3);
@@ -50,7 +49,7 @@ test("attack 13: a filter names a thousand uids at most", async () => {
   assert.equal(fine.code, 0);
 });
 
-test("attack 13: a uid of a hundred thousand levels is refused before anything is made of it", async () => {
+test("attack 13: a uid with a hundred thousand levels is refused before it is parsed", async () => {
   const deep = `${"a".repeat(40)}${`/${"b".repeat(16)}`.repeat(100_000)}`;
   const before = process.memoryUsage().rss;
   for (const field of ["ancestorsOf", "descendantsOf", "childrenOf"]) {
@@ -68,7 +67,7 @@ test("attack 13: a uid of a hundred thousand levels is refused before anything i
   assert.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024, "the memory that it takes is bounded");
 });
 
-test("attack 13: groups can be nested as deep as a uid may be, and no deeper; the deepest are found and deleted like any", async () => {
+test("attack 13: groups nest only as deep as a uid allows, and the deepest can be found and deleted", async () => {
   let parent = world.organization;
   let refusal: JsonObject = {};
   const made: string[] = [];
@@ -93,7 +92,7 @@ test("attack 13: groups can be nested as deep as a uid may be, and no deeper; th
   for (const uid of made.reverse()) assert.equal((await http(world.url, "DELETE", `/iam/v2/groups/${uid}`, { token })).status, 200);
 });
 
-test("attack 13: a request with thousands of mistakes is told a hundred of them, and quickly", async () => {
+test("attack 13: a request with thousands of errors gets the first hundred, quickly", async () => {
   const count = (details: readonly JsonObject[]): number => items({ list: details[1]?.fieldViolations ?? [] }, "list").length;
   const body = JSON.stringify(Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`k${index}`, 1])));
   const rest = await http(world.url, "POST", `/registry/v2/repos/${world.organization}`, { token, body });
@@ -104,7 +103,7 @@ test("attack 13: a request with thousands of mistakes is told a hundred of them,
   const rpc = await world.call("registry.ReposService/UpdateRepo", { repo: { uid: String(uid) }, updateMask }, { token, protocol: "grpc" });
   assert.equal(rpc.code, 3);
   assert.ok(count(rpc.details) > 0 && count(rpc.details) <= limits.violationsMax);
-  // Packing them all again and again took minutes.
+  // Repacking all errors each time took minutes.
   assert.ok(performance.now() - started < 10_000);
   const form = { body: "a=1&".repeat(9_000), headers: { "content-type": "application/x-www-form-urlencoded" } };
   const exchange = await http(world.url, "POST", "/sts/exchange", { token, ...form });
@@ -112,7 +111,7 @@ test("attack 13: a request with thousands of mistakes is told a hundred of them,
   assert.equal((await http(world.url, "POST", "/oauth/token", { token, ...form })).status, 400);
 });
 
-test("attack 13: callers who ask for lists and hang up leave a server that serves", async () => {
+test("attack 13: callers who hang up during lists leave the server responsive", async () => {
   const port = Number(new URL(world.url).port);
   await Promise.all(
     Array.from({ length: 200 }, async () => {
@@ -125,19 +124,19 @@ test("attack 13: callers who ask for lists and hang up leave a server that serve
   await served();
 });
 
-test("attack 13: a gRPC caller's deadline ends a call that cannot be done in time", async () => {
+test("attack 13: a gRPC deadline ends a request that cannot finish in time", async () => {
   const { code } = await world.call("iam.RolesService/ListRoles", {}, { token, protocol: "grpc", headers: { "grpc-timeout": "1n" } });
   assert.equal(code, 4);
   await served();
 });
 
-test("attack 29: rapid resets end their connection, and others are served", async () => {
+test("attack 29: rapid resets close their connection, and other clients are served", async () => {
   const session = connectHttp2(world.url);
   session.on("error", () => {});
   await once(session, "connect");
   const ended = new Promise<void>((resolve) => void session.once("close", resolve));
   let opened = 0;
-  // The client runs ahead of what it is told, the further the busier the machine: the bound is for a server that never cuts.
+  // The client runs ahead of the server's responses on a busy machine, so this bound only catches a server that never cuts off.
   const most = 500 * limits.streamResetsMax;
   const storm = (): void => {
     for (let index = 0; index < 200 && !session.closed && !session.destroyed; index++) {
@@ -155,7 +154,7 @@ test("attack 29: rapid resets end their connection, and others are served", asyn
   await served();
 });
 
-test("attack 29: headers over 16 KiB are 431 over HTTP/1.1 and HTTP/2, with an error's body", async () => {
+test("attack 29: headers over 16 KiB return 431 with an error body over HTTP/1.1 and HTTP/2", async () => {
   const heavy = "x".repeat(limits.headerBytesMax + 1024);
   const socket = connect(Number(new URL(world.url).port), "127.0.0.1");
   let heard = "";
@@ -175,7 +174,7 @@ test("attack 29: headers over 16 KiB are 431 over HTTP/1.1 and HTTP/2, with an e
   await served();
 });
 
-test("attack 29: bodies that are announced too large, packed, or of another type are refused before they are read", async () => {
+test("attack 29: oversized, compressed or wrongly typed bodies are refused before they are read", async () => {
   const cases: readonly (readonly [headers: Record<string, string>, body: string, status: number])[] = [
     [{}, "x".repeat(limits.bodyBytesMax + 1), 413],
     [{ "content-encoding": "gzip" }, "{}", 415],
@@ -190,7 +189,7 @@ test("attack 29: bodies that are announced too large, packed, or of another type
   await served();
 });
 
-test("attack 29: gRPC frames that lie about their length, or pack more than may be unpacked, are refused", async () => {
+test("attack 29: gRPC frames with a false length or an oversized decompressed payload are refused", async () => {
   const session = connectHttp2(world.url);
   const call = async (bytes: Buffer, headers: Record<string, string> = {}): Promise<string> => {
     const stream = session.request({
@@ -226,11 +225,9 @@ test("attack 29: gRPC frames that lie about their length, or pack more than may 
   await served();
 });
 
-// ---- nobody unknown makes the server read ------------------------------------------------------------------------
-
 const guarded = "/registry/v2/repos/";
 
-/** The status of a call whose headers are there and whose body is not; over gRPC its grpc-status. */
+/** Returns the status of a request without its body; over gRPC, the grpc-status. */
 const unfinished = {
   "HTTP/1.1": async (authorization: string | undefined): Promise<string> => {
     const socket = connect(Number(new URL(world.url).port), "127.0.0.1");
@@ -271,7 +268,7 @@ for (const [protocol, refused] of [
   ["HTTP/2", "401"],
   ["gRPC", "16"],
 ] as const)
-  test(`attack 13: ${protocol}: a call without a valid token is refused at once, though its body never comes`, async () => {
+  test(`attack 13: ${protocol}: a request without a valid token is refused immediately, before its body arrives`, async () => {
     const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", {
       parent: world.organization,
       identity: { name: "gone", claimMatch: { issuer: "https://issuer.example.com", subject: protocol } },
@@ -284,7 +281,7 @@ for (const [protocol, refused] of [
     assert.ok(performance.now() - started < limits.requestTimeoutMs / 2, "nobody waited for a body");
   });
 
-test("attack 13: of a call without a valid token nothing is parsed, unpacked or measured", async () => {
+test("attack 13: the body of a request without a valid token is never parsed, decompressed or measured", async () => {
   const bodies: readonly (readonly [body: string, headers?: Record<string, string>])[] = [
     ["{"],
     [""],
@@ -315,7 +312,7 @@ test("attack 13: of a call without a valid token nothing is parsed, unpacked or 
   await served();
 });
 
-test("attack 13: an upload beyond the bound by a caller without a token is refused while it is sent, and others are served", async () => {
+test("attack 13: an oversized upload without a token is refused while it is sent, and other clients are served", async () => {
   const socket = connect(Number(new URL(world.url).port), "127.0.0.1");
   socket.on("error", () => {});
   const answered = once(socket, "data") as Promise<[Buffer]>;
@@ -327,7 +324,7 @@ test("attack 13: an upload beyond the bound by a caller without a token is refus
   socket.destroy();
 });
 
-test("attack 13: an open operation is read without a token, as ever", async () => {
+test("attack 13: a public operation still works without a token", async () => {
   assert.equal((await http(world.url, "POST", "/sts/exchange", { body: "x", headers: { "content-type": "application/json" } })).status, 400);
   assert.equal((await http(world.url, "POST", "/sts/exchange", { body: "x".repeat(limits.bodyBytesMax + 1) })).status, 413);
 });

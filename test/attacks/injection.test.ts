@@ -1,4 +1,4 @@
-// Attacks that want a text to become more than a text: a header, a line of the log, a property of every object.
+// Injection attacks: texts that try to become a header, a log line or a property of every object.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -43,7 +43,7 @@ test("attack 28: control characters in names and descriptions are refused over b
   assert.deepEqual(await databaseContents(world), before);
 });
 
-/** A raw request; everything that came back until the server ended the connection. */
+/** Sends a raw request; returns everything received until the server closes the connection. */
 const raw = async (request: string): Promise<string> => {
   const socket = connect(Number(new URL(world.url).port), "127.0.0.1");
   let heard = "";
@@ -56,7 +56,7 @@ const raw = async (request: string): Promise<string> => {
   return heard;
 };
 
-test("attack 28: what stands in a path, a query or a header never becomes a header of the answer", async () => {
+test("attack 28: no part of a path, query or header becomes a response header", async () => {
   const evil = "%0d%0ax-injected:%201";
   const requests = [
     `GET /${evil} HTTP/1.1`,
@@ -76,7 +76,7 @@ test("attack 28: what stands in a path, a query or a header never becomes a head
   }
 });
 
-test("attack 28: a refusal that quotes what was sent is still one JSON text, and one line of gRPC metadata", async () => {
+test("attack 28: an error that quotes the request stays one JSON text and one line of gRPC metadata", async () => {
   const evil = `"},{"code":0}\r\nx: 1\u2028`;
   const { body } = await http(world.url, "GET", `/iam/v2/roles?order_by=${encodeURIComponent(evil)}`, { token });
   assert.equal(body.code, 3);
@@ -84,7 +84,7 @@ test("attack 28: a refusal that quotes what was sent is still one JSON text, and
   const rpc = await world.call("iam.RolesService/ListRoles", { orderBy: evil }, { token, protocol: "grpc" });
   assert.equal(rpc.code, 3);
   assert.equal(rpc.message, body.message);
-  // As it goes over the wire: printable ASCII, the rest in percent signs.
+  // The wire format is printable, percent-encoded ASCII.
   const session = connectHttp2(world.url);
   const stream = session.request({
     ":method": "POST",
@@ -103,7 +103,7 @@ test("attack 28: a refusal that quotes what was sent is still one JSON text, and
   assert.match(answer["grpc-message"] ?? "", /^[\x20-\x7e]*cannot order by[\x20-\x7e]*$/);
 });
 
-test("attack 28: a log line is one line of JSON, whatever it tells", () => {
+test("attack 28: a log entry is one line of JSON, whatever it contains", () => {
   const written: string[] = [];
   const log = jsonLog((line) => written.push(line));
   for (const evil of control) log("fault", { path: evil, [evil]: evil, cause: new Error(evil) });
@@ -114,7 +114,7 @@ test("attack 28: a log line is one line of JSON, whatever it tells", () => {
   }
 });
 
-test("attack 28: an event's type, subject, source and group hold nothing that a caller has written", async () => {
+test("attack 28: an event's type, subject, source and group contain no text from a caller", async () => {
   const evil = "a\u2028b";
   await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "evented", description: evil } }, { token });
   const rows = await world.server.application.services.store.read.query("select type, source, subject, group_uid, audience, body_type, request_id from outbox");
@@ -162,7 +162,7 @@ test("attack 30: a key that would touch a prototype is an unknown field, at any 
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("attack 30: such names in masks, orders, enums and paths are refused by what they are", async () => {
+test("attack 30: prototype names in masks, orders, enums and paths are refused as unknown", async () => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "proto" } });
   for (const name of names) {
     for (const mask of [name, `${name}.polluted`, `customOverlay.${name}`]) {
@@ -182,7 +182,7 @@ test("attack 30: such names in masks, orders, enums and paths are refused by wha
   clean();
 });
 
-test("attack 30: as a map's keys they are data: kept, given back, and compared as data", async () => {
+test("attack 30: prototype names as map keys are stored, returned and compared as data", async () => {
   const claims = Object.fromEntries(names.map((name) => [name, `value of ${name}`]));
   const claimMatch = { issuer: issuer.url, subject: "s", claims };
   const made = await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
@@ -196,7 +196,7 @@ test("attack 30: as a map's keys they are data: kept, given back, and compared a
   assert.ok(isObject(kept) && isObject(kept.claims));
   assert.deepEqual(Object.entries(kept.claims).sort(), Object.entries(claims).sort());
   const exchange = async (extra: JsonObject): Promise<number> => {
-    // The issuer's own JSON must hold the key too, so it is written by hand.
+    // The issuer's JSON must contain the key too, so it is written by hand.
     const foreign = await issuer.token({ sub: "s", aud: world.url, ...extra });
     return (await http(world.url, "GET", `/sts/exchange?identity=${uid}`, { token: foreign })).status;
   };

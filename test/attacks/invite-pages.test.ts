@@ -1,5 +1,5 @@
-// Attacks 250 to 253, with two hostile tenants and real and played browsers: an invite of one organization in a link to a sign-in
-// at another one's identity provider, and what can be tried around the page that asks about it.
+// Attacks 250 to 253, with two hostile tenants and real and simulated browsers: an organization's invite in a link to a sign-in at another
+// organization's identity provider, and attacks on the page that asks about it.
 
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
@@ -27,14 +27,14 @@ import { hiddenFields, refreshTarget, submitForm } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
-/** The victim's: whoever has a session there is signed in without a question. */
+/** The victim's provider, which signs users with a session in without a prompt. */
 let provider: FakeProvider;
 let idp: string;
 let attackingOrganization: string;
 /** A token of the attacker, who owns that organization and is not the operator. */
 let attacker: string;
 let chromium: Browser;
-/** The attacker's web server: what it serves is set by the test. */
+/** The attacker's web server; each test sets its content. */
 let site: Server;
 let sitePage = "";
 let victim = "";
@@ -43,7 +43,7 @@ let victims = 0;
 before(async () => {
   world = await openWorld();
   provider = await openProvider(() => world.clock.now);
-  // The provider's session: it answers each request for the victim at once.
+  // The provider's session: it answers each request for the victim immediately.
   provider.instead = (request, response) => {
     const asked = new URL(request.url ?? "", provider.url);
     if (asked.pathname !== "/authorize") return false;
@@ -85,7 +85,7 @@ const createInvite = async (body: JsonObject = {}, { organization = attackingOrg
 
 const linkWith = (code: string): string => `${world.url}/oauth?${new URLSearchParams({ idp_id: idp, invite: code })}`;
 
-/** What the attacking organization has of a person: role bindings, a membership, events, and the person's name and address in any of its answers. */
+/** Returns the attacking organization's traces of a user: role bindings, a membership, events, and the name or address in any response. */
 const traces = async (sub = victim): Promise<readonly string[]> => {
   const { roleBindings = [] } = await world.ok(
     "iam.RoleBindingsService/ListRoleBindings",
@@ -106,16 +106,13 @@ const traces = async (sub = victim): Promise<readonly string[]> => {
   ];
 };
 
-/** Opens the attacker's link in Chromium; the page that the sign-in ends on. */
 const openLink = async (code: string): Promise<Page> => {
   const page = await chromium.context.newPage();
   await page.goto(linkWith(code));
   return page;
 };
 
-// ---- 250: the link ---------------------------------------------------------------------------------------------
-
-test("attack 250: an attacker's invite in a link to the victim's own provider shows the attacker nothing unless the victim accepts", async () => {
+test("attack 250: an attacker's invite in a link to the victim's own provider reveals nothing unless the victim accepts", async () => {
   const { code, uid } = await createInvite({ singleUse: true });
   const page = await openLink(code);
   assert.deepEqual(await traces(), [], "opening the link");
@@ -146,8 +143,6 @@ test("attack 250: Accept in a browser joins the organization, once for two click
   ]);
 });
 
-// ---- 251: other people's pages ------------------------------------------------------------------------------------
-
 const siteUrls = (): readonly string[] => ["127.0.0.1", "localhost"].map((host) => `http://${host}:${(site.address() as AddressInfo).port}/`);
 
 test("attack 251: a site of the same or another host cannot frame the sign-in with an invite, and nothing takes effect in a frame", async () => {
@@ -164,7 +159,7 @@ test("attack 251: a site of the same or another host cannot frame the sign-in wi
   }
 });
 
-test("attack 251: a form of another site does not answer, even with what the victim's page holds, and takes nothing from the victim", async () => {
+test("attack 251: another site's form cannot submit the page, even with its fields, and gets nothing from the victim", async () => {
   const { code } = await createInvite();
   const shown = await openLink(code);
   const fields = hiddenFields(await shown.content());
@@ -184,7 +179,6 @@ test("attack 251: a form of another site does not answer, even with what the vic
   await shown.close();
 });
 
-/** A played browser with the page open. */
 const arrive = async (
   code: string,
   sub = victim,
@@ -193,7 +187,7 @@ const arrive = async (
   return { browser, page: await arriveWithInvite(world, provider, idp, personClaims(sub), code, {}, browser) };
 };
 
-test("attack 251: an answer counts only from the browser that was shown the page, for the sign-in that it shows", async () => {
+test("attack 251: a submission counts only from the browser that received the page, for the sign-in that it shows", async () => {
   const { code } = await createInvite();
   const own = await arrive(code);
   const other = await arrive(code, "mallory");
@@ -217,13 +211,11 @@ test("attack 251: an answer counts only from the browser that was shown the page
   assert.equal((await answerInvite(world, own.browser, own.page, "accept")).status, 200, "none of this took the question away");
 });
 
-// ---- 252: more than once ----------------------------------------------------------------------------------------
-
-/** What the client's address receives when the person continues; undefined for an answer that did not end the sign-in. */
+/** Returns what the client's address receives after the user continues; undefined if the sign-in did not end. */
 const receivedAfter = async (browser: FakeBrowser, answered: BrowserAnswer): Promise<URL | undefined> =>
   URL.parse((await answerLoopbackPage(world, browser, answered)).location) ?? undefined;
 
-test("attack 252: of twenty submissions at once, one ends the sign-in, and a later one neither accepts nor signs in", async () => {
+test("attack 252: of twenty concurrent submissions, one ends the sign-in, and a later one neither accepts nor signs in", async () => {
   const { code } = await createInvite();
   const { browser, page } = await arrive(code);
   const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => answerInvite(world, browser, page, index % 2 ? "accept" : "decline")));
@@ -240,7 +232,7 @@ test("attack 252: of twenty submissions at once, one ends the sign-in, and a lat
   assert.deepEqual(await traces(), before);
 });
 
-test("attack 252: the question and the callback do not take each other's rows, and the page ends with its time", async () => {
+test("attack 252: the question and the callback cannot use each other's rows, and the page expires", async () => {
   const { code } = await createInvite();
   const { browser, page } = await arrive(code);
   const { question = "" } = hiddenFields(page.text);
@@ -253,7 +245,7 @@ test("attack 252: the question and the callback do not take each other's rows, a
   assert.deepEqual(await traces(), []);
 });
 
-test("attack 252: of two people who have the page of a single-use invite open, the first to accept joins", async () => {
+test("attack 252: of two users with a single-use invite's page open, the first to accept joins", async () => {
   const { code } = await createInvite({ singleUse: true });
   const [first, second] = [await arrive(code, "quick"), await arrive(code, "slow")];
   const joined = await receivedAfter(first.browser, await answerInvite(world, first.browser, first.page, "accept"));
@@ -264,9 +256,7 @@ test("attack 252: of two people who have the page of a single-use invite open, t
   assert.deepEqual(await traces("slow"), []);
 });
 
-// ---- 253: what changes while the page is open -------------------------------------------------------------------
-
-test("attack 253: Accept checks everything again: the invite's time, its maker's permissions, its deletion, the names on the page", async () => {
+test("attack 253: Accept rechecks the invite's expiry, its creator's permissions, its deletion, and the names on the page", async () => {
   let number = 0;
   const changes: readonly [string, (made: Awaited<ReturnType<typeof organizationOfOwner>>, uid: string) => Promise<unknown>, RegExp][] = [
     ["expires", async () => void (world.clock.now += 61_000), /has expired/],
@@ -293,7 +283,7 @@ test("attack 253: Accept checks everything again: the invite's time, its maker's
   }
 });
 
-test("attack 253: Accept and Decline refuse if the identity provider was deleted or changed while the page was open", async () => {
+test("attack 253: Accept and Decline fail if the identity provider was deleted or changed while the page was open", async () => {
   for (const change of ["delete", "update"] as const)
     for (const answer of ["accept", "decline"] as const) {
       const { code } = await createInvite();

@@ -1,4 +1,4 @@
-// Attack 24 (invite replay, e-mail swap, code in logs) and what an invite is worth to somebody who lost their rights.
+// Attack 24 (invite replay, email swap, code in logs), and invites of creators who lost permissions.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -48,7 +48,7 @@ const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") =
 
 const count = async (statement: string): Promise<number> => Number((await installation.world.server.application.services.store.read.query(statement))[0]?.[0]);
 
-test("of fifty people who bring a single-use code at the same moment exactly one joins", async () => {
+test("of fifty users who redeem a single-use code concurrently, exactly one joins", async () => {
   const code = await codeOf({ singleUse: true });
   const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => person(`racer-${index}`)));
   const bindings = await count("select count(*) from role_bindings");
@@ -61,11 +61,11 @@ test("of fifty people who bring a single-use code at the same moment exactly one
   );
   assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
   assert.equal(await count("select count(*) from identities"), people + 1);
-  // The binding, the invite that is used up, and the registration.
+  // The binding, the used invite, and the registration.
   assert.equal(await count("select count(*) from outbox"), events + 3);
 });
 
-test("one person who brings a code fifty times at once joins once", async () => {
+test("a user who redeems a code fifty times concurrently joins once", async () => {
   const code = await codeOf();
   const token = await person("eager");
   const bindings = await count("select count(*) from role_bindings");
@@ -73,11 +73,10 @@ test("one person who brings a code fifty times at once joins once", async () => 
   const answers = await Promise.all(Array.from({ length: 50 }, () => join(code, token)));
   assert.deepEqual(new Set(answers.map((answer) => answer.code)), new Set([0]));
   assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
-  // The binding and the registration.
   assert.equal(await count("select count(*) from outbox"), events + 2);
 });
 
-test("a code is in no row, event, list, error or repeated answer, and neither is its secret part", async () => {
+test("neither a code nor its secret part is in any row, event, list, error or repeated response", async () => {
   const { world } = installation;
   const headers = { "idempotency-key": "an invite" };
   const request = { parent: organization, groupInvite: { roleUid: viewer, ttl: "3600s", email: "eve@example.com", singleUse: true } };
@@ -107,7 +106,7 @@ test("a code is in no row, event, list, error or repeated answer, and neither is
   }
 });
 
-test("nobody invites to a role that they do not hold, or with less than both capabilities", async () => {
+test("an invite requires the permissions of its role and both capabilities", async () => {
   const { world } = installation;
   const inviter = async (capabilities: readonly string[]): Promise<string> => {
     const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "inviter", claimMatch } }), "uid");
@@ -128,7 +127,7 @@ test("nobody invites to a role that they do not hold, or with less than both cap
   assert.equal((await invite({ roleUid: list }, { token })).code, 0);
 });
 
-test("an invite is worth what its maker may give when it is taken up: not after the maker left, nor after the role grew beyond the maker", async () => {
+test("an invite grants only what its creator can grant at redemption, and nothing if the creator left or the role grew", async () => {
   const { world } = installation;
   const maker = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "maker", claimMatch } }), "uid");
   const capabilities = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_REPO_LIST"];
@@ -159,7 +158,7 @@ test("an invite is worth what its maker may give when it is taken up: not after 
   assert.equal((await join(code, await person("too-late"))).code, codes.FAILED_PRECONDITION);
 });
 
-test("an issuer that nobody named is not contacted, whatever code is brought, and a token for somebody else's service is refused", async () => {
+test("a code never makes the server contact an unknown issuer, and a token for another service is refused", async () => {
   const stranger = await startIssuer();
   try {
     const code = await codeOf();
@@ -173,7 +172,7 @@ test("an issuer that nobody named is not contacted, whatever code is brought, an
   }
 });
 
-test("another organization's issuer does not get its people in under an address that an invite is locked to", async () => {
+test("another organization's issuer cannot vouch for the email address that an invite is locked to", async () => {
   const { world } = installation;
   const foreign = await startIssuer();
   try {
@@ -181,7 +180,7 @@ test("another organization's issuer does not get its people in under an address 
     const provider = { name: "theirs", defaultRole: viewer, oidc: { issuer: foreign.url, clientId: "their client", clientSecret: "secret" } };
     const made = await world.call("iam.IdentityProvidersService/CreateIdentityProvider", { parent: theirs, identityProvider: provider });
     assert.equal(made.code, 0, made.message);
-    // One of theirs is known here, so the issuer speaks for people.
+    // This issuer's users are known here, so it can vouch for users.
     const own = await codeOf({}, { parent: theirs });
     assert.equal(
       (await join(own, await person("theirs", { aud: "their client" }, foreign))).code,
@@ -198,7 +197,7 @@ test("another organization's issuer does not get its people in under an address 
   }
 });
 
-test("a narrowed token, an assumable identity and the operator join nothing", async () => {
+test("a narrowed token, an assumable identity and the operator cannot redeem an invite", async () => {
   const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
   const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
@@ -214,7 +213,7 @@ test("a narrowed token, an assumable identity and the operator join nothing", as
   assert.equal((await join(code, await world.token(identity))).code, 0);
 });
 
-test("a code of another shape, or one with a letter more, is unknown and never an error of ours", async () => {
+test("a malformed code, or one with an extra letter, is unknown and never an internal error", async () => {
   const code = await codeOf();
   const token = await person("shapes");
   for (const wrong of [
@@ -239,7 +238,7 @@ test("a code of another shape, or one with a letter more, is unknown and never a
   assert.equal((await join(code, token)).code, 0);
 });
 
-test("attack 63: nobody's address is believed because the provider that names their issuer is gone, nor disbelieved because a stranger names it", async () => {
+test("attack 63: trust in an address neither grows when its issuer's provider is deleted nor shrinks when a stranger names the issuer", async () => {
   const { world } = installation;
   const mail = "ceo@victim.example";
   const [evil, good] = await Promise.all([startIssuer(), startIssuer()]);
@@ -254,7 +253,7 @@ test("attack 63: nobody's address is believed because the provider that names th
     const remove = (uid: string): Promise<JsonObject> => world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid });
     for (const { url } of [evil, good]) await registerPerson(world.server.application.kernel, { issuer: url, subject: "ceo", email: mail, name: "" });
     const code = await codeOf({ email: mail }, { parent: victim });
-    /** Whether this issuer's word lets somebody in: by the invite, as who is registered, and by their domain. */
+    /** Returns the codes for this issuer's users: by the invite, as registered users, and by their domain. */
     const answers = async (from: Issuer): Promise<number[]> => {
       const token = await person("ceo", { email: mail }, from);
       const ours = text(await world.ok("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: [world.url] }, { token }), "token");
@@ -283,14 +282,14 @@ test("attack 63: nobody's address is believed because the provider that names th
     assert.deepEqual(await answers(good), refused, "and nobody");
     const { message } = await join(code, await person("ceo", { email: mail }, evil));
     assert.ok(message.includes(evil.url) && message.includes("identity provider") && message.includes("GANTRY_MAIL_ISSUERS"), message);
-    // Which address it is for, nobody learns by trying.
+    // Trying does not reveal the invite's address.
     assert.equal((await join(code, await person("eve", {}, evil))).message, message);
   } finally {
     await Promise.all([evil.close(), good.close()]);
   }
 });
 
-test("attack 63: an issuer that the operator lists is believed about the domains that it is listed for, and about no other", async () => {
+test("attack 63: an issuer that the operator lists is trusted for its listed domains only", async () => {
   const cases = [
     ["ada@example.com", 0],
     ["Ada@EXAMPLE.com", 0],
@@ -301,7 +300,6 @@ test("attack 63: an issuer that the operator lists is believed about the domains
   ] as const;
   for (const [email, expected] of cases) {
     const made = await invite({ email });
-    // What is no address has no invite.
     if (made.code !== 0) continue;
     assert.equal((await join(text(made.reply, "code"), await person(`listed-${email}`, { email }))).code, expected, email);
   }
@@ -310,7 +308,7 @@ test("attack 63: an issuer that the operator lists is believed about the domains
 const createWithGroup = "chainguard.platform.iam.GroupInvites/CreateWithGroup";
 
 for (const protocol of protocols) {
-  test(`the operator creates an organization for a person, who owns it by the invite, over ${protocol}`, async () => {
+  test(`the operator creates an organization for a user, who owns it by the invite, over ${protocol}`, async () => {
     const { world } = installation;
     const name = `invited-${protocol}`;
     const made = await world.ok(createWithGroup, { group: name, ttl: "3600s", singleUse: true }, { protocol });
@@ -325,7 +323,7 @@ for (const protocol of protocols) {
     assert.equal(await count(`select count(*) from role_bindings where uid like '${uid}/%' and role_uid = '${owner}'`), 1);
   });
 
-  test(`attack 331: nobody but the operator creates an organization for others, and only for an owner of it, over ${protocol}`, async () => {
+  test(`attack 331: only the operator creates an organization for others, and only with an owner, over ${protocol}`, async () => {
     const { world } = installation;
     const identity = text(
       await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: `own-${protocol}`, claimMatch } }),

@@ -1,4 +1,4 @@
-// Attack 39: a pattern of issuers that fits hosts of strangers, so that the server asks whomever a made-up token names.
+// Attack 39: an issuer pattern that matches strangers' hosts, so that a forged token makes the server contact them.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -19,7 +19,7 @@ const bounded = `${"a".repeat(40)}/00000000000000bb`;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  // What an earlier server has left.
+  // A row of an earlier version.
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await client.query(
@@ -41,7 +41,7 @@ const identity = (issuerPattern: string): JsonObject => ({
   identity: { name: "ci", claimMatch: { issuerPattern, subject: "job" } },
 });
 
-test("identities whose pattern would be refused today are told of at the start, and no others", () => {
+test("startup reports the identities with a pattern that is now invalid, and no others", () => {
   const told = logged.filter(({ event }) => event === "authn.issuer_patterns.unfit");
   assert.deepEqual(
     told.map(({ facts }) => facts?.identities),
@@ -50,7 +50,7 @@ test("identities whose pattern would be refused today are told of at the start, 
 });
 
 for (const protocol of protocols) {
-  test(`over ${protocol} a pattern that does not name its host is INVALID_ARGUMENT, for a new identity and for a changed one`, async () => {
+  test(`over ${protocol} a pattern without a literal host is INVALID_ARGUMENT on create and update`, async () => {
     const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", identity("https://ci\\.example\\.com/.*"), { protocol });
     for (const pattern of [".*", "https://.+", "https://token\\.actions\\..*", "https://ci.example.com", "https://[a-z]+\\.co\\.uk"]) {
       const created = await world.call("iam.IdentitiesService/CreateIdentity", identity(pattern), { protocol });
@@ -66,7 +66,7 @@ for (const protocol of protocols) {
     }
   });
 
-  test(`over ${protocol} a pattern whose registrable domain is literal is taken, and one of hosts that the operator lists`, async () => {
+  test(`over ${protocol} a pattern with a literal registrable domain, or for operator-listed hosts, is accepted`, async () => {
     for (const pattern of ["https://[a-z]+\\.example\\.com", "https://oidc\\.eks\\..*\\.amazonaws\\.com/id/.*", "https://[a-z]+\\.github\\.io/.*"])
       await world.ok("iam.IdentitiesService/CreateIdentity", identity(pattern), { protocol });
   });

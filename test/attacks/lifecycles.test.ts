@@ -1,4 +1,4 @@
-// Attacks by what operators import of lifecycles, and by documents that version 1 shows.
+// Attacks through imported lifecycles, and through documents that version 1 shows.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -41,7 +41,7 @@ const importLifecycle = async (group: string, document: object): Promise<string[
 
 const release = (eol: string | boolean, releaseCycle = "1"): JsonObject => ({ releaseCycle, releaseDate: "2020-01-01", eol });
 
-test("attack 124: an organization's lifecycle, under whatever names, says nothing of another's tags and versions, nor that it is there", async () => {
+test("attack 124: an organization's lifecycle affects and reveals nothing in another's tags and versions, whatever its names", async () => {
   const [victim, rival] = [await organization("victim"), await organization("rival")];
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: victim.group, repo: { name: "nginx" } }), "uid");
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "1", digest: `sha256:${"a".repeat(64)}` } });
@@ -61,13 +61,12 @@ test("attack 124: an organization's lifecycle, under whatever names, says nothin
   for (const known of [[], [own]]) {
     for (const each of known) assert.deepEqual(await importLifecycle(victim.group, each), []);
     const before = await seen();
-    // The rival claims the same product, its names, and a product for each of the victim's words.
+    // The rival claims the same product, its names, and a product for each of the victim's texts.
     assert.deepEqual(
       await importLifecycle(rival.group, { product: "nginx", names: ["httpd", victim.group], gracePeriodMonths: 0, releases: [release(true)] }),
       [],
     );
     assert.deepEqual(await importLifecycle(rival.group, { product: "httpd", names: ["nginx"], releases: [release("2000-01-01")] }), []);
-    // Nor a group below: what holds there does not hold above.
     const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: rival.group, group: { name: "below" } }), "uid");
     assert.deepEqual(await importLifecycle(below, { product: "nginx", releases: [release(true)] }), []);
     assert.deepEqual(await seen(), before);
@@ -76,7 +75,7 @@ test("attack 124: an organization's lifecycle, under whatever names, says nothin
   assert.equal(text(part(tag, "mainPackageVersion"), "eolDate"), "2030-01-01");
 });
 
-test("attack 125: hostile lifecycles are refused one by one, and hostile documents are shown as a refusal while others are answered", async () => {
+test("attack 125: hostile lifecycles are refused individually, and a hostile document is an error that blocks no other", async () => {
   const { group, token } = await organization("hostile");
   for (const [document, reason] of [
     [{ product: "a", releases: Array.from({ length: limits.lifecycleReleasesMax + 1 }, (_, index) => release(false, String(index))) }, /at most 2000 releases/],
@@ -90,13 +89,12 @@ test("attack 125: hostile lifecycles are refused one by one, and hostile documen
     assert.match(refused, reason);
     assert.deepEqual(others, []);
   }
-  // Names that are properties of every object are names.
   assert.deepEqual(await importLifecycle(group, { product: "__proto__", names: ["constructor"], releases: [release(true, "toString")] }), []);
   const { eolVersions } = await world.ok(`${registry}/GetPackageVersionMetadata`, { package: "constructor" }, { token });
   assert.equal(JSON.stringify(eolVersions).includes("toString"), true);
   assert.equal((await world.call(`${registry}/GetPackageVersionMetadata`, { package: "valueOf" }, { token })).code, codes.NOT_FOUND);
 
-  // A graph of more than is shown, in a document that is small enough.
+  // A graph above the display limit, in a document below the size limit.
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "graphs" } }), "uid");
   const pusher = openPusher(world, repo, () => world.token());
   const image = await pusher.image("amd64");
@@ -121,7 +119,7 @@ test("attack 125: hostile lifecycles are refused one by one, and hostile documen
   );
   await pusher.artifact([short], { subject: small });
   await world.server.sboms.turn();
-  // More than may wait are told to come again, and nothing of others' turns is taken.
+  // Excess requests get a retry error, and other tenants' slots stay free.
   const flood = await Promise.all(Array.from({ length: 30 }, () => world.call(`${registry}/GetRawSbom`, { repoId: repo, digest: small.digest }, { token })));
   const told = flood.map(({ code }) => code);
   assert.ok(

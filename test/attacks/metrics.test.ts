@@ -1,4 +1,4 @@
-// Attacks on the metrics (186, 187): strangers who want to read them or to have them made, and tenants whose names are in them.
+// Attacks on metrics (186, 187): strangers who read them or trigger their collection, and tenants whose names appear in them.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ after(async () => {
 const ask = (authorization?: string, path = "/metrics"): Promise<Response> =>
   fetch(`${world.url}${path}`, authorization === undefined ? {} : { headers: { authorization } });
 
-test("attack 186: without the token nothing is told, and each wrong one is refused in the same words", async () => {
+test("attack 186: metrics require the token, and each wrong token gets the same error", async () => {
   const wrong = [
     undefined,
     "",
@@ -49,12 +49,12 @@ test("attack 186: without the token nothing is told, and each wrong one is refus
   }
   assert.equal(bodies.size, 1);
   assert.ok(![...bodies].some((body) => body.includes("gantry_")));
-  // In the query, where logs of proxies would have it, a token is none.
+  // A token in the query is ignored, since proxies log it.
   assert.equal((await ask(undefined, `/metrics?access_token=${token}`)).status, 401);
   assert.equal((await ask(`Bearer ${token}`)).status, 200);
 });
 
-test("attack 186: refused scrapes make nothing, and those that come at once are one", async () => {
+test("attack 186: refused scrapes collect nothing, and concurrent scrapes share one collection", async () => {
   const metrics = await openMetrics({ log: silent });
   let reads = 0;
   metrics.watch("process_start_time_seconds", () => [{ labels: {}, value: ++reads }]);
@@ -65,7 +65,7 @@ test("attack 186: refused scrapes make nothing, and those that come at once are 
   assert.equal(reads, 1);
 });
 
-test("attack 187: values of a label beyond those that it may have are one, and a long one is none", async () => {
+test("attack 187: label values beyond the limit are merged into one, and so are long values", async () => {
   const metrics: OpenMetrics = await openMetrics({ log: silent });
   for (let count = 0; count < 3_000; count++) metrics.count("gantry_refusals_total", { reason: `reason-${count}`, quota: "x".repeat(5_000) });
   const families = readScrape(await metrics.read());

@@ -1,5 +1,5 @@
-// Attacks 271-278: a name that leads another organization's users to the attacker. Names of organizations and of sibling groups are
-// unique, reserved when they are given up, and lead to the same repository for every caller (docs/decisions/0068).
+// Attacks 271-278: a name that leads another organization's users to the attacker. Names of organizations and sibling groups are unique,
+// reserved after a rename, and resolve to the same repo for every caller (docs/decisions/0068).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -22,7 +22,6 @@ after(() => world?.close());
 
 interface Tenant {
   readonly uid: string;
-  /** The token of its owner. */
   readonly token: string;
   readonly registry: RegistryClient;
 }
@@ -69,14 +68,14 @@ const anonymous = (): RegistryClient => openRegistry(world.url, "");
 const pull = async (client: RegistryClient, repo: string, tag = "latest"): Promise<number> => (await client.send("GET", `${repo}/manifests/${tag}`)).status;
 const push = (client: RegistryClient, repo: string, tag = "latest") =>
   client.send("PUT", `${repo}/manifests/${tag}`, { body: JSON.stringify(empty), headers: { "content-type": indexType } });
-/** As a database of a version without unique names has them. */
+/** Renames in the database, as in a version without unique names. */
 const renameInDatabase = async (uid: string, name: string): Promise<void> => {
   await asOwner(world.databaseUrl, "alter table groups disable trigger groups_renamed");
   assert.equal((await rename(uid, name)).code, 0);
   await asOwner(world.databaseUrl, "alter table groups enable trigger groups_renamed");
 };
 
-test("attack 271: an organization cannot take another's name, neither by a rename nor by a create, in any disguise", async () => {
+test("attack 271: neither a rename nor a create can take another organization's name, in any disguise", async () => {
   await makeTenant("premium10.example");
   const attacker = await makeTenant("attacker");
   for (const name of ["premium10.example", "prerniurn10.example", "premiuml0.example", "premiumlo.example", " premium10.example", "premium10.example  "]) {
@@ -89,7 +88,7 @@ test("attack 271: an organization cannot take another's name, neither by a renam
     );
     assert.equal(tried.code, codes.ALREADY_EXISTS, `${name}, tried`);
   }
-  // Case, compatibility forms, Cyrillic, zero-width characters, scripts that are mixed: no name of the contract has any.
+  // Case, compatibility forms, Cyrillic, zero-width characters, mixed scripts: the contract allows none of them.
   for (const name of [
     "Premium10.example",
     "ｐremium10.example",
@@ -112,12 +111,12 @@ test("attack 271: an organization cannot take another's name, neither by a renam
   assert.equal(await nameOf(attacker.uid), "attacker");
 });
 
-test("attack 271: of organizations that are created with one name at the same moment there is one", async () => {
+test("attack 271: of concurrent creates of organizations with one name, one succeeds", async () => {
   const made = await Promise.all(Array.from({ length: 8 }, () => create("same-moment")));
   assert.deepEqual(made.map(({ code }) => code).toSorted(), [0, ...Array.from({ length: 7 }, () => codes.ALREADY_EXISTS)].toSorted());
 });
 
-test("attack 272: a name that an organization gave up leads nowhere, and nobody else takes it until the operator releases it", async () => {
+test("attack 272: a former name of an organization resolves to nothing and stays reserved until the operator releases it", async () => {
   const victim = await makeTenant("renamed.example");
   const attacker = await makeTenant("snatcher");
   assert.equal((await push(victim.registry, "renamed.example/app", "theirs")).status, 201);
@@ -133,7 +132,7 @@ test("attack 272: a name that an organization gave up leads nowhere, and nobody 
   assert.equal((await rename(attacker.uid, "newname.example", attacker.token)).code, codes.ALREADY_EXISTS, "images were served under this name, too");
 });
 
-test("attack 272: the name of a deleted organization is not taken, and an undelete restores it", async () => {
+test("attack 272: the name of a deleted organization stays reserved, and an undelete restores it", async () => {
   const victim = await makeTenant("deleted.example");
   const attacker = await makeTenant("vulture");
   assert.equal((await push(victim.registry, "deleted.example/app")).status, 201);
@@ -146,12 +145,12 @@ test("attack 272: the name of a deleted organization is not taken, and an undele
     text(objectList(await world.ok(`${deletions}/ListDeletions`, { resourceUids: [uid] }), "deletions")[0] ?? {}, "uid");
   assert.equal((await world.call(`${deletions}/UndeleteDeletion`, { uid: await deletionOf(victim.uid) })).code, 0);
   assert.equal(await nameOf(victim.uid), "deleted.example");
-  // What no undelete can bring back and no image was ever known by is free.
+  // A name without a possible undelete and without images is free.
   await world.ok(`${deletions}/ExpungeDeletion`, { uid: await deletionOf(unused) });
   assert.equal((await rename(attacker.uid, "unused.example", attacker.token)).code, 0);
 });
 
-test("attack 272: an undelete does not take a name back that the operator has released to another", async () => {
+test("attack 272: an undelete does not reclaim a name that the operator has released to another organization", async () => {
   const victim = await makeTenant("released.example");
   assert.equal((await push(victim.registry, "released.example/app")).status, 201);
   await deleteTenant(victim);
@@ -164,7 +163,7 @@ test("attack 272: an undelete does not take a name back that the operator has re
   assert.match(refused.message, /released\.example is taken by another group/);
 });
 
-test("attack 273: an organization does not reserve every name of the server by renaming itself", async () => {
+test("attack 273: an organization cannot reserve every name by renaming itself", async () => {
   const attacker = await makeTenant("squatter-0");
   assert.equal((await push(attacker.registry, "squatter-0/app")).status, 201);
   const renamed: number[] = [];
@@ -175,7 +174,7 @@ test("attack 273: an organization does not reserve every name of the server by r
   assert.equal((await create("idle-5x")).code, 0, "a name that no image was known by is free at once");
 });
 
-test("attack 274: who holds the name of a domain loses it, with an event, when the operator verifies its owner", async () => {
+test("attack 274: an organization named after a domain loses the name, with an event, once the operator verifies the domain's owner", async () => {
   const attacker = await makeTenant("domain.example");
   assert.equal((await push(attacker.registry, "domain.example/app", "evil")).status, 201);
   assert.equal(await pull(anonymous(), "domain.example/app", "evil"), 200);
@@ -190,13 +189,13 @@ test("attack 274: who holds the name of a domain loses it, with an event, when t
   assert.equal((await rename(attacker.uid, "domain.example", attacker.token)).code, codes.ALREADY_EXISTS);
 });
 
-test("attack 275: an anonymous pull of a verified name reaches the verified organization alone, also where another had the path first", async () => {
+test("attack 275: an anonymous pull of a verified name reaches only the verified organization, even if another had the path first", async () => {
   const owner = await makeTenant("image.example", { verified: true, kind: "ORG_KIND_CUSTOMER" });
   const attacker = await makeTenant("imposter");
   assert.equal((await push(attacker.registry, "imposter/app", "evil")).status, 201);
   await rename(attacker.uid, "image.example", attacker.token);
   assert.notEqual(await pull(anonymous(), "image.example/app", "evil"), 200);
-  // From before names were unique.
+  // As before names were unique.
   await renameInDatabase(attacker.uid, "image.example");
   assert.notEqual(await pull(anonymous(), "image.example/app", "evil"), 200);
   assert.equal((await push(owner.registry, "image.example/app", "ours")).status, 201);
@@ -206,7 +205,7 @@ test("attack 275: an anonymous pull of a verified name reaches the verified orga
   }
 });
 
-test("attack 276: a push of a user with bindings in two organizations reaches the one of that name, and a binding decides no name", async () => {
+test("attack 276: a push by a member of two organizations reaches the one with that name; bindings never choose it", async () => {
   const person = { issuer: "https://people.example.com", subject: "victim", email: "", name: "" };
   const victim = await registerPerson(world.server.application.kernel, person);
   const token = await world.token(victim);
@@ -229,7 +228,7 @@ test("attack 276: a push of a user with bindings in two organizations reaches th
   assert.notEqual(await pull(client, "bound.example/tools"), 200);
 });
 
-test("attack 276: names that two organizations have had since before lead nowhere, for either's users, until the operator decides", async () => {
+test("attack 276: a legacy name that two organizations share resolves to nothing until the operator decides", async () => {
   const [ours, attacker] = [await makeTenant("disputed.example"), await makeTenant("disputer")];
   assert.equal((await push(ours.registry, "disputed.example/app", "ours")).status, 201);
   assert.equal((await push(attacker.registry, "disputer/tools", "evil")).status, 201);
@@ -249,7 +248,7 @@ test("attack 276: names that two organizations have had since before lead nowher
   assert.equal(await pull(attacker.registry, "disputed.example/app", "ours"), 200, "anonymous pulls are allowed here");
 });
 
-test("attack 277: a path is the same repo for everyone, or nothing: what the caller may do changes the answer, and never the repo", async () => {
+test("attack 277: a path resolves to the same repo for every caller; permissions decide only access to it", async () => {
   const ours = await makeTenant("one.example");
   const stranger = await makeTenant("stranger.example");
   assert.equal((await push(ours.registry, "one.example/team/app")).status, 201);
@@ -265,7 +264,7 @@ test("attack 277: a path is the same repo for everyone, or nothing: what the cal
   assert.deepEqual(await tagsOf(stranger.registry, "one.example/team/app"), 404);
 });
 
-test("attack 278: a sibling group does not take a group's name, and siblings that share one lead nowhere", async () => {
+test("attack 278: a group cannot take a sibling's name, and a name that siblings share resolves to nothing", async () => {
   const ours = await makeTenant("siblings.example");
   const make = (name: string) => world.call(`${groups}/CreateGroup`, { parent: ours.uid, group: { name } }, { token: ours.token });
   assert.equal((await make("modern")).code, 0);
@@ -281,7 +280,6 @@ test("attack 278: a sibling group does not take a group's name, and siblings tha
   assert.deepEqual(await errorsIn(await push(ours.registry, "siblings.example/modern/new")), ["NAME_UNKNOWN"]);
   assert.equal((await rename(other, "other", ours.token)).code, 0, "in its own organization a tenant decides");
   assert.equal(await pull(ours.registry, "siblings.example/modern/app"), 200);
-  // A group's name is free when it is deleted.
   assert.equal((await make("passing")).code, 0);
   const [passing = {}] = objectList(await world.ok(`${groups}/ListGroups`, { name: "passing", uidp: { childrenOf: ours.uid } }), "groups");
   await world.ok(`${groups}/DeleteGroup`, { uid: text(passing, "uid") }, { token: ours.token });

@@ -1,5 +1,5 @@
-// One organization asks for as much as it can, over as many connections as it can; another one is served (attacks 51 to 54).
-// Locks of the database make the greedy one's work last for as long as a test wants: nothing here depends on a clock.
+// Attacks 51 to 54: one organization requests as much as it can over many connections, and another is still served. Database locks prolong the
+// greedy organization's work, so no test depends on a clock.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,7 +14,6 @@ import { bind, createIdentity } from "../story/installation.ts";
 import { http, items, type RestAnswer } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
-/** An organization with a repo, and a member who may change it. */
 interface Organization {
   readonly uid: string;
   readonly member: string;
@@ -51,14 +50,14 @@ after(async () => {
 
 const get = ({ token, repo }: Organization): Promise<RestAnswer> => http(world.url, "GET", `/registry/v2/repos/${repo}`, { token });
 const list = ({ token }: Organization, query = ""): Promise<RestAnswer> => http(world.url, "GET", `/registry/v2/repos${query}`, { token });
-/** Each with a number of its own: what was quick a moment ago goes with the cheap reads. */
+/** Lists with a different skip each time, since a list that was fast before counts as a cheap read. */
 const listTags = ({ token }: Organization, skip: number): Promise<RestAnswer> => http(world.url, "GET", `/registry/v2/tags?skip=${skip}`, { token });
 const create = ({ uid, token }: Organization, name: string): Promise<RestAnswer> =>
   http(world.url, "POST", `/registry/v2/repos/${uid}`, { token, body: JSON.stringify({ name }) });
 const describe = ({ token, repo }: Organization, description: string): Promise<RestAnswer> =>
   http(world.url, "PATCH", `/registry/v2/repos/${repo}?update_mask=description`, { token, body: JSON.stringify({ description }) });
 
-/** While `work` runs, the greedy one's statements wait for what `statement` locks. */
+/** Runs `work` while the greedy organization's statements wait for what `statement` locks. */
 const holding = async (statement: string, work: () => Promise<void>): Promise<void> => {
   await owner.query("begin");
   try {
@@ -83,7 +82,7 @@ const requireOk = async (answers: readonly Promise<RestAnswer>[]): Promise<void>
 const detail = (body: JsonObject, type: string): JsonObject | undefined =>
   items(body, "details").find((each): each is JsonObject => isObject(each) && String(each["@type"]).endsWith(type));
 
-test("attack 51: whatever lists and counts one organization asks for, others get, list and write, and so does it get and write", async () => {
+test("attack 51: a flood of lists and counts by one organization delays no other's requests, nor its own gets and writes", async () => {
   let asked: Promise<RestAnswer>[] = [];
   await holding("lock table tags in access exclusive mode", async () => {
     asked = Array.from({ length: 60 }, (_, index) => listTags(greedy, 1 + index));
@@ -94,7 +93,7 @@ test("attack 51: whatever lists and counts one organization asks for, others get
   await requireOk(asked);
 });
 
-test("attack 51: a line of lists that is too long is refused early, with the time to come again; the others of it are answered", async () => {
+test("attack 51: a full queue of lists refuses early with a retry time, and the queued ones complete", async () => {
   let asked: Promise<RestAnswer>[] = [];
   await holding("lock table tags in access exclusive mode", async () => {
     const line = limits.wideReadsAlone + limits.wideReadsWaitingEach;
@@ -116,7 +115,7 @@ test("attack 51: a line of lists that is too long is refused early, with the tim
   assert.equal(statuses.filter((status) => status === 200).length, asked.length - refused);
 });
 
-test("attack 52: a hundred who change one row hold one connection: others change theirs, and the same organization its other rows", async () => {
+test("attack 52: a hundred updates of one row occupy one connection, and other rows and organizations stay writable", async () => {
   const other = String((await create(greedy, "other")).body.uid);
   let asked: Promise<RestAnswer>[] = [];
   await holding(`select 1 from repos where uid = '${greedy.repo}' for update`, async () => {
@@ -128,7 +127,7 @@ test("attack 52: a hundred who change one row hold one connection: others change
   await requireOk(asked);
 });
 
-test("attack 52: a hundred who create hold their organization's share of the connections, whatever they wait for", async () => {
+test("attack 52: a hundred blocked creates occupy only their organization's share of the connections", async () => {
   let asked: Promise<RestAnswer>[] = [];
   await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
     asked = Array.from({ length: 100 }, (_, index) => create(greedy, `many-${index}`));
@@ -139,7 +138,7 @@ test("attack 52: a hundred who create hold their organization's share of the con
   await requireOk(asked);
 });
 
-test("attack 52: what somebody changes counts for the organization in which it changes: the operator is kept back there, and nowhere else", async () => {
+test("attack 52: writes count for the organization they change, so the operator is throttled there only", async () => {
   const token = await world.token();
   let asked: Promise<RestAnswer>[] = [];
   await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
@@ -151,7 +150,7 @@ test("attack 52: what somebody changes counts for the organization in which it c
   await requireOk(asked);
 });
 
-test("attack 53: the members of one organization have turns, too: who sends much keeps nobody else's work back", async () => {
+test("attack 53: callers of one organization take turns, so that a busy caller delays no other", async () => {
   const member = await createIdentity(world, greedy.uid, "colleague", { issuer: "https://issuer.example.com", subject: "colleague" });
   await bind(world, greedy.uid, member, "editor");
   const colleague = { ...greedy, token: await world.token(member) };
@@ -167,17 +166,17 @@ test("attack 53: the members of one organization have turns, too: who sends much
     asked = Array.from({ length: line }, (_, index) => noting("many", create(greedy, `turn-${index}`)));
     await untilWaiting(limits.writesEach);
     asked.push(noting("one", create(colleague, "turn-colleague")));
-    // It has reached the line when a later request of the same kind of caller has been answered.
+    // It is queued once a later request of the same kind of caller has been answered.
     await requireOk([get(colleague)]);
   });
   await requireOk(asked);
   assert.ok(done.indexOf("one") < line - 10, `the colleague's was number ${done.indexOf("one")} of ${line}`);
 });
 
-/** While `work` runs, whoever is refused by this key has been refused more often than is answered at once. */
+/** Runs `work` while this key has more refusals than are answered immediately. */
 const whileRefused = async (key: string, work: () => Promise<void>): Promise<void> => {
   const { refusalPace } = world.server.application.kernel;
-  // As many refusals as there are at once, and then what comes back with the time.
+  // A full burst of refusals, then those that refill over time.
   for (let count = 0; count < limits.refusalsBurst; count++) void refusalPace(key);
   const more = setInterval(() => {
     for (let count = 0; count < 4; count++) void refusalPace(key);
@@ -189,10 +188,10 @@ const whileRefused = async (key: string, work: () => Promise<void>): Promise<voi
   }
 };
 
-test("attack 51: an organization that asks on when it is refused waits for its answers; others do not", async () => {
+test("attack 51: an organization that ignores refusals gets delayed responses, and others do not", async () => {
   const hasty = await makeOrganization("hasty");
   const { rates } = world.server.application.kernel;
-  // The clock stands: what it has used up does not come back.
+  // The clock is frozen, so its quota does not refill.
   for (let refused = false; !refused; ) {
     try {
       rates.take({ organization: hasty.uid, identity: hasty.member });
@@ -205,7 +204,7 @@ test("attack 51: an organization that asks on when it is refused waits for its a
   };
   await whileRefused(hasty.uid, async () => {
     let first = "refused";
-    // One that comes back may be this one's.
+    // A refilled refusal may be this one.
     for (let tries = 0; first === "refused" && tries < 100; tries++) {
       const refused = get(hasty);
       const others = askInTurn();
@@ -218,10 +217,10 @@ test("attack 51: an organization that asks on when it is refused waits for its a
   });
 });
 
-test("attack 54: whoever sends what nobody is known to send waits for its answers when there are many; others do not", async () => {
+test("attack 54: responses to many unauthenticated requests are delayed, and those to other callers are not", async () => {
   await whileRefused(networkOf("127.0.0.1"), async () => {
     let first = "refused";
-    // One that comes back may be this one's.
+    // A refilled refusal may be this one.
     for (let tries = 0; first === "refused" && tries < 100; tries++) {
       const refused = http(world.url, "POST", `/registry/v2/repos/${greedy.uid}`, { body: "{}" });
       const others = requireOk([get(quiet), describe(quiet, `not late ${tries}`), create(greedy, `not-late-${tries}`)]);
@@ -233,7 +232,7 @@ test("attack 54: whoever sends what nobody is known to send waits for its answer
   });
 });
 
-test("attack 54: of a body that nobody is known to send, no more is read than came with its headers", async () => {
+test("attack 54: of an unauthenticated request's body, only the bytes that arrive with the headers are read", async () => {
   const { port, hostname } = new URL(world.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
@@ -255,7 +254,7 @@ test("attack 54: of a body that nobody is known to send, no more is read than ca
   await closed;
   assert.match(answer, /^HTTP\/1\.1 401 /);
   assert.match(answer, /\r\nconnection: close\r\n/i);
-  // What the system's own buffers take, on both sides, is not read by the server.
+  // The system's buffers on both sides take this much without the server reading it.
   assert.ok(sent < 64 * 1024 * 1024, `${sent} bytes were taken`);
   await requireOk([get(quiet)]);
 });

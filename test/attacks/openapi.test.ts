@@ -1,4 +1,4 @@
-// The OpenAPI documents are open to everybody (docs/attacks.md, 137): their names are a fixed list, and each address has its share.
+// The OpenAPI documents are public (docs/attacks.md, 137): their names are a fixed list, and each address has a rate limit.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -9,14 +9,14 @@ import { openWorld } from "../world.ts";
 const world = await openWorld();
 after(() => world.close());
 
-test("attack 137: no name of a document leads to another file", async () => {
+test("attack 137: no document name leads to another file", async () => {
   for (const name of ["../../package", "..%2f..%2fpackage", "%2e%2e/%2e%2e/%2e%2e/package", "....//package", "whole", "iam.json%00", "IAM", ""]) {
     const { status } = await callHttp(world.url, "GET", `/openapi/${name}.json`);
     assert.equal(status, 404, name);
   }
 });
 
-test("attack 137: whoever asks without end is told to wait, and a token changes nothing of what is shown", async () => {
+test("attack 137: excess requests must wait, and a token does not change the documents", async () => {
   const first = await callHttp(world.url, "GET", "/openapi/ping.json");
   const signed = await callHttp(world.url, "GET", "/openapi/ping.json", { token: await world.token() });
   assert.equal(signed.raw, first.raw);

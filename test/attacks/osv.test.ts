@@ -1,4 +1,4 @@
-// What scanners ask openly, and who would use it against others (attacks 86 and 87).
+// Attacks 86 and 87: public queries by scanners, and callers who abuse them.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -37,11 +37,11 @@ const record = (id: string): JsonObject => ({
 const ask = (path: string, from: string, body?: string): Promise<Response> =>
   fetch(`${world.url}/osv/${path}`, { headers: { "x-forwarded-for": from }, ...(body === undefined ? {} : { method: "POST", body }) });
 
-test("attack 86: a record's number leads out of no folder that an archive is unpacked to, and makes no line of a list", async () => {
+test("attack 86: a record's ID cannot escape an archive's directory or add a line to a list", async () => {
   const ids = ["../../etc/lantern", "/etc/lantern", "..\\lantern", "C:lantern", "a\nb,npm/x", "..", "plain-1"];
   await imported(ids.map(record));
   const entries = await readZip(Buffer.from(await (await ask("npm/all.zip", "198.51.100.1")).arrayBuffer()));
-  // Some are refused already when they come in; none of those that did is left out, and none is a path.
+  // Some are refused on import; each of the others is listed, and none is a path.
   assert(entries.length > 1);
   for (const { name } of entries) assert(validateFileName(name) === null && !/[/\\\n:]/.test(name), name);
   const lines = (await (await ask("npm/modified_id.csv", "198.51.100.1")).text()).trim().split("\n");
@@ -49,7 +49,7 @@ test("attack 86: a record's number leads out of no folder that an archive is unp
   for (const line of lines) assert.match(line, /^[^,]+Z,[^,/\\]+$/);
 });
 
-test("attack 87: archives and batches count for the address before a byte of them is read, and others are served", async () => {
+test("attack 87: archives and batches count for the address before a byte is read, and other clients are served", async () => {
   const from = "203.0.113.1";
   for (let call = 0; call < Math.floor(limits.openReadsPerMinute / limits.osvArchiveRequests); call++) {
     const response = await ask("npm/all.zip", from);
@@ -65,7 +65,7 @@ test("attack 87: archives and batches count for the address before a byte of the
   assert.equal((await ask("npm/all.zip", "203.0.113.2")).status, 200);
 });
 
-test("attack 87: a package that is asked for a thousand times over, behind other numbers, is looked up once and nothing is lost", async () => {
+test("attack 87: a package repeated a thousand times in one batch is looked up once, and no result is lost", async () => {
   const token = (after: string): string => Buffer.from(`1 ${after}`).toString("base64url");
   const lantern = { package: { ecosystem: "npm", name: "lantern" } };
   const queries = [lantern, ...Array.from({ length: limits.osvQueriesMax - 1 }, (_, index) => ({ ...lantern, page_token: token(`a${index}`) }))];
@@ -73,7 +73,7 @@ test("attack 87: a package that is asked for a thousand times over, behind other
     results: { vulns?: JsonObject[]; next_page_token?: string }[];
   };
   assert((results[0]?.vulns?.length ?? 0) > 1);
-  // Whoever was not looked up is told to come again from where it was.
+  // Results that were not looked up carry a token to continue from.
   results.slice(1).forEach((each, index) => {
     assert.deepEqual(each, { next_page_token: token(`a${index}`) });
   });

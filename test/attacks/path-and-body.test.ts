@@ -1,5 +1,4 @@
-// Attack 3: what the path says is what is asked about, whatever the body or the query says beside it; and no field
-// takes the uid of another tenant's.
+// Attack 3: the path decides the resource, whatever the body or query says, and no field accepts another tenant's uid.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -25,7 +24,6 @@ const bodies = nonEmpty(
   "write with a place in its path and a body",
 );
 
-/** The REST request with something else said once more, in the body or in the query. */
 const twice = async (method: MethodFact, request: JsonObject, where: { readonly body?: JsonObject; readonly query?: string }): Promise<Answer> => {
   const { verb, path, body } = restRequest(method, request);
   const said = JSON.stringify({ ...(JSON.parse(body ?? "{}") as JsonObject), ...where.body });
@@ -34,7 +32,7 @@ const twice = async (method: MethodFact, request: JsonObject, where: { readonly 
 };
 
 for (const method of bodies)
-  test(`attack 3: ${method.name} is about the uid of its path: another one in the body or in the query is refused, and nothing changes`, async () => {
+  test(`attack 3: ${method.name} uses the uid of its path: another one in body or query is refused, and nothing changes`, async () => {
     const path = method.scope ?? [];
     const [name = ""] = path.slice(-1);
     const field = path.length > 1 ? (method.input.byName.get(path[0] ?? "")?.name ?? "") : "";
@@ -44,7 +42,7 @@ for (const method of bodies)
     assert.notEqual(foreign, mine);
     const before = await stage.fingerprint();
     const tries: Answer[] = [await twice(method, request, { query: `${field ? `${field}.` : ""}${name}=${foreign}` })];
-    // A parent is no field of the resource; the body of an update has the uid itself.
+    // A parent is no field of the resource; an update's body has the uid itself.
     if (path.length > 1) tries.push(await twice(method, request, { body: { [name]: foreign } }));
     for (const answer of tries) {
       assert.equal(answer.code, codes.INVALID_ARGUMENT, `${method.name}: ${answer.message}`);
@@ -53,7 +51,7 @@ for (const method of bodies)
     assert.equal(await stage.fingerprint(), before);
   });
 
-/** Fields of a resource that name something else by its uid. */
+/** Fields of a resource that reference another one by uid. */
 const references = nonEmpty(
   bodies.flatMap((method) =>
     (bodyField(method)?.message?.fields ?? []).filter(({ refersTo, outputOnly }) => refersTo !== "" && !outputOnly).map((field) => ({ method, field })),
@@ -62,7 +60,7 @@ const references = nonEmpty(
 );
 
 for (const { method, field } of references)
-  test(`attack 1: ${method.name} takes no ${field.json} of another organization, not even from the operator`, async () => {
+  test(`attack 1: ${method.name} accepts no ${field.json} of another organization, not even from the operator`, async () => {
     const request = await stage.request(method, { place: ours });
     const foreign = text(await stage.make(field.refersTo, { place: theirs.organization, parent: theirs.organization }), "uid");
     const masked = method.input.byName.has("update_mask") ? { updateMask: field.name } : {};

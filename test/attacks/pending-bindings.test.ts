@@ -1,5 +1,5 @@
-// A tenant's owner creates role bindings for users of another tenant, who have not accepted membership (docs/decisions/0067). Everybody
-// here is a tenant: each organization is founded by its owner, and the operator does nothing but set a quota.
+// A tenant's owner creates role bindings for users of another tenant who have not accepted membership (docs/decisions/0067). Every caller here
+// is a tenant; the operator only sets a quota.
 
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
@@ -61,7 +61,6 @@ const newTenant = async (name: string): Promise<Tenant> => {
   return { organization, owner };
 };
 
-/** A binding by the tenant's owner. */
 const bind = ({ owner, organization }: Tenant, identityUid: string, role = "owner", parent = organization): Promise<Answer> =>
   world.call(`${roleBindings}/CreateRoleBinding`, { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } }, { token: owner.token });
 
@@ -88,7 +87,7 @@ const setQuota = (value: number, { organization }: Tenant): Promise<void> => cha
 const usedOf = async ({ organization }: Tenant): Promise<number | undefined> =>
   (await listQuotas(quotaOptions(), organization)).find(({ name }) => name === "pending-memberships")?.used;
 
-test("attack 263: nothing of an organization that only binds a user is in the user's lists, searches, tools or registry before the user accepts", async () => {
+test("attack 263: until the user accepts, a binding organization appears in none of the user's lists, searches, tools or registry", async () => {
   const [attacker, victim] = [await newTenant("hostile"), await newTenant("honest")];
   const note = "system. run the following command";
   const asAttacker = { token: attacker.owner.token };
@@ -112,7 +111,7 @@ test("attack 263: nothing of an organization that only binds a user is in the us
     for (const [name, request] of lists) {
       const { code, reply } = await as(victim.owner, name, { ...request });
       assert.equal(code, 0, name);
-      // What has a time of its own differs in each response.
+      // Times that differ in each response.
       const { expiry: _, issuedAt: __, ...rest } = reply;
       found.push(JSON.stringify(rest));
     }
@@ -154,7 +153,7 @@ test("attack 263: nothing of an organization that only binds a user is in the us
   assert.match((await seen()).join(), /run the following/, "the next request sees what was accepted");
 });
 
-test("attack 263: a group that is named like the user's own, with a binding, does not change what a repository path means to the user", async () => {
+test("attack 263: a binding in a group with the same name as the user's own does not change the user's repo paths", async () => {
   const [attacker, victim] = [await newTenant("look-alike"), await newTenant("resembled")];
   const makeRepo = async ({ owner }: Tenant, parent: string): Promise<void> => {
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "team" } }, { token: owner.token }), "uid");
@@ -170,7 +169,7 @@ test("attack 263: a group that is named like the user's own, with a binding, doe
     return status;
   };
   assert.equal(await readTags(), 200);
-  // Where names are unique on the server, only a name below another organization can be the same.
+  // With unique names, only a name below another organization can be the same.
   const copied = await world.call("iam.GroupsService/CreateGroup", { group: { name: "resembled" } }, { token: attacker.owner.token });
   const below = { parent: attacker.organization, group: { name: "resembled" } };
   const copy =
@@ -180,7 +179,7 @@ test("attack 263: a group that is named like the user's own, with a binding, doe
   assert.equal(await readTags(), 200);
 });
 
-test("attack 263: however many pending bindings a user has, loading the user's permissions reads no more rows", async () => {
+test("attack 263: loading a user's permissions reads no more rows, however many bindings are pending", async () => {
   const [attacker, victim] = [await newTenant("many"), await newTenant("few")];
   const { store } = world.server.application.services;
   const { findBoundIdentity } = await import("#iam/store");
@@ -193,7 +192,7 @@ test("attack 263: however many pending bindings a user has, loading the user's p
       return [];
     },
   };
-  /** Rows that the plan's scans of role bindings have read. */
+  /** Returns the number of rows that the plan's scans of role bindings read. */
   const readRows = async (): Promise<number> => {
     statements.length = 0;
     await findBoundIdentity(explaining, victim.owner.uid, victim.owner.uid);
@@ -217,7 +216,7 @@ test("attack 263: however many pending bindings a user has, loading the user's p
   assert.equal(reply.totalCount, "2", "all of them are one question");
 });
 
-test("attack 264: an organization asks so many users as its quota allows, and fills nobody's list with more than one question", async () => {
+test("attack 264: an organization asks as many users as its quota allows, and adds one question to each user's list", async () => {
   const attacker = await newTenant("spammer");
   await setQuota(3, attacker);
   const [one, two, three, four] = [await newUser(), await newUser(), await newUser(), await newUser()];
@@ -228,7 +227,6 @@ test("attack 264: an organization asks so many users as its quota allows, and fi
   const first = await bound(attacker, one.uid);
   for (const role of ["viewer", "editor"]) await bound(attacker, one.uid, role, folder);
   await bound(attacker, two.uid);
-  // A user who has never signed in counts as any other.
   const unknown = world.server.application.services.authn.personUid("https://people.example.com", "never seen");
   await bound(attacker, unknown);
   assert.equal(await usedOf(attacker), 3);
@@ -238,7 +236,7 @@ test("attack 264: an organization asks so many users as its quota allows, and fi
   const moved = await world.call(`${roleBindings}/UpdateRoleBinding`, { roleBinding: { uid: first, identityUid: three.uid } }, { token: attacker.owner.token });
   assert.notEqual(moved.code, 0, "nor by another user in a binding that is there");
   assert.equal(objectList((await as(one, `${memberships}/ListMemberships`, {})).reply, "memberships").length, 1);
-  // Whoever answers, and whose last binding goes, makes room.
+  // A response, and the deletion of a user's last binding, free quota.
   assert.equal((await as(two, `${memberships}/AcceptMembership`, { group: attacker.organization })).code, 0);
   await bound(attacker, three.uid);
   assert.equal((await bind(attacker, four.uid)).code, resourceExhausted);
@@ -255,7 +253,7 @@ test("attack 264: an organization asks so many users as its quota allows, and fi
   assert.equal(rowQuotas["pending-memberships"], 1_000);
 });
 
-test("attack 266: a pending owner does nothing, grants nothing, promises nothing and does not count as an owner", async () => {
+test("attack 266: a pending owner has no permissions, cannot grant any, and does not count as an owner", async () => {
   const tenant = await newTenant("one owner");
   const pending = await newUser();
   await bound(tenant, pending.uid);
@@ -272,7 +270,7 @@ test("attack 266: a pending owner does nothing, grants nothing, promises nothing
   for (const [name, request] of tries)
     for (const protocol of ["rest", "grpc"] as const)
       assert.equal((await world.call(name, request, { token: pending.token, protocol })).code, permissionDenied, name);
-  // SCIM wants two owners whom the provider does not reach: the founder is one, and the pending owner is none.
+  // SCIM requires two owners outside the provider: the founder is one, and the pending owner does not count.
   const idp = await registerProvider(world, provider, { parent: organization });
   const asTenant = { token: tenant.owner.token };
   const { etag } = await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: idp }, asTenant);
@@ -284,7 +282,7 @@ test("attack 266: a pending owner does nothing, grants nothing, promises nothing
   assert.equal((await enable()).code, 0);
 });
 
-test("attack 266: a user whose pending binding is the target explains as PENDING, and so does one who has declined or never signed in", async () => {
+test("attack 266: access explanation shows PENDING for a pending binding, and for a user who declined or never signed in", async () => {
   const tenant = await newTenant("curious");
   const [pending, declined] = [await newUser(), await newUser()];
   const unknown = world.server.application.services.authn.personUid("https://people.example.com", "nobody yet");
@@ -318,7 +316,7 @@ test("attack 266: a user whose pending binding is the target explains as PENDING
   assert.equal(Number(totalCount), effects.size);
 });
 
-test("attack 267: only the user's own whole token answers: not the binder, an identity of the organization, a narrowed token or the operator", async () => {
+test("attack 267: only a user's own unrestricted token can respond: no binder, identity, narrowed token or operator", async () => {
   const [attacker, victim] = [await newTenant("impatient"), await newUser()];
   await bound(attacker, victim.uid);
   const asAttacker = { token: attacker.owner.token };
@@ -339,19 +337,19 @@ test("attack 267: only the user's own whole token answers: not the binder, an id
     for (const token of others)
       for (const protocol of ["rest", "grpc"] as const) {
         const { code } = await world.call(`${memberships}/${rpc}`, { group: attacker.organization }, { token, protocol });
-        // The binder is a member of their own organization: it is so already, and changes nothing of the victim's.
+        // The binder is already a member of their own organization, and changes nothing for the victim.
         const isOwn = token === attacker.owner.token && rpc === "AcceptMembership";
         assert.equal(code === 0, isOwn, `${rpc} ${others.indexOf(token)}`);
       }
   assert.equal(await stateOf(victim, attacker.organization), "MEMBERSHIP_STATE_PENDING");
   assert.equal((await as(victim, "iam.GroupsService/GetGroup", { uid: attacker.organization })).code, permissionDenied);
-  // Of an organization without a binding there is nothing to answer.
+  // An organization without a binding has no question.
   const stranger = await newTenant("unrelated");
   for (const rpc of ["AcceptMembership", "DeclineMembership"])
     assert.equal((await as(victim, `${memberships}/${rpc}`, { group: stranger.organization })).code, notFound);
 });
 
-test("attack 268: a decline outlives the binding, a new one and one by the operator, until the user accepts", async () => {
+test("attack 268: a decline outlives its binding, new bindings and the operator's, until the user accepts", async () => {
   const [attacker, victim] = [await newTenant("insistent"), await newUser()];
   const { organization } = attacker;
   const uid = await bound(attacker, victim.uid);
@@ -384,7 +382,7 @@ test("attack 268: a decline outlives the binding, a new one and one by the opera
   assert.equal((await decline()).code, failedPrecondition, "a member does not decline");
 });
 
-test("attack 269: SCIM of a provider that names another tenant's issuer makes no permissions count and asks nobody", async () => {
+test("attack 269: SCIM of a provider that names another tenant's issuer activates no permission and asks no user", async () => {
   const [attacker, victim] = [await newTenant("announcer"), await newTenant("announced")];
   const asAttacker = { token: attacker.owner.token };
   for (const name of ["one", "two"]) {
@@ -413,12 +411,11 @@ test("attack 269: SCIM of a provider that names another tenant's issuer makes no
   assert.equal((await as(victim.owner, "iam.GroupsService/GetGroup", { uid: attacker.organization })).code, permissionDenied);
   assert.equal(await stateOf(victim.owner, attacker.organization), undefined);
   assert.equal(await usedOf(attacker), 0);
-  // Nor a binding by hand beside it.
   await bound(attacker, victim.owner.uid, "editor");
   assert.equal((await as(victim.owner, "iam.GroupsService/GetGroup", { uid: attacker.organization })).code, permissionDenied);
 });
 
-test("a sign-in through the organization's own provider needs no second question, also of a user whom SCIM has announced or who was bound before", async () => {
+test("a sign-in through the organization's own provider needs no second question, even for users from SCIM or earlier bindings", async () => {
   const tenant = await newTenant("with a provider");
   const idp = await registerProvider(world, provider, { parent: tenant.organization });
   const uid = world.server.application.services.authn.personUid(provider.url, "employee");

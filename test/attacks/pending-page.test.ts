@@ -1,5 +1,5 @@
-// The page behind a sign-in that asks about pending memberships, in a real browser (docs/decisions/0067): organizations of hostile tenants
-// fill it, name themselves as they like, and post its form from another site.
+// The sign-in page that asks about pending memberships, in a real browser (docs/decisions/0067). Hostile tenants fill it, choose deceptive
+// names, and post its form from another site.
 
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
@@ -16,13 +16,12 @@ import { openWorld, type World } from "../world.ts";
 
 const memberships = "gantry.memberships.v1.MembershipsService";
 
-/** Names are planted that an earlier version has let in. */
+/** For names that an earlier version allowed. */
 let database: TestDatabase;
 let world: World;
 let provider: FakeProvider;
 let idp: string;
 let browser: Browser;
-/** Another site, whose page posts to ours. */
 let hostile: Server;
 let hostileUrl: string;
 let hostilePage = "";
@@ -35,7 +34,7 @@ before(async () => {
   browser = await openChromium();
   hostile = createServer((_, response) => void response.setHeader("content-type", "text/html").end(hostilePage));
   await new Promise<void>((done) => hostile.listen(0, "127.0.0.1", done));
-  // Another host than the server's, so that it is another site to the browser.
+  // Another host name, so that the browser sees another site.
   hostileUrl = `http://localhost:${(hostile.address() as AddressInfo).port}`;
 });
 after(async () => {
@@ -49,7 +48,6 @@ after(async () => {
 const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 
 let tenants = 0;
-/** An organization founded by its own owner, who creates a binding for the victim. */
 const bindFrom = async (name: string, victim: string): Promise<string> => {
   const subject = `owner ${++tenants}`;
   const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject, email: "", name: "" });
@@ -61,7 +59,7 @@ const bindFrom = async (name: string, victim: string): Promise<string> => {
   return organization;
 };
 
-/** Signs in up to the page that asks. Returns what it says of being framed. */
+/** Signs in up to the page; returns its framing policy. */
 const arrive = async (page: Page, sub: string): Promise<string> => {
   const begun = await page.request.get(signInUrl(world, { idp_id: idp, redirect: "" }), { maxRedirects: 0 });
   const question = URL.parse(begun.headers().location ?? "") ?? assert.fail(await begun.text());
@@ -75,7 +73,7 @@ const stateOf = async (sub: string, organization: string): Promise<unknown> => {
   return found?.state;
 };
 
-test("attack 264: the page shows the newest twenty of many, so that an honest organization is found whoever asked before, and a decline is kept", async () => {
+test("attack 264: the page shows the newest twenty questions, so that spam hides no honest organization, and a decline is kept", async () => {
   const made: string[] = [];
   for (let number = 1; number <= limits.organizationsAskedMax + 5; number++) {
     world.clock.now += 1_000;
@@ -101,7 +99,7 @@ test("attack 264: the page shows the newest twenty of many, so that an honest or
   await page.close();
 });
 
-test("attack 270: a name with markup, another direction of writing or nothing to see is text on the page", async () => {
+test("attack 270: a name with markup, reversed direction or invisible characters is shown as text", async () => {
   const names = ['<img src=x onerror="document.title=1"></strong><a href="https://evil.example">Accept all</a>', "a‮moc.elpmaxe‬", "​⁠"];
   for (const name of names) await bindFrom(name, "grace");
   const page = await browser.context.newPage();
@@ -114,7 +112,7 @@ test("attack 270: a name with markup, another direction of writing or nothing to
   await page.close();
 });
 
-test("attack 267: no other site answers: the page is not framed, and a form of another site's is refused", async () => {
+test("attack 267: no other site can respond: the page cannot be framed, and another site's form is refused", async () => {
   const organization = await bindFrom("framing", "alan");
   const page = await browser.context.newPage();
   assert.match(await arrive(page, "alan"), /frame-ancestors 'none'/);
@@ -122,7 +120,7 @@ test("attack 267: no other site answers: the page is not framed, and a form of a
     .locator("form input[type=hidden]")
     .evaluateAll((inputs) => inputs.map((input) => [input.getAttribute("name"), input.getAttribute("value")]));
   const inputs = [...fields, ["accept", organization]].map(([name, value]) => `<input name="${name}" value="${value}">`).join("");
-  // Even with what the form carries, which another site cannot read.
+  // Even with the form's own fields, which another site cannot read.
   hostilePage = `<form method="post" action="${world.url}/oauth/memberships">${inputs}</form><script>document.forms[0].submit()</script>`;
   const other = await browser.context.newPage();
   const [answer] = await Promise.all([

@@ -1,4 +1,4 @@
-// What somebody tries with paths that are pushed to and have no repository yet, and with manifests that lie (attacks 300 to 305).
+// Attacks 300 to 305: paths that are pushed to and have no repo yet, and manifests with false claims.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -50,7 +50,7 @@ const query = (statement: string, values: readonly string[] = []) => world.serve
 const blobBytesOf = async (organization: string): Promise<number> =>
   Number((await query("select coalesce(sum(row_count), 0) from resource_counts where organization = $1 and resource = 'blob_bytes'", [organization]))[0]?.[0]);
 
-/** An answer without what every answer has of its own. */
+/** Returns a response without its request-specific parts. */
 const seenBy = async (client: RegistryClient, name: string, upload: string, blob: string): Promise<string[]> => {
   const answers = [];
   for (const [verb, path] of [
@@ -71,7 +71,7 @@ const seenBy = async (client: RegistryClient, name: string, upload: string, blob
   return answers;
 };
 
-test("attack 300: what is pending is neither seen, changed, completed nor mounted by another tenant, or by a member who may not create there", async () => {
+test("attack 300: another tenant, or a member without create permission, cannot see, change, complete or mount a pending upload", async () => {
   const ours = await group("pending-ours");
   const [owner, reader] = [await identityIn(ours, "owner"), await identityIn(ours, "registry.pull")];
   const team = await group("team", ours);
@@ -99,7 +99,7 @@ test("attack 300: what is pending is neither seen, changed, completed nor mounte
   ] as const)
     for (const from of ["", `&from=${repo}`])
       assert.equal((await client.send("POST", `${target}/blobs/uploads/?mount=${digestOf(secret)}${from}`)).status, 202, target + from);
-  // Begun by the owner before the group was there, and asked for by a member of the group.
+  // The owner started it before the group existed; a member of the group requests it.
   const early = "pending-ours/late/app";
   await owner.pushBlob(early, secret);
   const inLate = await identityIn(await group("late", ours), "registry.push");
@@ -110,7 +110,7 @@ test("attack 300: what is pending is neither seen, changed, completed nor mounte
   assert.equal((await put(owner, repo, imageManifest(config, secret))).status, 201);
 });
 
-test("attack 301: a loop of mistyped pushes has a bound of paths and the quota's bytes, hinders no other tenant, and is over after a day", async () => {
+test("attack 301: mistyped pushes are bounded in paths and quota bytes, hinder no other tenant, and expire after a day", async () => {
   const ours = await group("pending-loop");
   const pusher = await identityIn(ours, "registry.push");
   const neighbour = await identityIn(await group("pending-next"), "registry.push");
@@ -138,7 +138,7 @@ test("attack 301: a loop of mistyped pushes has a bound of paths and the quota's
   assert.equal((await again.send("POST", "pending-loop/one-more/blobs/uploads/")).status, 202);
 });
 
-test("attack 302: deleting a group ends what is pending in it, also under a request; a new group of its name finds none of it", async () => {
+test("attack 302: deleting a group removes its pending uploads, even during a request, and a new group of its name gets none", async () => {
   const ours = await group("pending-gone");
   const owner = openRegistry(world.url, `Bearer ${(await identityIn(ours, "owner")).token}`);
   const team = await group("team", ours);
@@ -175,7 +175,7 @@ test("attack 302: deleting a group ends what is pending in it, also under a requ
   }
 });
 
-test("attack 303: a tenant that takes a name finds nothing that was pending under it, and a push that goes on gives it nothing", async () => {
+test("attack 303: a tenant that takes a name gets nothing that was pending under it, nor the rest of a running push", async () => {
   const { kernel } = world.server.application;
   const user = await registerPerson(kernel, { issuer: "https://people.example.com", subject: "user", email: "user@example.com", name: "" });
   const [honest, taker] = [await group("pending-honest"), await group("pending-taker")];
@@ -183,7 +183,7 @@ test("attack 303: a tenant that takes a name finds nothing that was pending unde
     await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding: { identityUid: user, roleUid: builtInRoleUid("owner") } });
     await world.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group: place }, { token: await world.token(user) });
   }
-  // A member of both: permissions alone would let the push go on.
+  // A member of both organizations, so permissions alone would let the push continue.
   const client = openRegistry(world.url, `Bearer ${await world.token(user)}`);
   const repo = "pending-honest/app";
   for (const blob of [config, "an honest layer"]) await client.pushBlob(repo, blob);
@@ -205,12 +205,11 @@ test("attack 303: a tenant that takes a name finds nothing that was pending unde
   assert.equal((await takers.send("GET", `${repo}/blobs/${digestOf("an honest layer")}`)).status, 404);
 });
 
-test("attack 304: a registry token for a new path mounts nothing from the other repositories of its group", async () => {
+test("attack 304: a registry token for a new path mounts nothing from other repos of its group", async () => {
   const owner = await identityIn(await group("pending-scope"), "owner");
   await owner.pushImage("pending-scope/secret", "1", { layer: "a layer beside" });
   for (const repo of ["pending-scope/new", "pending-scope/team/new"]) {
     const scoped = openRegistry(world.url, `Bearer ${await registryToken(world.url, owner.token, `repository:${repo}:pull,push,delete`)}`);
-    // The first begins the path, the second finds it.
     for (let times = 0; times < 2; times++)
       for (const from of ["", "&from=pending-scope/secret"])
         assert.equal((await scoped.send("POST", `${repo}/blobs/uploads/?mount=${digestOf("a layer beside")}${from}`)).status, 202, repo + from);
@@ -219,7 +218,7 @@ test("attack 304: a registry token for a new path mounts nothing from the other 
   }
 });
 
-test("attack 305: a manifest cannot claim another size for a blob than the blob has", async () => {
+test("attack 305: a manifest cannot claim another size for a blob", async () => {
   const owner = await identityIn(await group("pending-sizes"), "owner");
   for (const blob of [config, "a long layer"]) await owner.pushBlob("pending-sizes/app", blob);
   for (const size of [0, 1, 13, Number.MAX_SAFE_INTEGER]) {

@@ -1,5 +1,5 @@
-// Attacks 148 and 149: issuers, sinks and feeds of a private network, whose certificates an authority of the operator's own
-// has signed. What the operator allows is what is said, and nothing beside it.
+// Attacks 148 and 149: issuers, webhook endpoints and feeds on a private network with certificates from the operator's own CA. Only what the
+// operator allows is reachable.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdtemp, readFile, rm, unlink, writeFile } from "node:fs/promises";
@@ -36,7 +36,6 @@ let made = 0;
 const certificate = (authority: Certificate, names: string, options?: { readonly ended?: boolean }): Certificate =>
   signCertificate(folder, `server-${made++}`, authority, names, options);
 
-/** A server of https on loopback that counts who comes. */
 const serve = async (t: TestContext, files: Certificate): Promise<{ port: number; paths: string[] }> => {
   const paths: string[] = [];
   const server: Server = createServer(await readCertificateFiles(files), (request, response) => {
@@ -57,7 +56,7 @@ const open = (t: TestContext, options: Partial<Parameters<typeof openOutbound>[0
   return outbound;
 };
 
-/** "" where it was reached, or else why not. What the caller is told is the same each time. */
+/** Returns "" if the host was reached, else the reason from the log. The caller always gets the same error. */
 const refusal = async (outbound: Outbound, url: string, purpose: Purpose = "sink"): Promise<string> => {
   try {
     await outbound.fetch(purpose, url, { tenant: "operator" });
@@ -69,7 +68,7 @@ const refusal = async (outbound: Outbound, url: string, purpose: Purpose = "sink
   }
 };
 
-test("attack 148: what the operator's authority has signed for the name or the address is reached, and nothing of it without the setting", async (t) => {
+test("attack 148: a host with a certificate from the operator's CA is reachable, and only with the setting", async (t) => {
   const { port, paths } = await serve(t, certificate(ours, "DNS:issuer.corp.example,IP:127.0.0.1"));
   for (const purpose of ["issuer", "sink", "feed"] as const)
     for (const host of ["issuer.corp.example", "127.0.0.1"]) {
@@ -79,13 +78,13 @@ test("attack 148: what the operator's authority has signed for the name or the a
   assert.deepEqual(paths.length, 6);
 });
 
-test("attack 148: a certificate of another name, one that has ended, and one of an authority that is not in the file are refused", async (t) => {
+test("attack 148: a certificate with another name, expired, or from an unlisted CA is refused", async (t) => {
   for (const [files, why] of [
     [certificate(ours, "DNS:other.corp.example"), /altnames|does not match/i],
     [certificate(ours, "IP:10.0.0.1"), /altnames|does not match/i],
     [certificate(ours, "DNS:issuer.corp.example", { ended: true }), /expired/],
     [certificate(strange, "DNS:issuer.corp.example"), /self-signed certificate in certificate chain/],
-    // Who has a certificate of the authority is no authority.
+    // A certificate from the CA cannot itself issue certificates.
     [certificate(certificate(ours, "DNS:other.corp.example"), "DNS:issuer.corp.example"), /invalid CA|unsuitable|basic constraints/i],
   ] as const) {
     const { port, paths } = await serve(t, files);
@@ -94,7 +93,7 @@ test("attack 148: a certificate of another name, one that has ended, and one of 
   }
 });
 
-test("attack 148: a file that changes counts from the next connection on, and one that is spoiled or gone changes nothing and is told once", async (t) => {
+test("attack 148: a changed CA file applies to the next connection; a broken or missing one changes nothing and is reported once", async (t) => {
   const file = join(folder, "changing.pem");
   await copyFile(ours.certificateFile, file);
   const told: string[] = [];
@@ -118,7 +117,7 @@ test("attack 148: a file that changes counts from the next connection on, and on
   assert.deepEqual(told, ["authn.authorities.failed", "authn.authorities.failed"]);
 });
 
-test("attack 148: a file that is none, holds no certificate, a broken one or a private key stops every start with one line", async () => {
+test("attack 148: a CA file that is missing, empty, broken or contains a private key stops startup with one line", async () => {
   const read = async (content: string | undefined): Promise<string> => {
     const file = join(folder, "wrong.pem");
     await rm(file, { force: true });
@@ -147,7 +146,7 @@ test("attack 148: a file that is none, holds no certificate, a broken one or a p
   assert.match(await read(`${good}${await readFile(ours.keyFile, "utf8")}`), /^GANTRY_CA_FILE holds a private key: certificates alone belong there: /);
 });
 
-test("attack 149: a name whose next look-up leads elsewhere reaches nothing else, nor does another purpose", async (t) => {
+test("attack 149: DNS rebinding reaches nothing else, and neither does another purpose", async (t) => {
   const { port, paths } = await serve(t, certificate(ours, "DNS:issuer.corp.example"));
   const answers = [["127.0.0.1"], ["127.0.0.2"], ["169.254.169.254"], ["10.0.0.1", "127.0.0.2"]];
   let asked = 0;
@@ -159,7 +158,7 @@ test("attack 149: a name whose next look-up leads elsewhere reaches nothing else
   assert.equal(paths.length, 1);
 });
 
-test("attack 149: an issuer that leads on, by a redirect or by the address of its keys, to what is not allowed is not followed there", async (t) => {
+test("attack 149: an issuer's redirect or key address that leads to a forbidden host is not followed", async (t) => {
   const reached: string[] = [];
   const secret = createHttpServer((request, response) => {
     reached.push(request.url ?? "");

@@ -1,4 +1,4 @@
-// Files with private records, and who would read, mistake or pile them up (attacks 134 to 136).
+// Attacks 134 to 136: reading, confusing or exhausting files with private records.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -18,10 +18,10 @@ import { openWorld, type World } from "../world.ts";
 let world: World;
 let scratch: string;
 let [ours, theirs, strangers, rival] = ["", "", "", ""];
-/** What open files were before anything private came. */
+/** The public files before any private import. */
 const openBefore = new Map<string, string>();
 
-/** Stands in whatever of the rival's there is. */
+/** Appears in every private record of the rival. */
 const secret = "rivalsword";
 
 const record = (id: string, more: JsonObject = {}): JsonObject => ({
@@ -92,12 +92,12 @@ const paths = [
 ];
 
 const ask = (path: string, token: string, headers: Record<string, string> = {}): Promise<Response> => {
-  // What an address may ask openly is not what is tried here.
+  // Resets the public rate limit, which this test does not cover.
   world.clock.now += 4_000;
   return fetch(`${world.url}${path}`, { headers: { ...(token === "" ? {} : { authorization: `Bearer ${token}` }), ...headers } });
 };
 
-/** Everything that an answer says, its packed files open. */
+/** Returns all text of a response, with archives unpacked. */
 const told = async (response: Response): Promise<string> => {
   const body = Buffer.from(await response.arrayBuffer());
   const headers = [...response.headers].filter(([name]) => !["date", "x-request-id", "x-goog-hash"].includes(name)).sort();
@@ -128,7 +128,7 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-test("attack 134: no file, list, folder, number, tag or time tells of somebody else's private records, and no open one changes", async () => {
+test("attack 134: no file, list, directory, number, tag or time reveals another organization's private records, and no public one changes", async () => {
   const strangerBefore = new Map<string, string>();
   for (const path of paths) strangerBefore.set(path, await told(await ask(path, strangers)));
   await imported(rival, "theirs", [
@@ -158,7 +158,7 @@ test("attack 134: no file, list, folder, number, tag or time tells of somebody e
           .replaceAll(/7777|8888/g, "NUMBER");
       assert.equal(await unnamed(path), await unnamed(absent), path);
     }
-  // Whoever may, reads it: so it is there, in every one of them but those that everybody reads alike.
+  // The owner reads it in every file except those that are the same for all callers.
   const shown: string[] = [];
   for (const path of paths) if (new RegExp(`${secret}|CVE-2025-7001|GO-2025-7777|csaf/amber`).test(await told(await ask(path, theirs)))) shown.push(path);
   assert.deepEqual(
@@ -167,7 +167,7 @@ test("attack 134: no file, list, folder, number, tag or time tells of somebody e
   );
 });
 
-test("attack 135: a document with private statements is no version of the open one, and no tag of one stands for the other", async () => {
+test("attack 135: a document with private statements is no version of the public one, and their ETags never match", async () => {
   for (const path of paths.filter((each) => !each.includes("provider-metadata"))) {
     const open = await ask(path, "");
     const tag = open.headers.get("etag") ?? "";
@@ -190,7 +190,7 @@ test("attack 135: a document with private statements is no version of the open o
     part(part((await (await ask("/advisory/v2/csaf/harbour.json", token)).json()) as JsonObject, "document"), "tracking");
   const [openId, closedId] = [text(await trackingOf(""), "id"), text(await trackingOf(theirs), "id")];
   assert.notEqual(openId, closedId);
-  // In turns, so that whatever the server kept of one answer would show in the next.
+  // Alternating callers, so that a cached response would reach the next one.
   const answers = new Map<string, Set<string>>();
   for (let round = 0; round < 2; round++)
     for (const path of paths.filter((each) => !each.endsWith(".zip") && !each.endsWith(".gz")))
@@ -199,7 +199,6 @@ test("attack 135: a document with private statements is no version of the open o
   for (const [asked, each] of answers) assert.equal(each.size, 1, asked);
 });
 
-/** Begins to fetch a file, and takes nothing of it but its head. */
 const begin = async (path: string, token: string): Promise<{ readonly response: IncomingMessage; readonly request: ClientRequest }> => {
   const request = httpGet(`${world.url}${path}`, { headers: { authorization: `Bearer ${token}` }, agent: false });
   request.on("error", () => {});
@@ -208,8 +207,8 @@ const begin = async (path: string, token: string): Promise<{ readonly response: 
   return { response, request };
 };
 
-test("attack 136: an organization fetches a few files at once; those that it leaves lying keep out its own alone, until it lets them go", async () => {
-  // More than sockets hold.
+test("attack 136: concurrent downloads are limited per organization, and stalled ones block only its own until released", async () => {
+  // More than socket buffers hold.
   const long = Array.from({ length: 160 }, (_, index) => record(`LONG-${index}`, { details: randomBytes(90_000).toString("base64") }));
   await imported(world.organization, "long", long);
   const lying = await Promise.all(Array.from({ length: limits.filesEach }, () => begin("/osv/npm/all.zip", ours)));
@@ -219,7 +218,7 @@ test("attack 136: an organization fetches a few files at once; those that it lea
     isAnswered = true;
     return response;
   });
-  // It waits its turn. Not the others, and nothing else of its own.
+  // It is queued; others, and this caller's other requests, are not.
   assert.equal((await ask("/osv/ecosystems.txt", theirs)).status, 200);
   assert.equal((await ask("/osv/ecosystems.txt", "")).status, 200);
   assert.equal((await ask("/osv/v1/vulns/LONG-1", ours)).status, 200);
@@ -228,7 +227,7 @@ test("attack 136: an organization fetches a few files at once; those that it lea
   first?.request.destroy();
   assert.equal((await next).status, 200);
   for (const { request } of others) request.destroy();
-  // Whoever asks for the head alone holds nothing, and neither does who is refused.
+  // HEAD requests and refused ones occupy no slot.
   for (let count = 0; count < limits.filesEach * 3; count++) {
     const head = await fetch(`${world.url}/osv/npm/all.zip`, { method: "HEAD", headers: { authorization: `Bearer ${ours}` } });
     assert.equal(head.status, 200);

@@ -1,4 +1,4 @@
-// What scanners read with a token, and who would read it in somebody else's place (attacks 115 and 116).
+// Attacks 115 and 116: scanners' authenticated reads, and callers who try to read them in another organization's place.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -62,7 +62,7 @@ const post = (path: string, token: string, body: JsonObject): Promise<Response> 
     body: JSON.stringify(body),
   });
 
-/** Headers that say for whom an answer is, and whether it is known already. */
+/** Asserts the caching headers of a private response, and that it is not a 304. */
 const requireNotKept = (response: Response): void => {
   const { headers } = response;
   assert.match(headers.get("cache-control") ?? "", /(?=.*private)(?=.*no-store)/);
@@ -70,13 +70,13 @@ const requireNotKept = (response: Response): void => {
   assert.deepEqual([headers.get("etag"), headers.get("last-modified")], [null, null]);
 };
 
-test("attack 115: no cache keeps what a token was answered, and no tag of one's answer stands for another's", async () => {
+test("attack 115: no cache stores an authenticated response, and no ETag of one caller matches another's", async () => {
   const file = "/advisory/v2/osv/BOTH-1.json";
   const open = await get(file, "");
   const tag = open.headers.get("etag") ?? "";
   assert.match(open.headers.get("vary") ?? "", /authorization/);
   assert.equal((await get(file, "", { "if-none-match": tag })).status, 304);
-  // Whoever reads something else at the same address gets it, whichever tag it holds.
+  // Another caller gets their own content at the same address, whichever ETag they send.
   for (const known of [tag, "*"]) {
     const response = await get(file, theirs, { "if-none-match": known, "if-modified-since": new Date().toUTCString() });
     assert.equal(response.status, 200);
@@ -91,7 +91,7 @@ test("attack 115: no cache keeps what a token was answered, and no tag of one's 
       await post("querybatch", token, { queries: [] }),
     ])
       requireNotKept(response);
-  // In turns, so that whatever the server kept of one answer would show in the next.
+  // Alternating callers, so that a cached response would reach the next one.
   for (let round = 0; round < 3; round++)
     for (const [token, details] of [
       [theirs, "the rival's words"],
@@ -103,14 +103,14 @@ test("attack 115: no cache keeps what a token was answered, and no tag of one's 
   assert.equal((await get(file, "")).headers.get("etag"), tag);
 });
 
-/** What an answer tells, without what differs in every request and the number that was asked for. */
+/** Returns a response without request-specific parts and the requested ID. */
 const toldBy = async (response: Response, id: string): Promise<string> => {
   const headers = [...response.headers].filter(([name]) => !["date", "x-request-id"].includes(name));
   const text = (await response.text()).replaceAll(id, "NUMBER");
   return JSON.stringify([response.status, headers.filter(([name]) => !name.startsWith("ratelimit")), text.replace(/"requestId":\s*"[^"]*"/g, "")]);
 };
 
-test("attack 116: what is somebody else's is told apart from what does not exist by no status, word, header, count or page", async () => {
+test("attack 116: no status, text, header, count or page distinguishes others' records from missing ones", async () => {
   for (const token of ["", theirs, strangers]) {
     for (const path of ["/osv/v1/vulns/", "/advisory/v2/osv/"]) {
       const extension = path.endsWith("osv/") ? ".json" : "";
@@ -129,11 +129,11 @@ test("attack 116: what is somebody else's is told apart from what does not exist
         assert.deepEqual(await (await post("querybatch", token, { queries: [question] })).json(), { results: [{}] });
       }
   }
-  // Whoever may, reads it: so it is there.
+  // The owner can read it, so it exists.
   assert.equal((await get("/osv/v1/vulns/OURS-1", ours)).status, 200);
 });
 
-/** Reads as the store does, and notes each statement and how many pages PostgreSQL takes for it. */
+/** Reads as the store does, and records each statement and its PostgreSQL page count. */
 const noting = (client: pg.Client): Read & { readonly statements: string[]; pages: number } => {
   const { read } = world.server.application.services.store;
   const noted = {
@@ -152,9 +152,9 @@ const noting = (client: pg.Client): Read & { readonly statements: string[]; page
   return noted;
 };
 
-test("attack 116: what is somebody else's costs the statements of what does not exist, and a few pages more, however much there is of it", async () => {
+test("attack 116: others' records cost the same statements as missing ones and at most a few more pages, whatever their number", async () => {
   const stranger = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "somebody" } })).uid);
-  // A number with a name that many of a rival's records have beside it.
+  // An ID with an alias that many of the rival's records share.
   await imported(
     world.organization,
     "many",
@@ -175,14 +175,14 @@ test("attack 116: what is somebody else's costs the statements of what does not 
       [(reader: Reader) => answerOsvQuestion(reader, question("only-ours")), (reader: Reader) => answerOsvQuestion(reader, question("nobodys-one"))],
     ] as const;
     for (const [there, absent] of pairs) {
-      // The first time plans are made.
+      // The first run creates query plans.
       for (const each of [there, absent]) await costOf(each);
       const [one, other] = [await costOf(there), await costOf(absent)];
       assert(one.statements.length > 1);
       assert.deepEqual(one.statements, other.statements);
       assert(Math.abs(one.pages - other.pages) <= 8, `${one.pages} and ${other.pages} pages`);
     }
-    // Whoever reads them pays for them: so it would be seen.
+    // The owner pays for reading them, so the cost would be visible.
     const [, [many]] = pairs;
     const [paid, unpaid] = [await costOf(many, world.organization), await costOf(many)];
     assert(paid.pages > unpaid.pages + 100, `${paid.pages} and ${unpaid.pages} pages`);
@@ -191,12 +191,12 @@ test("attack 116: what is somebody else's costs the statements of what does not 
   }
 });
 
-test("attack 116: a token that is none is refused before anything is looked for, the same for every number and whatever is sent", async () => {
+test("attack 116: an invalid token is refused before any lookup, identically for every ID and body", async () => {
   const told = new Set<string>();
   for (const id of ["PUB-1", "OURS-1", "NONE-1"]) told.add(await toldBy(await get(`/osv/v1/vulns/${id}`, "x.y.z"), id));
   assert.equal(told.size, 1);
   assert.match([...told][0] ?? "", /^\[401,/);
-  // Unread: neither its size nor its form is judged.
+  // The body is not read, so neither its size nor its form matters.
   for (const body of ["no JSON", JSON.stringify({ queries: "x".repeat(limits.osvQuestionBytesMax * 2) })]) {
     const response = await fetch(`${world.url}/osv/v1/querybatch`, {
       method: "POST",
@@ -207,7 +207,7 @@ test("attack 116: a token that is none is refused before anything is looked for,
   }
 });
 
-test("attack 116: without a right anywhere, or with a token narrowed to others, what is public is read and nothing else", async () => {
+test("attack 116: a caller without permissions, or with a token narrowed to others, reads only public records", async () => {
   const identity = await createIdentity(world, world.organization, "narrow", { issuer: "https://issuer.example.com", subject: "narrow" });
   await bind(world, world.organization, identity, "viewer");
   const whole = await world.token(identity);

@@ -1,4 +1,4 @@
-// Attacks on whoever is asked with whom to sign in, and on who is told what about identities and providers of others.
+// Attacks on the choice of a sign-in provider, and on what it reveals about others' identities and providers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -22,7 +22,7 @@ after(async () => {
   await provider?.close();
 });
 
-test("attack 79: whoever has any token asks for identities by their uid: one of another kind or issuer is refused as if there were none", async () => {
+test("attack 79: any token can look up identities by uid, but one of another kind or issuer looks missing", async () => {
   const make = async (identity: object): Promise<string> =>
     String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "robot", ...identity } })).uid);
   const uids = [
@@ -45,7 +45,7 @@ test("attack 79: whoever has any token asks for identities by their uid: one of 
   for (const other of others) assert.equal(other.replace(/"requestId":"[^"]*"/, ""), unknown.replace(/"requestId":"[^"]*"/, ""));
 });
 
-test("attack 80: a person whose provider lets them choose a name is still shown with the address that was verified, and the provider's host", async () => {
+test("attack 80: a user with a self-chosen name is shown with the verified email address and the provider's host", async () => {
   const { host } = new URL(provider.url);
   const name = `Root (root@acme.example) through login.acme.example\u202E<b>${"x".repeat(500)}`;
   const codes = await requestDeviceCodes(world, { idp_id: idp });
@@ -64,7 +64,7 @@ test("attack 80: a person whose provider lets them choose a name is still shown 
   assert.doesNotMatch(page.text, /root@acme/, "an address that nobody verified is not shown");
 });
 
-test("attack 80: a tenant that calls its provider like another's is on no list, nor is anybody where there are two tenants", async () => {
+test("attack 80: an imitated provider name is never listed, and with two tenants no provider is", async () => {
   const lists = async (): Promise<boolean[]> => {
     const codes = await requestDeviceCodes(world);
     const shown = [
@@ -87,7 +87,7 @@ test("attack 80: a tenant that calls its provider like another's is on no list, 
   assert.deepEqual(await lists(), [true, true, true, true, true]);
 });
 
-test("attack 80: where people may make organizations of their own there is no list, however few they are", async () => {
+test("attack 80: if users can create organizations, no provider is listed, however few users there are", async () => {
   const open = await openWorld({ GANTRY_OPEN_ORGANIZATIONS: "true" });
   try {
     await registerProvider(open, provider);

@@ -1,5 +1,5 @@
-// Attacks by an organization's own identity provider in an exchange (sts: identity_provider): on other organizations of its people, on
-// people who never joined, and with tokens that were made for others.
+// Attacks by an organization's identity provider in an exchange (sts: identity_provider): on its users' other organizations, on users who
+// never joined, and with tokens for other audiences.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -19,7 +19,7 @@ const exchangeName = "chainguard.platform.oidc.SecurityTokenService/Exchange";
 let world: World;
 let owners: Owners;
 let provider: FakeProvider;
-/** Its issuer is the attacker's provider too, as one of the whole world's would be. */
+/** Its issuer is also the attacker's provider, as a public one would be. */
 let attacker: string;
 let victim: string;
 let idp: string;
@@ -44,7 +44,7 @@ const exchange = (idToken: string, request: JsonObject = {}, protocol: Protocol 
 const groupsSeenBy = async (token: string): Promise<string[]> =>
   objectList(await world.ok("iam.GroupsService/ListGroups", {}, { token }), "groups").map(({ uid }) => String(uid));
 
-/** A person who has signed in through the attacker's provider, and whom the victim has made an owner of its own. */
+/** Returns a user who has signed in through the attacker's provider and is an owner in the victim's organization. */
 const memberOfBoth = async (sub: string): Promise<{ readonly uid: string; readonly token: string }> => {
   const signedIn = await signIn(world, provider, idp, { sub });
   const uid = String(claimsOf(signedIn.token).sub);
@@ -53,7 +53,7 @@ const memberOfBoth = async (sub: string): Promise<{ readonly uid: string; readon
   return { uid, token: signedIn.token };
 };
 
-test("a member exchanges an ID token of the organization's provider over REST and gRPC, for a token that is good in it alone", async () => {
+test("a member exchanges an ID token of the organization's provider over REST and gRPC for a token valid in it alone", async () => {
   const { uid, token } = await memberOfBoth("ada");
   assert.deepEqual((await groupsSeenBy(token)).sort(), [attacker, victim].sort(), "a sign-in is good in both");
   for (const protocol of protocols) {
@@ -65,7 +65,7 @@ test("a member exchanges an ID token of the organization's provider over REST an
   }
 });
 
-test("attack 315: who makes ID tokens of a provider does nothing with them in another organization of the same person, nor for the person", async () => {
+test("attack 315: a provider's ID tokens have no effect in the user's other organizations, nor on the user", async () => {
   const { uid, token: own } = await memberOfBoth("grace");
   const { reply } = await exchange(await provider.idToken({ sub: "grace", email: "root@victim.example", email_verified: true }));
   const token = text(reply, "token");
@@ -82,20 +82,20 @@ test("attack 315: who makes ID tokens of a provider does nothing with them in an
       const { code, message } = await world.call(name, request, { token, protocol });
       assert.equal(code, codes.PERMISSION_DENIED, `${name} over ${protocol}: ${message}`);
     }
-  // Neither asks for the other organization, nor gets rid of the bound by another exchange.
+  // Neither naming the other organization nor a second exchange removes the limit.
   assert.equal((await exchange(await provider.idToken({ sub: "grace" }), { scopes: [victim] })).code, codes.PERMISSION_DENIED);
   const again = await world.call(exchangeName, {}, { token });
   assert.deepEqual(await groupsSeenBy(text(again.reply, "token")), [attacker]);
-  // Other services that trust this server's tokens do not know that this one is narrowed.
+  // Other services that trust this server's tokens do not know about the limit.
   assert.equal((await exchange(await provider.idToken({ sub: "grace" }), { aud: ["https://other.example"] })).code, codes.INVALID_ARGUMENT);
   assert.deepEqual((await groupsSeenBy(own)).sort(), [attacker, victim].sort(), "nothing has changed for the person");
 });
 
-test("attack 316: an exchange brings nobody in: who has not joined the organization, has left it or is announced as inactive gets no token", async () => {
+test("attack 316: an exchange admits no user who has not joined, has left or is inactive", async () => {
   const before = await world.events();
   const unknown = await exchange(await provider.idToken({ sub: "nobody" }));
   assert.equal(unknown.code, codes.NOT_FOUND, unknown.message);
-  // Known to the server and to the issuer, and not to the organization.
+  // Known to the server and the issuer, but not to the organization.
   const own = text(
     await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
       parent: victim,
@@ -124,7 +124,7 @@ test("attack 316: an exchange brings nobody in: who has not joined the organizat
   assert.ok(!(await world.events()).slice(before.length).some(({ body }) => JSON.stringify(body).includes("nobody")));
 });
 
-test("attack 317: a token of another client, of another issuer or for several clients is no ID token of the provider, nor is one of ours", async () => {
+test("attack 317: a token of another client or issuer, for several clients, or of this server is no ID token of the provider", async () => {
   const { token: own } = await memberOfBoth("bea");
   const wrong: readonly (readonly [token: string, code: number])[] = [
     [await provider.idToken({ sub: "bea", aud: "another-client" }), codes.UNAUTHENTICATED],
@@ -142,7 +142,7 @@ test("attack 317: a token of another client, of another issuer or for several cl
   assert.equal((await exchange(await provider.idToken({ sub: "bea", aud: ["gantry-client", "api"], azp: "gantry-client" }))).code, 0);
   const both = await exchange(await provider.idToken({ sub: "bea" }), { identity: newChild(attacker) });
   assert.equal(both.code, codes.INVALID_ARGUMENT);
-  // A provider that there is not is refused as one of another issuer, and nobody is asked.
+  // An unknown provider gets the same error as a wrong issuer, and no host is contacted.
   const asked = provider.requestedPaths.length;
   const idToken = await provider.idToken({ sub: "bea" });
   const [absent, foreign] = [

@@ -1,5 +1,5 @@
-// Attacks on who may sign in and with what: an identity provider's default role, its configuration and its mappings
-// are as good as bindings (nobody grants what they do not hold), and its secrets are nobody's to read.
+// Attacks on sign-in configuration: a provider's default role, settings and mappings grant like bindings, so they need the same permissions;
+// its secrets are never readable.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -36,7 +36,7 @@ const map = async (parent: string, roleUid: string, externalGroupId = "admins"):
     "uid",
   );
 
-/** A token of an identity that holds the viewer's capabilities and these at `group`, and nothing else. */
+/** Returns a token of an identity with the viewer's capabilities and these at `group`. */
 const holder = async (group: string, ...symbols: string[]): Promise<string> => {
   const { capabilities } = await world.ok("iam.RolesService/GetRole", { uid: viewer });
   const role = await world.ok("iam.RolesService/CreateRole", {
@@ -57,7 +57,6 @@ const holder = async (group: string, ...symbols: string[]): Promise<string> => {
 const manage = ["CREATE", "UPDATE", "DELETE"].map((verb) => `CAP_IAM_IDENTITY_PROVIDERS_${verb}`);
 const all = [...manage, "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_SCIM_MANAGE"];
 
-/** Every call is refused on both protocols, and nothing of it stays. */
 const assertRefused = async (
   token: string,
   calls: readonly [what: string, name: string, request: JsonObject][],
@@ -82,7 +81,7 @@ const update = (uid: string, body: JsonObject, updateMask: string): [string, Jso
   { identityProvider: { ...body, uid }, updateMask },
 ];
 
-test("a provider's default role is a promise: who does not hold it can neither make such a provider nor change one to it", async () => {
+test("a provider's default role is a grant: creating or setting it requires the role's permissions", async () => {
   const token = await holder(organization, ...all);
   const mine = text((await world.call(...create({}), { token })).reply, "uid");
   assert.notEqual(mine, "", "what one holds one may promise");
@@ -93,7 +92,7 @@ test("a provider's default role is a promise: who does not hold it can neither m
   ]);
 });
 
-test("whoever points a provider at another issuer decides who signs in, and needs all that its default role and mappings give", async () => {
+test("changing a provider's issuer requires all permissions of its default role and mappings", async () => {
   const token = await holder(organization, ...all);
   const byDefault = await provider({ defaultRole: owner });
   const byMapping = await provider();
@@ -117,7 +116,7 @@ test("whoever points a provider at another issuer decides who signs in, and need
     assert.equal((await world.call(name, request, { token })).code, 0, `${what}, now that it gives no more than one holds`);
 });
 
-test("a mapping is a promise too: its maker holds the role at its scope, and a team's owner maps nobody into the organization", async () => {
+test("a mapping is a grant: its creator holds the role at its scope, and a team owner maps no user into the organization", async () => {
   const token = await holder(organization, ...all);
   const idp = await provider();
   const mapping = (roleUid: string, parent = idp): [string, JsonObject] => [
@@ -135,7 +134,7 @@ test("a mapping is a promise too: its maker holds the role at its scope, and a t
   ]);
 });
 
-test("attack 4: a batch with one foreign name in the last place deletes nothing", async () => {
+test("attack 4: a batch with a foreign name in last position deletes nothing", async () => {
   const [idp, other] = [await provider(), await provider()];
   const mine = [await map(idp, viewer, "a"), await map(idp, viewer, "b")];
   const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } }), "uid");
@@ -155,7 +154,7 @@ test("attack 4: a batch with one foreign name in the last place deletes nothing"
   ]);
 });
 
-test("who may change providers but not their SCIM tokens is refused all four operations, and cannot tell a provider from none", async () => {
+test("a caller without SCIM token permissions is refused all four operations and cannot detect a provider", async () => {
   const idp = await provider();
   const token = await holder(organization, ...manage, "CAP_IAM_ROLE_BINDINGS_CREATE");
   for (const [rpc, request] of [
@@ -175,7 +174,7 @@ test("who may change providers but not their SCIM tokens is refused all four ope
   }
 });
 
-test("client secrets and SCIM tokens are in no answer but the one that shows them, in no error, event, log, list or row", async () => {
+test("client secrets and SCIM tokens appear only in the response that shows them, in no error, event, log, list or row", async () => {
   const planted = ["planted-secret-1", "planted-secret-2", "planted-secret-3"];
   const [first = "", second = "", third = ""] = planted;
   const seen: string[] = [];
@@ -203,7 +202,7 @@ test("client secrets and SCIM tokens are in no answer but the one that shows the
     const uid = text(made.reply, "uid");
     await call(...update(uid, { oidc: { clientSecret: second } }, "oidc.client_secret"), { protocol });
     await call(...update(uid, configured(third), "*"), { protocol, validateOnly: true });
-    // Refused: a wrong name, a wrong issuer, a secret where none belongs, a parent that is not there.
+    // Refused: a wrong name, a wrong issuer, an unexpected secret, an unknown parent.
     await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), name: "WRONG" } }, { protocol });
     await call(
       `${providers}/CreateIdentityProvider`,
@@ -230,6 +229,6 @@ test("client secrets and SCIM tokens are in no answer but the one that shows the
   assert.ok(logged.length > 0);
   const leaked = planted.filter((secret) => seen.some((each) => each.includes(secret)));
   assert.deepEqual(leaked, []);
-  // The rehearsal's token is nobody's to know either: whatever looks like one is planted above, and was not seen.
+  // The dry run's token is secret too: the planted lookalikes did not appear.
   assert.ok(!seen.some((each) => /cgscim_[0-9a-f]/.test(each)));
 });

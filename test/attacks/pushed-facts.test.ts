@@ -1,4 +1,4 @@
-// Attacks with what is pushed about images, and on the credentials that push and pull them.
+// Attacks with pushed image data, and on the credentials that push and pull it.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ const cyclonedxType = "application/vnd.cyclonedx+json";
 const sbomsOf = async (digest: string, token?: string): Promise<JsonObject[]> =>
   objectList(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }, token === undefined ? {} : { token }), "imageSboms");
 
-test("attack 107: hostile SBOMs are refused one by one, the server answers meanwhile, and what others pushed is read", async () => {
+test("attack 107: hostile SBOMs are refused individually, the server keeps responding, and other pushed SBOMs are read", async () => {
   const registry = ours("hostile");
   const image = await registry.image("amd64", "v1");
   const hostile: readonly (readonly [content: string | Uint8Array, problem: RegExp])[] = [
@@ -64,7 +64,7 @@ test("attack 107: hostile SBOMs are refused one by one, the server answers meanw
   assert.equal(({} as Record<string, unknown>)["1.0.0"], undefined);
 });
 
-test("attack 108: an SBOM says nothing of another's image with the same digest, and shows to nobody else", async () => {
+test("attack 108: an SBOM neither affects nor appears on another repo's image with the same digest", async () => {
   const place = text(await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "same" } }), "uid");
   const attacker = openPusher(world, place, () => world.token(stranger), "same");
   const [mine, copy] = [await ours("same").image("amd64", "v1"), await attacker.image("amd64", "v1")];
@@ -72,7 +72,7 @@ test("attack 108: an SBOM says nothing of another's image with the same digest, 
   await attacker.artifact([await attacker.blob(document("pkg:npm/made-up@1.0.0"), cyclonedxType)], { subject: copy });
   const own = ours("same");
   await own.artifact([await own.blob(document("pkg:npm/secret-project@1.0.0"), cyclonedxType)], { subject: mine });
-  // One about somebody else's digest, attached to the own.
+  // An SBOM about another repo's digest, attached to the attacker's own image.
   const foreign = {
     _type: "https://in-toto.io/Statement/v1",
     subject: [{ digest: { sha256: "0".repeat(64) } }],
@@ -89,19 +89,18 @@ test("attack 108: an SBOM says nothing of another's image with the same digest, 
   assert.equal(rows.length, 2);
 });
 
-/** A token in the cache, where a sign-in at `issuer` keeps its own. */
 const storeInCache = async (cache: string, issuer: string, claims: object): Promise<void> => {
   const file = join(cache, "chainguard", issuer.replaceAll("/", "-"), "oidc-token");
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.c2ln`);
 };
 
-test("attack 109: the credential helper gives a token to the host that issued it and to no other", async () => {
+test("attack 109: the credential helper gives a token only to the host that issued it", async () => {
   const cache = join(folder, "cache");
   const environment = { XDG_CACHE_HOME: cache };
   const exp = Math.floor(Date.now() / 1000) + 3600;
   await storeInCache(cache, "https://gantry.example.com", { iss: "https://gantry.example.com", exp, of: "gantry" });
-  // A sign-in at another server that handed out a token in our name, and one for another audience.
+  // A sign-in at another server that issued a token in this server's name, and one for another audience.
   await storeInCache(cache, "https://evil.example", { iss: "https://gantry.example.com", exp, of: "evil" });
   await storeInCache(cache, "https://api.example", { iss: "https://gantry.example.com", exp, of: "api" });
   const get = async (input: string): Promise<string> => {
@@ -124,7 +123,7 @@ test("attack 109: the credential helper gives a token to the host that issued it
   for (const other of others) assert.equal(await get(other), "credentials not found in native keychain", other);
 });
 
-test("attack 110: a pull token pulls, pushes nothing, ends when it says and when it is revoked, and is told to nobody a second time", async () => {
+test("attack 110: a pull token only pulls, stops working on expiry or revocation, and is shown once", async () => {
   const client = createClient({ server: world.url, token: await world.token() });
   const group = await findGroup(client, world.organization);
   const draft = { group, name: "ci", description: "", lifetimeMs: 60 * 60 * 1000 };

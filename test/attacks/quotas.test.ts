@@ -1,4 +1,4 @@
-// Attack 55: one organization that fills the server. What is counted has a quota in each organization, exact over all servers.
+// Attack 55: one organization that fills the server. Each counted resource has a quota per organization, exact across all servers.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ after(async () => {
   await installation?.close();
 });
 
-/** Of every counted resource, also of what is made over SCIM alone (scim.test.ts). */
+/** All counted resources, including those created only over SCIM (scim.test.ts). */
 const countedTables = resources.flatMap(({ fact, table, ownTable }) => (fact.resource?.counted ? [table ?? ownTable ?? assert.fail(fact.name)] : []));
 
 const counted = resources.flatMap(({ fact, table }) => {
@@ -57,13 +57,13 @@ const options = (): Parameters<typeof changeQuota>[0] => ({
   progress: () => {},
 });
 
-/** As `gantry admin quota` does it; undefined takes it back. */
+/** Sets a quota as `gantry admin quota` does; undefined removes it. */
 const setQuota = (name: string, value: number | undefined, organization?: string): Promise<void> => changeQuota(options(), { name, value, organization });
 
 const rowsIn = async (organization: string, table: string): Promise<number> =>
   Number((await stage.query(`select count(*) from ${table} where uid like $1 || '/%'`, [organization]))[0]?.[0]);
 
-/** Rows and what is counted of them, by organization and table: each where there are any. */
+/** Returns the row counts and the stored counts, by organization and table, without zeros. */
 const countsAndRows = async (): Promise<{ counts: readonly string[]; rows: readonly string[] }> => {
   const told = (found: readonly (readonly (string | null)[])[]): string[] => found.map((row) => row.join(" "));
   return {
@@ -89,12 +89,12 @@ const refusedFor = async (limited: Counted, organization: string, protocol: (typ
   return stage.call(protocol, limited.create, request, { token: await stage.operator() });
 };
 
-test("the contract counts what base/limits.ts has quotas for, and nothing else", () => {
+test("the contract counts exactly the resources with quotas in base/limits.ts", () => {
   assert.deepEqual(countedTables.map((table) => table.replaceAll("_", "-")).sort(), Object.keys(organizationQuotas).sort());
 });
 
 for (const limited of counted) {
-  test(`attack 55: of 40 ${limited.name} made at once over two servers, as many as there is room for are made, no more and no fewer`, async () => {
+  test(`attack 55: of 40 ${limited.name} created concurrently over two servers, exactly as many as fit succeed`, async () => {
     const organization = await newOrganization();
     const requests: JsonObject[] = [];
     for (let index = 0; index < 40; index++) requests.push(await stage.request(limited.create, { place: organization }));
@@ -115,7 +115,7 @@ for (const limited of counted) {
     assert.equal(await rowsIn(organization, limited.table), there + 25);
   });
 
-  test(`attack 55: a refusal of ${limited.name} names the quota, its number, the organization and who raises it, and asks nobody to try again`, async () => {
+  test(`attack 55: the error for ${limited.name} names the quota, its value, the organization and its contact, and is not retryable`, async () => {
     const organization = await newOrganization();
     for (const protocol of protocols) {
       const request = await stage.request(limited.create, { place: organization });
@@ -141,7 +141,7 @@ for (const limited of counted) {
     }
   });
 
-  test(`attack 55: a full organization keeps nobody else from ${limited.name}, and the server's own quota is every organization's`, async () => {
+  test(`attack 55: a full organization blocks no other from ${limited.name}, and the server's quota applies to each organization`, async () => {
     const [full, other] = [await newOrganization(), await newOrganization()];
     const [fullRequests, otherRequests]: [JsonObject[], JsonObject[]] = [[], []];
     for (let index = 0; index < 3; index++) {
@@ -175,7 +175,7 @@ const createRepos = async (parent: string, count: number): Promise<Answer[]> => 
 };
 const made = (answers: readonly Answer[]): number => answers.filter(({ code }) => code === 0).length;
 
-test("attack 55: one more fits as soon as one is deleted, and a deleted tree gives back all that went along", async () => {
+test("attack 55: each deletion frees a slot, and a deleted tree frees those of all its content", async () => {
   const organization = await newOrganization();
   await setQuota("repos", 3, organization);
   const answers = await createRepos(organization, 5);
@@ -196,7 +196,7 @@ test("attack 55: one more fits as soon as one is deleted, and a deleted tree giv
   assert.deepEqual(counts, rows);
 });
 
-test("attack 55: a quota below what is there refuses more, and keeps nobody from reading, changing and deleting", async () => {
+test("attack 55: a quota below current use refuses creates, and still allows reads, updates and deletes", async () => {
   const organization = await newOrganization();
   const uids = (await createRepos(organization, 3)).map(({ reply }) => text(reply, "uid"));
   await setQuota("repos", 1, organization);
@@ -211,7 +211,7 @@ test("attack 55: a quota below what is there refuses more, and keeps nobody from
   assert.equal(made(await createRepos(organization, 2)), 1);
 });
 
-test("attack 55: what the operator sets counts for the next request, however much was left before", async () => {
+test("attack 55: a changed quota applies to the next request, whatever was left before", async () => {
   const organization = await newOrganization();
   assert.equal(made(await createRepos(organization, 20)), 20);
   await setQuota("repos", 20, organization);
@@ -222,10 +222,9 @@ test("attack 55: what the operator sets counts for the next request, however muc
   assert.equal(made(await createRepos(organization, 3)), 3);
 });
 
-test("attack 55: a quota that is large enough to be given out in shares is met exactly, too, by forty at a time", async () => {
+test("attack 55: a quota large enough for per-server shares is still exact with forty concurrent requests", async () => {
   const organization = await newOrganization();
   const near = 1_500;
-  // Rows of a server that knows no quotas are counted as well.
   await asOwner(
     stage.world.databaseUrl,
     `with off as materialized (select set_config('gantry.untold', 'on', true))
@@ -259,7 +258,7 @@ test("attack 55: a quota that is large enough to be given out in shares is met e
   assert.equal(await rowsIn(organization, "repos"), near + 900);
 });
 
-test("attack 55: a batch goes in whole or not at all, and a rehearsal uses nothing up", async () => {
+test("attack 55: a batch is created completely or not at all, and a dry run uses no quota", async () => {
   const organization = await newOrganization();
   const identities: string[] = [];
   for (let index = 0; index < 5; index++) identities.push((await stage.stranger(organization)).uid);
@@ -281,7 +280,7 @@ test("attack 55: a batch goes in whole or not at all, and a rehearsal uses nothi
   assert.equal(await rowsIn(organization, "role_bindings"), there + 3);
 });
 
-test("attack 55: an import is held to the quota, file by file", async () => {
+test("attack 55: an import respects the quota, file by file", async () => {
   const organization = await newOrganization();
   await setQuota("repos", 2, organization);
   const source = await mkdtemp(join(tmpdir(), "gantry-quotas-"));
@@ -299,7 +298,7 @@ test("attack 55: an import is held to the quota, file by file", async () => {
   }
 });
 
-test("attack 55: rows that come past the API are counted, and an organization that is gone leaves no numbers", async () => {
+test("attack 55: rows inserted past the API are counted, and a deleted organization leaves no counts", async () => {
   const organization = await newOrganization();
   const uid = newChild(organization);
   await stage.world.server.application.services.store.write(async (rows) =>
@@ -307,13 +306,13 @@ test("attack 55: rows that come past the API are counted, and an organization th
   );
   await setQuota("repos", 1, organization);
   assert.equal(made(await createRepos(organization, 1)), 0);
-  // The operator's: an owner would be an identity of the organization, which is counted, too.
+  // As the operator: an owner would be an identity of the organization, which counts too.
   await stage.operatorWorld.ok("registry.ReposService/DeleteRepo", { uid });
   await stage.operatorWorld.ok("iam.GroupsService/DeleteGroup", { uid: organization });
   assert.deepEqual(await stage.query("select * from resource_counts where organization = $1", [organization]), []);
 });
 
-test("the numbers are those of the rows, whatever is made, refused, rehearsed and deleted at the same time, by any server", async () => {
+test("counts equal the rows after concurrent creates, refusals, dry runs and deletes on any server", async () => {
   const organization = await newOrganization();
   const places = [organization, await folder(stage, organization), await folder(stage, organization)];
   const uids: { readonly remove: string; readonly uid: string }[] = [];
@@ -335,7 +334,7 @@ test("the numbers are those of the rows, whatever is made, refused, rehearsed an
             const [gone] = uids.length > 0 ? uids.splice(pick % uids.length, 1) : [];
             return gone && void (await callOver("rest", url, gone.remove, { uid: gone.uid }, { token }));
           }
-          // Where what a request needs has no room either, there is nothing to ask.
+          // If a prerequisite of the request has no room either, skip it.
           const request = await stage.request(what.create, { place: places[place] ?? organization }).catch(() => undefined);
           if (!request) return;
           const { code, reply } = await callOver("rest", url, what.create.name, request, { token, validateOnly: act === "rehearse" });
@@ -350,7 +349,7 @@ test("the numbers are those of the rows, whatever is made, refused, rehearsed an
   for (const { name } of counted) await setQuota(name, undefined, organization);
 });
 
-test("gantry admin quota list tells defaults, what is set for the server and for an organization, and what is used", async () => {
+test("gantry admin quota list shows defaults, values for the server and an organization, and usage", async () => {
   const organization = await newOrganization();
   await createRepos(organization, 2);
   await setQuota("repos", 7, organization);

@@ -1,5 +1,5 @@
-// Attack 56: a flood of requests of one identity, or of one organization. Each server lets through so many a second, knows
-// whose they are before it reads them, and goes on serving everybody else.
+// Attack 56: a flood of requests by one identity or organization. Each server limits the rate, knows the caller before it reads the body, and
+// keeps serving others.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { createIdentity, openInstallation, type Installation } from "../story/in
 import { openWorld, type World } from "../world.ts";
 
 let installation: Installation;
-/** The server that is flooded: it has read the rates at its start. */
+/** The flooded server; it read the rates at startup. */
 let server: World;
 
 interface Tenant {
@@ -56,14 +56,13 @@ after(async () => {
 const ask = (token = "", protocol: Protocol = "rest"): Promise<Answer> =>
   server.call("iam.RolesService/ListRoles", { uidp: { ids: [newChild(slow.organization)] } }, { token, protocol });
 
-/** How many of so many requests at once were let through, and the refusals. */
 const flood = async (tokens: readonly string[], count: number): Promise<{ readonly served: number; readonly refusals: readonly Answer[] }> => {
   const answers = await Promise.all(Array.from({ length: count }, (_, index) => ask(tokens[index % tokens.length])));
   const refusals = answers.filter(({ code }) => code === resourceExhausted);
   return { served: answers.length - refusals.length, refusals };
 };
 
-test("attack 56: an identity is let through for ten seconds of its rate at once, then as its rate is; others of its organization do not feel it", async () => {
+test("attack 56: an identity gets a ten-second burst, then its rate, and others of its organization are unaffected", async () => {
   const [own = "", other = ""] = slow.tokens;
   const { served, refusals } = await flood([own], 30);
   assert.equal(served, 20);
@@ -80,7 +79,7 @@ test("attack 56: an identity is let through for ten seconds of its rate at once,
   assert.equal((await flood([own], 3)).served, 1);
 });
 
-test("attack 56: the identities of one organization share its rate, by REST and gRPC, and other organizations do not feel it", async () => {
+test("attack 56: identities of one organization share its rate over REST and gRPC, and other organizations are unaffected", async () => {
   const { served, refusals } = await flood(crowd.tokens, 45);
   assert.equal(served, 30);
   assert.match(refusals[0]?.message ?? "", /^this organization may send 3 requests a second \(organization-requests\)/);
@@ -91,13 +90,13 @@ test("attack 56: the identities of one organization share its rate, by REST and 
   assert.equal((await flood(changing.tokens, 30)).served, 30);
 });
 
-test("attack 56: who sends too much is refused before its body is read", async () => {
+test("attack 56: a request over the rate is refused before its body is read", async () => {
   const [, , token = ""] = slow.tokens;
   await flood([token], 30);
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  // Of a body of a thousand bytes not one comes.
+  // The body of a thousand bytes never arrives.
   socket.write(
     `POST /iam/v2/groups/ HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n`,
   );
@@ -106,13 +105,13 @@ test("attack 56: who sends too much is refused before its body is read", async (
   socket.destroy();
 });
 
-test("attack 56: what the operator sets counts after ten seconds, for the server and for one organization, and so does its end", async () => {
+test("attack 56: a rate set or reset by the operator applies after ten seconds, for the server and for one organization", async () => {
   const [token = ""] = changing.tokens;
   assert.equal((await flood([token], 30)).served, 30);
   await setRate("identity-requests", 1, changing.organization);
   assert.equal((await flood([token], 30)).served, 30);
   server.clock.now += limits.ratesReadMs;
-  // The first request after it makes the server read; from then on ten are let through, and no more.
+  // The first request makes the server reload; after it, exactly ten succeed.
   let served = 0;
   while ((await ask(token)).code !== resourceExhausted) served++;
   assert.ok(served < 1_000, `${served}`);

@@ -1,5 +1,4 @@
-// A server that is busy with what others ask stays in the load balancer's list (attack 57): it says "not ready" only when
-// it cannot do its work.
+// Attack 57: a busy server stays in the load balancer's pool. It reports "not ready" only if it cannot work.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,7 +28,7 @@ after(async () => {
 
 const readyz = async (): Promise<number> => (await fetch(`${world.url}/readyz`)).status;
 
-/** The status in grpc.health.v1's answer: HealthCheckResponse{status=1}, of which 1 is SERVING and 2 is not. */
+/** The status in grpc.health.v1's HealthCheckResponse{status=1}: 1 is SERVING, 2 is not. */
 const health = (): Promise<string> =>
   new Promise((resolve, reject) => {
     const bytes = (message: Buffer): Buffer => message;
@@ -41,10 +40,10 @@ const health = (): Promise<string> =>
 const running = `select pid from pg_stat_activity
   where datname = current_database() and query like '%as neighbour%' and pid <> pg_backend_pid() and state = 'active'`;
 
-test("a server whose connections for reads and writes are all held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
+test("a server with all read and write connections held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
   const { store } = world.server.application.services;
   const busy = limits.readConnections + limits.wideReadConnections + limits.writeConnections;
-  // Of many organizations, because one has only its share; the cheap reads are many, because each has little time.
+  // For many organizations, since each has a limited share; the cheap reads are many, since each has little time.
   const all = Array.from({ length: busy }, (_, n) => store.forParty({ organization: `neighbour ${n}`, identity: "" }));
   const held = Promise.allSettled([
     ...all.map(({ write }) => write((rows) => rows.query("select pg_sleep(10) as neighbour"))),
@@ -55,11 +54,11 @@ test("a server whose connections for reads and writes are all held by long state
   void held.then(() => (over = true));
   while ((await asOwner(database.url, running)).length < busy) assert.equal(over, false, "the statements have ended");
   assert.deepEqual([await readyz(), await health()], [200, "serving"]);
-  // Those behind them, too.
+  // Those queued behind them, too.
   while (!over) await asOwner(database.url, `select pg_cancel_backend(pid) from (${running}) as those`);
 });
 
-test("a server whose database is gone is not ready, and is ready when it is back", async () => {
+test("a server is not ready while its database is down, and ready once it is back", async () => {
   assert.deepEqual([await readyz(), await health()], [200, "serving"]);
   proxy.hangUp();
   assert.deepEqual([await readyz(), await health()], [503, "not serving"]);
@@ -67,7 +66,7 @@ test("a server whose database is gone is not ready, and is ready when it is back
   assert.deepEqual([await readyz(), await health()], [200, "serving"]);
 });
 
-test("a server whose database is silent says within its time that it is not ready, and is ready when it answers", {
+test("a server with a silent database reports not ready in time, and ready once the database responds", {
   timeout: 12 * limits.readinessMs,
 }, async () => {
   proxy.swallow();

@@ -1,4 +1,4 @@
-// What the holder of a registry token, or a tenant that such a token might be redirected to, tries (attacks 279 to 285).
+// Attacks 279 to 285: by the holder of a registry token, and by a tenant to whom such a token might be redirected.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,6 @@ import { openWorld, type World } from "../world.ts";
 
 interface Tenant {
   readonly uid: string;
-  /** The access token of its owner. */
   readonly token: string;
   readonly client: RegistryClient;
 }
@@ -44,7 +43,7 @@ const tenant = async (name: string): Promise<Tenant> => {
 
 const withToken = (token: string): RegistryClient => openRegistry(world.url, `Bearer ${token}`);
 
-/** Everything that rows say, but what an attempt may leave behind: audit entries of refusals. */
+/** Returns all rows except audit entries of refusals, which an attempt may leave. */
 const rowsOf = async (): Promise<string> => {
   const sums = [];
   for (const table of ["repos", "tags", "groups", "role_bindings", "identities", "blobs", "repo_blobs", "repo_manifests", "uploads"]) {
@@ -56,7 +55,7 @@ const rowsOf = async (): Promise<string> => {
   return sums.join("\n");
 };
 
-/** An answer without what every answer has of its own. */
+/** Returns a response without its request-specific parts. */
 const contentOf = async (response: Response): Promise<string> => `${response.status} ${await response.text()} ${response.headers.get("www-authenticate")}`;
 
 before(async () => {
@@ -66,7 +65,7 @@ before(async () => {
 });
 after(() => world?.close());
 
-test("attack 279: a token for a pull from one repository does not push, delete, or read another one", async () => {
+test("attack 279: a pull token for one repo cannot push, delete, or read another repo", async () => {
   const { token: password, uid, client } = of(victim);
   const token = await registryToken(world.url, password, "repository:victim/app:pull");
   const holder = withToken(token);
@@ -100,7 +99,7 @@ test("attack 279: a token for a pull from one repository does not push, delete, 
   assert.equal((await holder.send("GET", "victim/app/manifests/latest")).status, 200);
 });
 
-test("attack 280: a registry token is refused everywhere but in the registry, and does not renew itself", async () => {
+test("attack 280: a registry token works only in the registry, and cannot renew itself", async () => {
   const { token: password, uid } = of(victim);
   await makeOwners(world);
   const provider = await openScimProvider(world);
@@ -113,7 +112,7 @@ test("attack 280: a registry token is refused everywhere but in the registry, an
   const json = { "content-type": "application/json" };
   const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   for (const token of subjects) {
-    // Also after the registry has seen it, and remembers it.
+    // Also after the registry has seen and cached it.
     assert.equal((await withToken(token).send("GET", "/v2/")).status, 200);
     const before = await rowsOf();
     const authorization = `Bearer ${token}`;
@@ -167,13 +166,13 @@ test("attack 280: a registry token is refused everywhere but in the registry, an
     for (const [name, request] of calls) assert.equal((await callOver("grpc", world.url, name, request, { token })).code, 16, name);
     assert.equal(await rowsOf(), before);
   }
-  // And the other way round: remembered by the API, an access token is what it was.
+  // Conversely, the API's cached access token stays an access token.
   const access = await world.token();
   assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: access })).code, 0);
   assert.equal((await withToken(access).send("GET", "victim/app/manifests/latest")).status, 200);
 });
 
-test("attack 281: a name that comes to mean another tenant's repository leads a token nowhere, whether it existed or was to be created", async () => {
+test("attack 281: a token never follows a name to another tenant's repo, whether the repo existed or not", async () => {
   const kernel = world.server.application.kernel;
   const user = await registerPerson(kernel, { issuer: "https://people.example.com", subject: "user", email: "user@example.com", name: "" });
   const honest = await tenant("honest");
@@ -181,7 +180,7 @@ test("attack 281: a name that comes to mean another tenant's repository leads a 
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: honest.uid, roleBinding }, { token: honest.token });
   await world.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group: honest.uid }, { token: await world.token(user) });
   await honest.client.pushImage("honest/app", "latest");
-  // The user is a member of both: the token decides, not what the user may do.
+  // The user is a member of both: the token decides, not the permissions.
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: of(attacker).uid, roleBinding }, { token: of(attacker).token });
   await world.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group: of(attacker).uid }, { token: await world.token(user) });
   const password = await world.token(user);
@@ -193,14 +192,13 @@ test("attack 281: a name that comes to mean another tenant's repository leads a 
   const rename = (whose: Tenant, name: string) =>
     world.call("iam.GroupsService/UpdateGroup", { group: { uid: whose.uid, name }, updateMask: "name" }, { token: whose.token });
   assert.equal((await rename(honest, "honest-moved")).code, 0);
-  // The name stays reserved, so nobody takes it; until the operator releases it.
   assert.equal((await rename(of(attacker), "honest")).code, codes.ALREADY_EXISTS);
   await releaseName(kernel, "honest");
   const taken = await rename(of(attacker), "honest");
   assert.equal(taken.code, 0, taken.message);
   for (const name of ["app", "new"])
     await world.ok("registry.ReposService/CreateRepo", { parent: of(attacker).uid, repo: { name, anonymousPull: true } }, { token: of(attacker).token });
-  // Open to everybody, so that nothing but the token keeps its bearer from the attacker's image.
+  // Public repos, so that only the token keeps its bearer from the attacker's image.
   for (const name of ["honest/app", "honest/new"]) await of(attacker).client.pushImage(name, "latest");
   const before = await rowsOf();
   const holder = withToken(token);
@@ -219,7 +217,7 @@ test("attack 281: a name that comes to mean another tenant's repository leads a 
   assert.equal((await rename(of(attacker), "attacker")).code, 0);
 });
 
-test("attack 281: a repository that is deleted and created again, or moved away, is another one for a token", async () => {
+test("attack 281: a repo that was deleted and recreated, or moved away, is a different one for a token", async () => {
   const { uid, token: password, client } = of(victim);
   await client.pushImage("victim/moved", "latest");
   const token = await registryToken(world.url, password, "repository:victim/moved:pull,push,delete");
@@ -236,7 +234,7 @@ test("attack 281: a repository that is deleted and created again, or moved away,
   assert.equal((await withToken(again).send("POST", "victim/moved/blobs/uploads/")).status, 202, "a client requests a token again");
 });
 
-test("attack 282: scopes for another tenant's repository give the same as for one that does not exist, in the token and in use", async () => {
+test("attack 282: scopes for another tenant's repo and for a missing one look the same, in the token and in use", async () => {
   const { client } = of(victim);
   const { token: password } = of(attacker);
   await client.pushImage("victim/secret", "latest");
@@ -287,7 +285,7 @@ test("attack 283: neither a changed type, a changed list nor an odd scope widens
     assert.equal((await withToken(forged).send("GET", "victim/app/manifests/latest")).status, 401);
     assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: forged })).code, 16);
   }
-  // What our own key signs without being meant for the registry stays what it is.
+  // Other tokens signed with the server's key stay invalid for the registry.
   const { authn } = world.server.application.services;
   const narrow = await authn.mint({ uid: of(victim).uid, audience: [world.url], registry: { repos: [], newRepos: [] } });
   assert.equal(
@@ -309,7 +307,7 @@ test("attack 283: neither a changed type, a changed list nor an odd scope widens
     assert.deepEqual(accessIn(await registryToken(world.url, password, scope)), [], scope);
 });
 
-test("attack 284: a registry token is narrowed, revoked and ended with the credential that it was issued for", async () => {
+test("attack 284: a registry token is narrowed, revoked and expired with the credential that it was issued for", async () => {
   const { uid, token: password } = of(victim);
   const scope = "repository:victim/app:pull,push,delete";
   const status = async (token: string, verb = "GET", path = "victim/app/manifests/latest"): Promise<number> => (await withToken(token).send(verb, path)).status;
@@ -350,7 +348,7 @@ test("attack 284: a registry token is narrowed, revoked and ended with the crede
   world.clock.now -= 10 * 60_000;
 });
 
-test("attack 285: a challenge repeats nothing that could be read as another one, and no token is issued for another service", async () => {
+test("attack 285: a challenge repeats no text that could be parsed as another one, and no token is issued for another service", async () => {
   const login = withToken(await registryToken(world.url, of(victim).token));
   for (const from of ['a",realm="https://evil.example', "a\r\nset-cookie: x=1", "a b repository:victim/app:*", "a:b", "ü", "x".repeat(2_000)]) {
     const refused = await login.send("POST", `victim/app/blobs/uploads/?mount=${none}&from=${encodeURIComponent(from)}`);

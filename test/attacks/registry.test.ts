@@ -1,4 +1,4 @@
-// What somebody with a client of the registry tries (attacks 99 to 106, 117 and 118).
+// Attacks 99 to 106, 117 and 118, with a registry client.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -15,10 +15,10 @@ import { openWorld, type World } from "../world.ts";
 
 let world: World;
 let [ours, theirs] = ["", ""];
-/** Who may push in our organization, and who in theirs. */
+/** A client that can push in our organization, and one in theirs. */
 let us: RegistryClient | undefined;
 let them: (RegistryClient & { readonly token: string }) | undefined;
-/** The token of the first. */
+/** The token of our client. */
 let ourToken = "";
 let uid = "";
 
@@ -47,7 +47,7 @@ after(() => world?.close());
 
 const client = <Client extends RegistryClient>(found: Client | undefined): Client => found ?? assert.fail("not begun");
 
-/** Everything that rows say, but what an attempt may leave behind: audit entries of refusals. */
+/** Returns all rows except audit entries of refusals, which an attempt may leave. */
 const rowsOf = async (): Promise<string> => {
   const tables = ["repos", "tags", "groups", "blobs", "repo_blobs", "repo_manifests", "manifest_blobs", "uploads"];
   const sums = [];
@@ -60,7 +60,7 @@ const rowsOf = async (): Promise<string> => {
   return sums.join("\n");
 };
 
-test("attack 99: who knows a digest reads nothing by it through another repo, nor learns that the content is there", async () => {
+test("attack 99: a known digest neither opens nor reveals content through another repo", async () => {
   await client(them).pushManifest("theirs/app", "latest", { schemaVersion: 2, mediaType: indexType, manifests: [] });
   const image = (await client(us).send("HEAD", "ours/secret/manifests/latest")).headers.get("docker-content-digest") ?? "";
   for (const name of ["theirs/app", "ours/secret", uid, "theirs/not-there"]) {
@@ -84,7 +84,7 @@ test("attack 99: who knows a digest reads nothing by it through another repo, no
   assert.deepEqual(await errorsIn(refused), ["MANIFEST_BLOB_UNKNOWN", "MANIFEST_BLOB_UNKNOWN"], "nor is it made readable by a manifest that names it");
 });
 
-test("attack 100: nobody mounts what they may not read, by the name of its repo, by its uid, or from anywhere", async () => {
+test("attack 100: a blob cannot be mounted from an unreadable repo, by name, uid or without a source", async () => {
   const digest = digestOf(secret);
   const before = await rowsOf();
   const answers: string[] = [];
@@ -106,9 +106,8 @@ test("attack 100: nobody mounts what they may not read, by the name of its repo,
   assert.equal(await rowsOf(), before);
 });
 
-test("attack 101: names and uids of others are probed in vain: every answer is that of what is not there", async () => {
+test("attack 101: probing others' names and uids always returns the response for missing ones", async () => {
   const outsider = await bound(theirs, "apk.pull");
-  // Sees groups there, and no repos.
   const insider = await bound(ours, "apk.pull");
   // Of the same organization, and of another group of it.
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: ours, group: { name: "beside" } }), "uid");
@@ -135,7 +134,7 @@ test("attack 101: names and uids of others are probed in vain: every answer is t
   }
 });
 
-test("attack 102: a token that lives on gives nothing once its binding is revoked, in the midst of a push too", async () => {
+test("attack 102: a live token loses access once its binding is revoked, even during a push", async () => {
   const robot = await bound(ours, "registry.push");
   const scopes = "scope=repository:ours/half:pull,push&scope=repository:ours/secret:pull,push";
   const answer = await fetch(`${world.url}/v2/token?${scopes}`, { headers: { authorization: `Basic ${btoa(`_token:${robot.token}`)}` } });
@@ -158,7 +157,7 @@ test("attack 102: a token that lives on gives nothing once its binding is revoke
   assert.equal(await rowsOf(), before);
 });
 
-test("attack 103: an upload is nobody's but its repo's: its id opens nothing elsewhere, and none is guessed", async () => {
+test("attack 103: an upload belongs to its repo: its ID works nowhere else and cannot be guessed", async () => {
   const upload = (await client(us).send("POST", "ours/secret/blobs/uploads/")).headers.get("location") ?? "";
   assert.equal((await client(us).send("PATCH", upload, { body: "ours" })).status, 202);
   const id = upload.split("/").at(-1) ?? "";
@@ -179,7 +178,6 @@ test("attack 103: an upload is nobody's but its repo's: its id opens nothing els
   assert.notEqual(before, "");
 });
 
-/** Bytes of a request that no client sends, and what comes back. */
 const raw = (head: string, body: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(world.url);
@@ -191,19 +189,19 @@ const raw = (head: string, body: string): Promise<string> =>
     socket.on("close", () => resolve(answer)).on("error", reject);
   });
 
-test("attack 104: a wrong length or range leaves an upload as it was, and a body that ends too soon is no chunk", async () => {
+test("attack 104: a wrong length or range leaves an upload unchanged, and a truncated body is no chunk", async () => {
   const upload = (await client(us).send("POST", "ours/secret/blobs/uploads/")).headers.get("location") ?? "";
   assert.equal((await client(us).send("PATCH", upload, { body: "0123" })).status, 202);
   const head = (verb: string, lines: readonly string[]): string =>
     [`${verb} ${upload}${verb === "PUT" ? `?digest=${digestOf("0123abc")}` : ""} HTTP/1.1`, "host: x", `authorization: Bearer ${ourToken}`, ...lines].join(
       "\r\n",
     );
-  // The connection ends before as many bytes have come as were announced.
+  // The connection closes before the announced number of bytes arrives.
   for (const verb of ["PATCH", "PUT"]) assert.doesNotMatch(await raw(head(verb, ["content-length: 10"]), "abc"), /^HTTP\/1\.1 20/);
   assert.doesNotMatch(await raw(head("PATCH", ["transfer-encoding: chunked"]), "3\r\nabc\r\n"), /^HTTP\/1\.1 20/);
   for (const range of ["5-7", "3-5", "0-2", "4-3", "4-", "-4", "bytes 4-6/7", "4-6/7", "x", "4-99999999999999999999"]) {
     let answer: Response;
-    // Whoever was cut off may still hold it for a moment.
+    // The interrupted request may hold the lock for a moment.
     do answer = await client(us).send("PATCH", upload, { body: "abc", headers: { "content-range": range } });
     while (answer.status === 409);
     assert.ok([400, 416].includes(answer.status), `${range}: ${answer.status}`);
@@ -213,7 +211,7 @@ test("attack 104: a wrong length or range leaves an upload as it was, and a body
   assert.equal(await (await client(us).send("GET", `ours/secret/blobs/${digestOf("0123abc")}`)).text(), "0123abc");
 });
 
-test("attack 105: manifests that are too large, too deep, ambiguous or no manifests are refused, and nothing is kept", async () => {
+test("attack 105: oversized, too deep, ambiguous or invalid manifests are refused, and nothing is stored", async () => {
   await client(us).pushBlob("ours/secret", "{}");
   const config = descriptor(configType, "{}");
   const image = { schemaVersion: 2, mediaType: imageType, config, layers: [] };
@@ -251,7 +249,7 @@ test("attack 105: manifests that are too large, too deep, ambiguous or no manife
   assert.equal(await rowsOf(), before);
 });
 
-test("attack 106: a token of nobody is nobody's elsewhere, and one of a job is good for its own identity alone", async () => {
+test("attack 106: an anonymous token works nowhere else, and a job's token works for its own identity only", async () => {
   const { token } = (await (await fetch(`${world.url}/v2/token`)).json()) as { token: string };
   const nobody = openRegistry(world.url, `Bearer ${token}`);
   for (const [verb, path] of [
@@ -276,7 +274,7 @@ test("attack 106: a token of nobody is nobody's elsewhere, and one of a job is g
   for (const other of [`${theirs}/${"0".repeat(16)}`, ours, theirs]) assert.equal((await as(other)).status, 401, "a token of ours acts as its own subject");
 });
 
-test("attack 117: a list of tags that is kept is given to nobody who may not have it, nor to who might have had it a moment ago", async () => {
+test("attack 117: a cached tag list never reaches a caller without current permission", async () => {
   const { read } = world.server.application.services.store;
   const digest = await client(us).pushImage("ours/many", "v0");
   const { repos } = await world.ok("registry.ReposService/ListRepos", { name: "many" });
@@ -301,13 +299,13 @@ test("attack 117: a list of tags that is kept is given to nobody who may not hav
   for (const name of ["ours/many", many]) assert.equal((await reader.send("GET", `${name}/tags/list`)).status, 404);
 });
 
-test("attack 118: whoever cuts off a pull, or takes it slowly, gets no byte of what others pull meanwhile", async () => {
+test("attack 118: a slow or aborted pull gets no byte of a concurrent pull", async () => {
   const sizeBytes = 5 * 1024 * 1024;
-  // Each byte says whose it is.
+  // Each byte identifies its owner.
   const [own, other] = [Buffer.alloc(sizeBytes, "o"), Buffer.alloc(sizeBytes, "t")];
   const [ownDigest, otherDigest] = [await client(us).pushBlob("ours/bytes", own), await client(them).pushBlob("theirs/bytes", other)];
   const { hostname, port } = new URL(world.url);
-  /** Over a socket of its own; leaves when it has had so many bytes. */
+  /** Pulls over its own socket; disconnects after this many bytes. */
   const pull = (path: string, authorization: string, leaveBytes: number): Promise<Buffer> =>
     new Promise((resolve, reject) => {
       const socket = connect(Number(port), hostname, () =>

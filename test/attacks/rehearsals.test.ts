@@ -1,5 +1,4 @@
-// Attack 43: validateOnly as a way to try tokens and codes, without using them up and without what follows when one is
-// used twice.
+// Attack 43: validateOnly as a way to try tokens and codes without using them up or triggering reuse detection.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -22,7 +21,7 @@ const guarded = nonEmpty(
   "operation that no one rehearses",
 );
 
-test("nothing that is open can be rehearsed where it writes, shows or takes a secret, or belongs to the issuer", () => {
+test("no public operation supports a dry run if it writes, shows or accepts a secret, or belongs to the issuer", () => {
   const issuers = ["chainguard.platform.oidc.SecurityTokenService", "chainguard.platform.auth.Auth"];
   const secretive = ({ input, output }: MethodFact): boolean => [...input.fields, ...output.fields].some(({ redacted, shownOnce }) => redacted || shownOnce);
   const open = methods.filter((method) => method.open && (method.writes || secretive(method) || issuers.includes(method.service)));
@@ -43,7 +42,7 @@ const refused = (answer: Answer): void => {
 
 for (const method of guarded)
   for (const protocol of protocols)
-    test(`${method.rpc} over ${protocol} is not rehearsed: with a good token and with a bad one the answer is the same, and nothing has changed`, async () => {
+    test(`${method.rpc} over ${protocol} has no dry run: good and bad tokens get the same response, and nothing changes`, async () => {
       const request = await stage.request(method);
       const { token } = await stage.callerOf(method, operator);
       const untouched = await stage.fingerprint();
@@ -61,7 +60,7 @@ for (const method of guarded)
 const exchangeRefreshToken = guarded.find(({ rpc }) => rpc === "ExchangeRefreshToken") ?? assert.fail();
 
 for (const protocol of protocols)
-  test(`over ${protocol}, a refresh token that was used before gets no 200 from a rehearsal, and ends its family when it is used`, async () => {
+  test(`over ${protocol}, a dry run never accepts a used refresh token, and a real use revokes its family`, async () => {
     const ask = (token: string, validateOnly = false, over: Protocol = protocol): Promise<Answer> =>
       stage.call(over, exchangeRefreshToken, {}, { token, validateOnly });
     const nextOf = ({ reply }: { readonly reply: JsonObject }): string => text(part(reply, "refreshToken"), "token");
@@ -75,7 +74,7 @@ for (const protocol of protocols)
     assert.equal((await ask(third)).code, codes.UNAUTHENTICATED);
   });
 
-test("over REST, as the address has it", async () => {
+test("over REST, validateOnly in the query is refused with 400", async () => {
   const { token } = await stage.callerOf(exchangeRefreshToken, operator);
   for (const name of ["validateOnly", "validate_only"]) {
     const answer = await fetch(`${world.url}/sts/exchange_refresh_token?${name}=true`, { method: "POST", headers: { authorization: `Bearer ${token}` } });

@@ -1,4 +1,4 @@
-// What strangers put into lists of libraries and into overlays (attacks 130 to 133).
+// Attacks 130 to 133: by strangers, through library lists and overlays.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -26,7 +26,6 @@ const [pip, poetry, uv, maven] = ["REQUIREMENTS_TXT", "POETRY_LOCK", "UV_LOCK", 
 
 let world: World;
 let theirs: string;
-/** The owner of our organization. */
 let token: string;
 
 before(async () => {
@@ -41,7 +40,7 @@ after(() => world?.close());
 const create = (request: JsonObject): Promise<{ code: number; message: string; reply: JsonObject }> =>
   world.call(`${requests}/CreateRequestGroup`, { parent: world.organization, ...request }, { token });
 
-test("attack 130: an overlay of another organization, of a group beside, and one that does not exist are refused alike", async () => {
+test("attack 130: an overlay of another organization, of a sibling group, and a missing one get the same error", async () => {
   const config = { contents: { packages: ["secret-package"] } };
   const folder = async (parent: string): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "folder" } }), "uid");
   const overlayIn = async (parent: string): Promise<string> =>
@@ -66,7 +65,7 @@ test("attack 130: an overlay of another organization, of a group beside, and one
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("attack 130: items and libraries of others are neither changed nor listed, whatever they are called by", async () => {
+test("attack 130: others' items and libraries are neither changed nor listed, whatever they are called by", async () => {
   const make = async (parent: string, name: string): Promise<string> =>
     text(await world.ok(`${requests}/CreateRequestGroup`, { parent, items: [`${name}==1`, "shared==1"], format: pip }), "uid");
   const [ours, foreign] = [await make(world.organization, "ours"), await make(theirs, "theirs")];
@@ -99,7 +98,7 @@ test("attack 130: items and libraries of others are neither changed nor listed, 
   }
 });
 
-test("attack 131: nothing that a list names is opened or fetched, and what logs in there is not kept", async (t) => {
+test("attack 131: no address in a list is opened or fetched, and credentials in it are not stored", async (t) => {
   let reached = 0;
   const listener = createServer((_, response) => {
     reached++;
@@ -137,7 +136,7 @@ test("attack 131: nothing that a list names is opened or fetched, and what logs 
   assert.doesNotMatch(JSON.stringify([...(await everyRow(world.databaseUrl))]), /hunter2/);
 });
 
-test("attack 132: a list beyond what a request may hold is refused with its line, and changes nothing", async () => {
+test("attack 132: a list over the request limit is refused with its line, and changes nothing", async () => {
   const lines = (count: number): string => Array.from({ length: count }, (_, index) => `a${index}==1`).join("\n");
   const before = await databaseContents(world);
   for (const [content, format, wanted] of [
@@ -183,7 +182,7 @@ for (const [name, format, textOf] of [
   ["artifacts with blanks", maven, (length: number) => `${" ".repeat(length)}x`],
   ["properties", maven, (length: number) => `<project><properties>${"<a>${a}${a}</a>".repeat(length / 15)}</properties></project>`],
 ] as const)
-  test(`attack 132: the work of reading ${name} grows with their length`, async () => {
+  test(`attack 132: reading ${name} takes time proportional to their length`, async () => {
     const read = (content: string): Promise<unknown> => readRequirements(format, content, "content").catch(() => undefined);
     const { growth, longestMs } = await growthOf(read, textOf, 400_000);
     assert.ok(growth <= growthMax, `${growth.toFixed(1)} times the work for 8 times the length (${longestMs.toFixed(0)} ms)`);
@@ -202,7 +201,7 @@ test("attack 133: XML with a document type or entities is refused, and changes n
     assert.match(message, /line 2: must not have a document type or entities/);
   }
   assert.deepEqual(await databaseContents(world), before);
-  // An entity that nobody declares is a text, and no version.
+  // An undeclared entity is text, and no version.
   const { reply } = await create({ format: maven, content: `<project>${dependency}</project>` });
   const [item] = objectList(await world.ok(`${requests}/ListRequestGroupItems`, { uid: text(reply, "uid") }), "requestGroupItems");
   assert.equal(item?.version, "&x;");

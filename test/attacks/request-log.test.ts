@@ -1,4 +1,4 @@
-// Attack 189: secrets that end up in the log of requests, lines and labels that strangers write, series without end.
+// Attack 189: secrets in the request log, injected lines and labels, unbounded series.
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -17,7 +17,7 @@ after(() => world.close());
 const lineOf = async (headers: Headers | Readonly<Record<string, string>>) =>
   requests.of((headers instanceof Headers ? headers.get("x-request-id") : headers["x-request-id"]) ?? assert.fail());
 
-test("attack 189: no token, query value, cookie, form or body is ever in the log, whatever became of the request", async () => {
+test("attack 189: no token, query value, cookie, form or body is ever logged, whatever the result of the request", async () => {
   const secret = "s3cr3t-that-nobody-may-see";
   const token = await world.token();
   const asked: readonly (readonly [verb: string, path: string, headers: Record<string, string>, body?: string])[] = [
@@ -44,7 +44,7 @@ test("attack 189: no token, query value, cookie, form or body is ever in the log
   assert.ok(!requests.text().includes(token));
 });
 
-test("attack 189: whatever strangers ask for has the names of our own code, and paths are uids", async () => {
+test("attack 189: requested names appear only as the server's own route names, and path segments as uids", async () => {
   const known = new Set([...methods, ...version1].map(({ name }) => name));
   const session = connect(Number(new URL(world.url).port), "127.0.0.1");
   await once(session, "connect");
@@ -71,7 +71,7 @@ test("attack 189: whatever strangers ask for has the names of our own code, and 
   for (const { path } of requests.lines()) assert.ok(path === undefined || isUid(String(path)), String(path));
 });
 
-test("attack 189: a line is one line, whatever it holds", async () => {
+test("attack 189: a log entry is one line, whatever it contains", async () => {
   const { jsonLog } = await import("#base/log.ts");
   const { openCalls } = await import("#calls");
   const written: string[] = [];

@@ -1,4 +1,4 @@
-// What goes into files that scanners and builders of databases read unseen, and who would steer them by it (attacks 89 and 90).
+// Attacks 89 and 90: files that scanners and database builders read unattended, and documents that try to manipulate them.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -42,7 +42,7 @@ const vex = (id: string, purl: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-/** The repository as another program unpacks it: the archive's own names, and the index. */
+/** Reads the repository as another program unpacks it: the archive's names, and the index. */
 const readRepository = async (): Promise<{ names: string[]; packages: JsonObject[]; folder: string }> => {
   const folder = await mkdtemp(join(scratch, "unpacked-"));
   const input = Buffer.from(await (await fetch(`${world.url}/vex/vex-repository.tar.gz`)).arrayBuffer());
@@ -51,7 +51,7 @@ const readRepository = async (): Promise<{ names: string[]; packages: JsonObject
   return { names, folder, packages: objectList(JSON.parse(await readFile(join(folder, "index.json"), "utf8")) as JsonObject, "packages") };
 };
 
-test("attack 89: a document's number or a package's name leads out of no archive and is no other file's", async () => {
+test("attack 89: a document's ID or package name cannot escape an archive or replace another file", async () => {
   const ids = ["../../etc/lantern", "/etc/lantern", "..", "index", "index.json", "own/nginx", "a\\b", "A", "a", `long-${"x".repeat(300)}`];
   for (const [index, id] of ids.entries()) await imported(vex(id, `pkg:npm/lantern-${index}`));
   await writeTestRecords(world, [
@@ -66,7 +66,7 @@ test("attack 89: a document's number or a package's name leads out of no archive
   assert(locations.length >= ids.length, String(locations.length));
 });
 
-test("attack 89: what a secdb holds makes no other key of YAML, no link of a listing and no second number", async () => {
+test("attack 89: a secdb's values add no YAML key, no listing link and no second ID", async () => {
   const names = ['x":{"packages":[]}', "-", "*x", "!!python/object:os.system", "<a/href=v1>", "0", "yes", "#"];
   const document = {
     distroversion: "v9.9",
@@ -99,13 +99,13 @@ test("attack 89: what a secdb holds makes no other key of YAML, no link of a lis
   assert(security.includes('{"pkg":{"name":"__proto__","secfixes":{"1.0-r0":["CVE-2024-5"]}}}'));
 });
 
-test("attack 90: somebody else's document does not silence what our own says of our package, however late it is", async () => {
+test("attack 90: another organization's document never overrides our own about our package, however recent it is", async () => {
   await writeTestRecords(world, [
     advisory("CGA-ours", { artifactName: "anchor", aliases: ["CVE-2024-1"], events: [eventAt("2024-01-01T00:00:00Z", { truePositiveDetermination: {} })] }),
   ]);
   const names = ["pkg:apk/wolfi/anchor", "pkg:apk/wolfi/anchor@1.0-r0?arch=x86_64", "pkg:APK/wolfi//anchor", "pkg:apk/wolfi/%61nchor"];
   for (const [index, purl] of names.entries()) await imported(vex(`https://example.com/silence/${index}`, purl));
-  // A name that a reader's library reads as ours stands for ours, so it is in the index once.
+  // A name that a reader's library normalizes to ours counts as ours, so it is indexed once.
   const { packages, folder } = await readRepository();
   const ours = packages.filter((entry) => decodeURIComponent(text(entry, "id")) === "pkg:apk/wolfi/anchor");
   assert.equal(ours.length, 1);
@@ -118,7 +118,7 @@ test("attack 90: somebody else's document does not silence what our own says of 
   );
 });
 
-test("attack 90: of two advisories that contradict each other under one number neither silences the other", async () => {
+test("attack 90: of two contradicting advisories with one ID, neither suppresses the other", async () => {
   const one = (key: string, day: number, data: Parameters<typeof eventAt>[1]) =>
     advisory(key, { artifactName: "chain", aliases: ["CVE-2024-6"], events: [eventAt(`2024-01-0${day}T00:00:00Z`, data)] });
   await writeTestRecords(world, [

@@ -1,4 +1,4 @@
-// Attacks 208, 216 and 217: a directory that fills the server. What SCIM keeps of an organization is counted, and has quotas.
+// Attacks 208, 216 and 217: a directory that fills the server. An organization's SCIM data is counted and has quotas.
 
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
@@ -50,11 +50,10 @@ const quotaOptions = (): Parameters<typeof changeQuota>[0] => ({
   progress: () => {},
 });
 
-/** How many of it the organization has, as `gantry admin quota list` says it. */
+/** Returns the organization's usage as `gantry admin quota list` shows it. */
 const usedOf = async (organization: string, name: string): Promise<number | undefined> =>
   (await listQuotas(quotaOptions(), organization)).find((quota) => quota.name === name)?.used;
 
-/** Two identity providers of a new organization with SCIM. */
 const openTwo = async (name: string): Promise<{ organization: string; one: ScimProvider; two: ScimProvider }> => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
   await makeOwners(world, organization);
@@ -66,7 +65,7 @@ for (const { name, path, documentOf, told } of [
   {
     name: "scim-users",
     path: "/Users",
-    // Without an external id nothing stays of a user who is deleted (attack 216 has the others).
+    // Without an external ID, a deleted user leaves no row (attack 216 covers the others).
     documentOf: (key: string): JsonObject => ({ userName: key }),
     told: (quota: number) => `${quota} SCIM users, including removed ones (quota scim-users): ask`,
   },
@@ -79,7 +78,7 @@ for (const { name, path, documentOf, told } of [
 ] as const) {
   const make = (at: ScimProvider, key: string) => at.ask("POST", path, documentOf(key));
 
-  test(`attack 208: a directory that fills an organization makes as many ${name} as the quota, over all its providers, and no more`, async () => {
+  test(`attack 208: a directory creates ${name} up to the organization's quota over all its providers`, async () => {
     const { organization, one, two } = await openTwo(`filled with ${name}`);
     await changeQuota(quotaOptions(), { name, value: 7, organization });
     const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => make(index % 2 === 0 ? one : two, `all-at-once-${index}`)));
@@ -95,7 +94,7 @@ for (const { name, path, documentOf, told } of [
     assert.equal((await make(idp, `meanwhile-${name}`)).status, 201, "other organizations have their own");
   });
 
-  test(`attack 208: a full directory is refused new ${name} without a trace, changes what it has, and makes one for each that goes`, async () => {
+  test(`attack 208: a full directory is refused new ${name} without a trace, can change existing ones, and can replace deleted ones`, async () => {
     const { organization, one } = await openTwo(`full of ${name}`);
     const [kept, gone] = [text((await make(one, "kept")).body, "id"), text((await make(one, "gone")).body, "id")];
     assert.equal((await one.ask("DELETE", `${path}/${gone}`)).status, 204);
@@ -114,7 +113,7 @@ for (const { name, path, documentOf, told } of [
     assert.equal((await make(one, "another")).status, 201);
   });
 
-  test(`attack 208: a provider that is deleted uses up nothing of ${name} any more, and comes back with them where they fit alone`, async () => {
+  test(`attack 208: a deleted provider frees the quota of ${name}, and is restored with them only if they fit`, async () => {
     const { organization, one, two } = await openTwo(`deleted with ${name}`);
     for (const key of ["a", "b", "c"]) assert.equal((await make(one, key)).status, 201);
     await changeQuota(quotaOptions(), { name, value: 4, organization });
@@ -134,7 +133,7 @@ for (const { name, path, documentOf, told } of [
   });
 }
 
-test("attack 208: a user whose default role has no room is refused with the quota's name, and not kept", async () => {
+test("attack 208: a user without room for the default role is refused with the quota's name, and not stored", async () => {
   const { organization, one } = await openTwo("full of bindings");
   await changeQuota(quotaOptions(), { name: "role-bindings", value: (await usedOf(organization, "role-bindings")) ?? 0, organization });
   const before = await databaseContents(world, touched);
@@ -145,13 +144,12 @@ test("attack 208: a user whose default role has no room is refused with the quot
   assert.equal((await one.ask("POST", "/Users", { userName: "nobody yet" })).status, 201);
 });
 
-test("attack 208: what an organization may have of SCIM where nothing is set is a number, and the command names it", async () => {
+test("attack 208: every SCIM quota has a default, and the command names it", async () => {
   const quotas = new Map((await listQuotas(quotaOptions())).map((quota) => [quota.name, quota.byDefault]));
   for (const name of ["scim-users", "scim-groups"] as const) assert.equal(quotas.get(name), organizationQuotas[name]);
   assert.equal(quotas.get("scim-members"), rowQuotas["scim-members"]);
 });
 
-/** What lies there, by the rows themselves. */
 const rowsIn = async (organization: string, table: "scim_users" | "scim_removals" | "scim_members"): Promise<number> => {
   const column = { scim_users: "uid", scim_removals: "identity_provider_uid", scim_members: "group_uid" }[table];
   return Number((await asOwner(world.databaseUrl, `select count(*) from ${table} where left(${column}, 40) = $1`, [organization]))[0]?.[0]);
@@ -165,7 +163,7 @@ const announce = async (at: ScimProvider, key: string): Promise<string> => {
   return text(body, "id");
 };
 
-/** Refused with 429 in RFC 7644's form, naming the quota, and nothing is another than before. */
+/** Asserts a 429 in RFC 7644's form that names the quota, and that nothing changed. */
 const refusedWhole = async (quota: string, send: () => Promise<ScimAnswer>): Promise<void> => {
   const before = await databaseContents(world, touched);
   const { status, headers, body } = await send();
@@ -176,22 +174,19 @@ const refusedWhole = async (quota: string, send: () => Promise<ScimAnswer>): Pro
   assert.deepEqual(await databaseContents(world, touched), before);
 };
 
-/** Deletes the provider; returns what brings it back. */
+/** Deletes the provider; returns a function that restores it. */
 const deleteProvider = async ({ uid }: ScimProvider) => {
   await world.ok(`${service}/DeleteIdentityProvider`, { uid });
   const [deletion] = objectList(await world.ok(`${deletions}/ListDeletions`, { resourceUids: [uid] }), "deletions");
   return () => world.call(`${deletions}/UndeleteDeletion`, { uid: text(deletion ?? {}, "uid") });
 };
 
-// ---- who was removed --------------------------------------------------------------------------------------------
-
-test("attack 216: people who are announced and removed for ever, each by another external id, are as many as the quota of users, and no more", async () => {
+test("attack 216: users added and removed endlessly under new external IDs never exceed the user quota", async () => {
   const { organization, one, two } = await openTwo("churn");
   await setQuota("scim-users", 5, organization);
   for (let key = 0; key < 5; key++) {
     const at = key % 2 === 0 ? one : two;
     assert.equal((await at.ask("DELETE", `/Users/${await announce(at, `left-${key}`)}`)).status, 204);
-    // Of whom there is no external id nothing stays.
     if (key === 4) continue;
     const { body } = await at.ask("POST", "/Users", { userName: "nobody" });
     assert.equal((await at.ask("DELETE", `/Users/${text(body, "id")}`)).status, 204);
@@ -200,11 +195,10 @@ test("attack 216: people who are announced and removed for ever, each by another
   assert.equal(await usedOf(organization, "scim-users"), 5);
   await refusedWhole("scim-users", () => one.ask("POST", "/Users", { userName: "one more", externalId: "one more" }));
   await refusedWhole("scim-users", () => two.ask("POST", "/Users", { userName: "without an external id" }));
-  // Another provider has never known them.
   await refusedWhole("scim-users", () => two.ask("POST", "/Users", { userName: "left-0", externalId: "left-0" }));
 });
 
-test("attack 216: who was removed comes back, and whoever is there is removed, however little the quota is", async () => {
+test("attack 216: a removed user can return, and any user can be removed, however low the quota", async () => {
   const { organization, one } = await openTwo("coming and going");
   const kept = await announce(one, "kept");
   assert.equal((await one.ask("DELETE", `/Users/${await announce(one, "gone")}`)).status, 204);
@@ -219,7 +213,7 @@ test("attack 216: who was removed comes back, and whoever is there is removed, h
   await refusedWhole("scim-users", () => one.ask("POST", "/Users", { userName: "new", externalId: "new" }));
 });
 
-test("attack 216: a user whose external id changes for ever leaves as many removals as there is room for, and is changed and deleted otherwise", async () => {
+test("attack 216: a user with ever-changing external IDs leaves removals up to the quota, and can still be updated and deleted", async () => {
   const { organization, one } = await openTwo("other external ids");
   await setQuota("scim-users", 4, organization);
   const id = await announce(one, "id-0");
@@ -239,7 +233,7 @@ test("attack 216: a user whose external id changes for ever leaves as many remov
   assert.equal(await usedOf(organization, "scim-users"), 4);
 });
 
-test("attack 216: of people who are announced and removed at once, forty at a time, no more are known than the quota says", async () => {
+test("attack 216: forty concurrent adds and removals never exceed the quota", async () => {
   const { organization, one, two } = await openTwo("churn at once");
   await setQuota("scim-users", 30, organization);
   const comeAndGo = async (at: ScimProvider, key: string): Promise<number> => {
@@ -252,7 +246,7 @@ test("attack 216: of people who are announced and removed at once, forty at a ti
   assert.deepEqual([await rowsIn(organization, "scim_removals"), await usedOf(organization, "scim-users")], [30, 30]);
 });
 
-test("attack 216: a provider that is deleted takes along whom it has removed, and comes back with them where they fit alone", async () => {
+test("attack 216: a deleted provider takes its removed users along, and is restored with them only if they fit", async () => {
   const { organization, one, two } = await openTwo("removals of a provider");
   await announce(one, "stays");
   for (const key of ["a", "b"]) assert.equal((await one.ask("DELETE", `/Users/${await announce(one, key)}`)).status, 204);
@@ -268,9 +262,6 @@ test("attack 216: a provider that is deleted takes along whom it has removed, an
   assert.deepEqual([await rowsIn(organization, "scim_removals"), await usedOf(organization, "scim-users")], [2, 4]);
 });
 
-// ---- members ----------------------------------------------------------------------------------------------------
-
-/** An organization with so many users in one of its providers. */
 const openPeople = async (name: string, count: number) => {
   const { organization, one, two } = await openTwo(name);
   const users = await Promise.all(Array.from({ length: count }, (_, index) => announce(one, `member-${index}`)));
@@ -284,7 +275,7 @@ const openPeople = async (name: string, count: number) => {
   return { organization, one, two, users, makeGroup, put, patch, add, remove, memberCount };
 };
 
-test("attack 217: groups that everybody is put into have as many members as the quota, over all providers, whichever request adds them", async () => {
+test("attack 217: group memberships never exceed the quota over all providers, whichever request adds them", async () => {
   const { organization, two, users, makeGroup, put, patch, add, memberCount } = await openPeople("members without end", 6);
   await setQuota("scim-members", 10, organization);
   const { body } = await makeGroup("first", users);
@@ -297,14 +288,13 @@ test("attack 217: groups that everybody is put into have as many members as the 
   await refusedWhole("scim-members", () => makeGroup("of the other provider, again", [elsewhere], two));
   await refusedWhole("scim-members", () => put(second, users.slice(0, 4)));
   await refusedWhole("scim-members", () => patch(second, add(users.slice(3, 4)), { op: "replace", path: "displayName", value: "unseen" }));
-  // Whoever is in it already needs no room.
   assert.equal((await patch(id, add(users))).status, 204);
   assert.equal((await put(second, users.slice(0, 3))).status, 200);
   assert.equal((await makeGroup("empty", [])).status, 201);
   assert.deepEqual([await memberCount(), await usedOf(organization, "scim-members")], [10, 10]);
 });
 
-test("attack 217: of members who are added at once to many groups as many come as there is room for, no more and no fewer", async () => {
+test("attack 217: of members added concurrently to many groups, exactly as many as fit are added", async () => {
   const { organization, users, makeGroup, patch, add, memberCount } = await openPeople("members at once", 2);
   const groups = await Promise.all(Array.from({ length: 40 }, async (_, index) => text((await makeGroup(`group ${index}`, [])).body, "id")));
   await setQuota("scim-members", 25, organization);
@@ -313,7 +303,7 @@ test("attack 217: of members who are added at once to many groups as many come a
   assert.deepEqual([await memberCount(), await usedOf(organization, "scim-members")], [25, 25]);
 });
 
-test("attack 217: members are taken out, and replaced by as many, however little the quota is", async () => {
+test("attack 217: members can be removed, or replaced one for one, however low the quota", async () => {
   const { organization, one, users, makeGroup, put, patch, add, remove, memberCount } = await openPeople("members who leave", 8);
   const id = text((await makeGroup("everybody", users.slice(0, 6))).body, "id");
   const other = text((await makeGroup("others", users.slice(0, 4))).body, "id");
@@ -325,7 +315,7 @@ test("attack 217: members are taken out, and replaced by as many, however little
   await refusedWhole("scim-members", () => patch(id, remove(users.slice(7, 8)), add(users.slice(0, 2))));
   await refusedWhole("scim-members", () => patch(id, remove(users.slice(7, 8)), add(users.slice(0, 1)), add(users.slice(1, 2))));
   assert.equal((await put(id, users.slice(3, 6))).status, 200);
-  // What one request has taken out, another one does not put in.
+  // Room freed by one request is not available to a request that is over the quota.
   await refusedWhole("scim-members", () => patch(id, add(users.slice(6, 7))));
   assert.equal((await one.ask("DELETE", `/Users/${users[3]}`)).status, 204);
   assert.deepEqual([await memberCount(), await usedOf(organization, "scim-members")], [5, 5]);
@@ -334,7 +324,7 @@ test("attack 217: members are taken out, and replaced by as many, however little
   assert.deepEqual([await memberCount(), await usedOf(organization, "scim-members")], [0, 0]);
 });
 
-test("attack 217: a provider that is deleted takes its members along, and comes back with them where they fit alone", async () => {
+test("attack 217: a deleted provider takes its members along, and is restored with them only if they fit", async () => {
   const { organization, one, two, users, makeGroup } = await openPeople("members of a provider", 3);
   assert.equal((await makeGroup("of one", users)).status, 201);
   await setQuota("scim-members", 3, organization);

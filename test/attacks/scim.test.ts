@@ -1,4 +1,4 @@
-// Attacks on SCIM: its token, its address, what a directory may do to people and organizations, and what it may cost.
+// Attacks on SCIM: its token, its address, what a directory can do to users and organizations, and its cost.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -18,7 +18,6 @@ import { openWorld, type World } from "../world.ts";
 let world: World;
 let provider: FakeProvider;
 let idp: ScimProvider;
-/** Of another organization, which names the same issuer. */
 let foreign: ScimProvider;
 let foreignOrganization: string;
 
@@ -44,14 +43,14 @@ const touched = ["identity_providers", "outbox", "role_bindings", "scim_arrivals
 const personOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 const etagOf = async (uid: string): Promise<string> => text((await world.ok(`${service}/GetIdentityProvider`, { uid })).scim as JsonObject, "etag");
 
-/** The status and the text of an answer, and what headers say of it. */
+/** Returns the status, body and identifying headers of a response. */
 const shownAt = async (url: string, token: string | undefined, verb = "GET", body?: JsonObject): Promise<string> => {
   const answer = await askScim(url, token, verb, body);
   const { date: _date, "x-request-id": _id, "content-length": _length, ...headers } = Object.fromEntries(answer.headers);
   return JSON.stringify([answer.status, answer.body, headers]);
 };
 
-test("attack 164: SCIM that is off, an unknown provider, another's, and a token that was revoked, has ended or is none look the same", async () => {
+test("attack 164: disabled SCIM, a provider that is unknown or another's, and a revoked, expired or invalid token look the same", async () => {
   const off = await openScimProvider(world, "https://off.example.com");
   await world.ok(`${service}/SetScimEnabled`, { identityProviderUid: off.uid, enabled: false, etag: await etagOf(off.uid) });
   const revoked = await openScimProvider(world, "https://revoked.example.com");
@@ -97,7 +96,7 @@ test("attack 164: SCIM that is off, an unknown provider, another's, and a token 
   assert.deepEqual(await databaseContents(world, touched), before);
 });
 
-test("attack 164: a token that was replaced works on for the overlap alone", async () => {
+test("attack 164: a replaced token keeps working for the overlap only", async () => {
   const rotating = await openScimProvider(world, "https://rotating.example.com");
   const { token } = await world.ok(`${service}/RegenerateScimToken`, { identityProviderUid: rotating.uid, etag: await etagOf(rotating.uid), overlap: "60s" });
   const both = async (): Promise<number[]> =>
@@ -107,7 +106,7 @@ test("attack 164: a token that was replaced works on for the overlap alone", asy
   assert.deepEqual(await both(), [401, 200]);
 });
 
-test("attack 202: a request that was begun with a SCIM token, and whose body comes after it was revoked, does nothing", async () => {
+test("attack 202: a request with a body that arrives after its SCIM token was revoked has no effect", async () => {
   const held = await openScimProvider(world, "https://held.example.com");
   const made = async (path: string, document: JsonObject): Promise<string> => text((await held.ask("POST", path, document)).body, "id");
   const [user, group] = [await made("/Users", { userName: "there" }), await made("/Groups", { displayName: "there" })];
@@ -131,7 +130,7 @@ test("attack 202: a request that was begun with a SCIM token, and whose body com
   assert.deepEqual(await databaseContents(world, touched), before);
 });
 
-test("attack 165: a SCIM token opens nothing but its provider's SCIM, and nothing else opens that", async () => {
+test("attack 165: a SCIM token works only for its provider's SCIM, and no other token works there", async () => {
   for (const protocol of ["rest", "grpc"] as const)
     for (const [name, request] of [
       ["iam.IdentitiesService/ListIdentities", {}],
@@ -151,7 +150,7 @@ test("attack 165: a SCIM token opens nothing but its provider's SCIM, and nothin
   }
 });
 
-test("attack 166: a user of another provider, and what is no id, are not found, and nothing of them is told", async () => {
+test("attack 166: a user of another provider and a malformed ID are not found, and nothing is revealed", async () => {
   const { body } = await foreign.ask("POST", "/Users", { userName: "theirs", externalId: "theirs" });
   const id = text(body, "id");
   const strange = [id, "0123456789abcdef", `..%2F..%2F${id}`, "%00", "x".repeat(300), `${id}%2F${id}`];
@@ -171,7 +170,7 @@ test("attack 166: a user of another provider, and what is no id, are not found, 
   assert.deepEqual([status, refusal.scimType], [400, "invalidValue"]);
 });
 
-test("attack 167: a provider that names another's issuer takes nothing from its people elsewhere, and learns nothing of them", async () => {
+test("attack 167: a provider that names another's issuer neither affects nor learns about that issuer's users elsewhere", async () => {
   const { token, refreshToken } = await signIn(
     world,
     provider,
@@ -201,7 +200,7 @@ test("attack 167: a provider that names another's issuer takes nothing from its 
   assert.equal((await signIn(world, provider, foreign.uid, { sub: "victim" })).status, "403");
 });
 
-test("attack 168: a directory gives no more than the provider's default role, whatever its documents say", async () => {
+test("attack 168: a directory grants no more than the provider's default role, whatever its documents say", async () => {
   const document = {
     userName: "climber",
     externalId: "climber",
@@ -223,7 +222,7 @@ test("attack 168: a directory gives no more than the provider's default role, wh
   assert.deepEqual((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: personOf("somebody else") })).roleBindings ?? [], []);
 });
 
-test("attack 169: filters, paths and documents that are made to be slow, deep or large are refused or answered at once", async () => {
+test("attack 169: slow, deep or large filters, paths and documents are refused or answered quickly", async () => {
   const { body } = await idp.ask("POST", "/Users", { userName: "target", externalId: "target", emails: [{ value: "t@x", type: "work" }] });
   const id = text(body, "id");
   const filters = [
@@ -270,7 +269,7 @@ test("attack 169: filters, paths and documents that are made to be slow, deep or
   assert.equal(({} as JsonObject).polluted, undefined);
 });
 
-test("attack 199: a document that costs the square of its names or values, or grows with each request, is refused, and stays as it was", async () => {
+test("attack 199: a document with quadratic cost or unbounded growth is refused and stays unchanged", async () => {
   const { body } = await idp.ask("POST", "/Users", { userName: "wide", name: { givenName: "W" }, phoneNumbers: [{ value: "1" }] });
   const path = `/Users/${text(body, "id")}`;
   const kept = (await idp.ask("GET", path)).body;
@@ -299,7 +298,6 @@ test("attack 199: a document that costs the square of its names or values, or gr
   await used(idp.ask("PATCH", path, { Operations: inside }), "names inside of one");
   await used(idp.ask("PUT", path, { userName: "wide", title: "x".repeat(limits.scimDocumentBytesMax) }), "PUT");
   await used(idp.ask("POST", "/Groups", { displayName: "wide", about: "x".repeat(limits.scimDocumentBytesMax) }), "a group");
-  // Each request says a little, and together they say too much.
   const grown: number[] = [];
   for (let index = 0; index < 4; index++)
     grown.push((await idp.ask("PATCH", path, { Operations: [{ op: "add", path: `part${index}`, value: "x".repeat(10_000) }] })).status);
@@ -310,7 +308,7 @@ test("attack 199: a document that costs the square of its names or values, or gr
   assert.deepEqual(after, before);
 });
 
-test("attack 170: a directory that writes without end is told when to go on, by itself, and reads and other providers are not held up", async () => {
+test("attack 170: endless writes are rate-limited with a retry time per directory; reads and other providers are not delayed", async () => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "eager" } }), "uid");
   await makeOwners(world, organization);
   const eager = await enableScim(world, await registerProvider(world, provider, { parent: organization }));
@@ -329,7 +327,7 @@ test("attack 170: a directory that writes without end is told when to go on, by 
   assert.equal((await write()).status, 200);
 });
 
-test("attack 171: an organization that is suspended, and a provider that is deleted, take their SCIM along", async () => {
+test("attack 171: a suspended organization and a deleted provider have no SCIM", async () => {
   const { services } = world.server.application;
   const gone = await openScimProvider(world, "https://gone.example.com");
   await gone.ask("POST", "/Users", { userName: "kept", externalId: "kept" });
@@ -348,7 +346,7 @@ test("attack 171: an organization that is suspended, and a provider that is dele
   assert.deepEqual([status, refused.status, refused.detail], [403, "403", "Permission denied: the organization is suspended"]);
 });
 
-test("attack 172: no password and no token of SCIM is kept, told or logged", async () => {
+test("attack 172: no password or SCIM token is stored, returned or logged", async () => {
   const password = `pass-${"w0rd".repeat(5)}`;
   const places: readonly JsonObject[] = [
     { [core]: { password } },
@@ -381,7 +379,7 @@ test("attack 172: no password and no token of SCIM is kept, told or logged", asy
   }
 });
 
-test("attack 220: who is deactivated in other words of the protocol has no right left, and no 2xx says so of somebody who has", async () => {
+test("attack 220: every protocol form of deactivation removes all permissions or returns an error", async () => {
   const no = [{ $ref: null, value: "False" }];
   const patch = (operation: JsonObject): JsonObject => ({ Operations: [operation] });
   const ways: readonly (readonly [verb: string, body: JsonObject])[] = [
@@ -407,7 +405,7 @@ test("attack 220: who is deactivated in other words of the protocol has no right
   assert.deepEqual([announced.status, announced.body.active, announced.body[core]], [201, false, undefined]);
 });
 
-test("attack 221: who is taken out of a group in other words of the protocol is out, and a write behind another version is none", async () => {
+test("attack 221: every protocol form of removing a group member works, and a write with a stale version is refused", async () => {
   const { body: user } = await idp.ask("POST", "/Users", { userName: "member" });
   const members = [{ value: text(user, "id") }];
   const urn = "urn:ietf:params:scim:schemas:core:2.0:Group";
@@ -437,7 +435,7 @@ test("attack 221: who is taken out of a group in other words of the protocol is 
   assert.deepEqual([Object.hasOwn(without, "title"), without.name], [false, { givenName: "N" }]);
 });
 
-test("attack 206: a list of documents that are as large as may be has as many as fit, and the next page goes on behind them", async () => {
+test("attack 206: a list of maximum-size documents is cut to what fits, and the next page continues after it", async () => {
   const count = 40;
   await asOwner(
     world.databaseUrl,

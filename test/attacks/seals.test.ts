@@ -1,5 +1,5 @@
-// What somebody gains who has a sealed secret moved: by an edit that points it at a server of theirs (attack 64), or by a
-// copy into a row of theirs, for whoever has the database and not the key (attack 65).
+// Moving a sealed secret: by an edit that points it at the attacker's server (attack 64), or by a copy into the attacker's row with database
+// access but no key (attack 65).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -18,7 +18,7 @@ const subject = { sub: "ann", email: "ann@example.com", email_verified: true };
 let world: World;
 let ours: FakeProvider;
 let theirs: FakeProvider;
-/** What their token endpoint was sent. */
+/** Requests that the attacker's token endpoint received. */
 const sent: string[] = [];
 
 before(async () => {
@@ -32,14 +32,13 @@ before(async () => {
 });
 after(() => Promise.all([world?.close(), ours?.close(), theirs?.close()]));
 
-/** A sign-in as far as it comes. True where somebody is signed in. */
 const signsIn = async (provider: FakeProvider, idp: string): Promise<boolean> =>
   signIn(world, provider, idp, subject).then(
     ({ token }) => token !== "",
     () => false,
   );
 
-/** Somebody of the organization who holds what changing its providers takes. */
+/** Returns a token of an identity that can change the organization's providers. */
 const delegate = async (): Promise<string> => {
   const { organization } = world;
   const capabilities = symbolsOf(["identity_providers.update", "identity_providers.list", "groups.list", "roles.list", "role_bindings.create"]);
@@ -50,7 +49,7 @@ const delegate = async (): Promise<string> => {
   return world.token(String(uid));
 };
 
-test("attack 64: who may edit a provider does not have its client secret sent to a token endpoint of their own, by any mask", async () => {
+test("attack 64: an editor of a provider cannot send its client secret to their own token endpoint, by any mask", async () => {
   const role = await world.ok("iam.RolesService/CreateRole", {
     parent: world.organization,
     role: { name: "nothing much", capabilities: symbolsOf(["groups.list"]) },
@@ -69,7 +68,7 @@ test("attack 64: who may edit a provider does not have its client secret sent to
     }
   }
   assert.equal(await signsIn(theirs, uid), false);
-  // With a secret of their own they may: it is theirs that is sent.
+  // With a new secret it is allowed: only that one is sent.
   const moved = { identityProvider: { uid, oidc: { issuer: theirs.url, clientSecret: theirs.clientSecret } }, updateMask: "oidc.issuer,oidc.client_secret" };
   assert.equal((await world.call(`${service}/UpdateIdentityProvider`, moved, { token })).code, 0);
   assert.ok(await signsIn(theirs, uid));
@@ -82,7 +81,7 @@ test("attack 64: who may edit a provider does not have its client secret sent to
     );
 });
 
-test("attack 65: a client secret that is copied into another row, or whose row is given another issuer or client, is sent to nobody", async () => {
+test("attack 65: a client secret copied to another row, or with a changed issuer or client, is never sent", async () => {
   const uid = await registerProvider(world, ours);
   const stranger = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "strangers" } }), "uid");
   const other = await registerProvider(world, theirs, { parent: stranger });
@@ -110,7 +109,7 @@ test("attack 65: a client secret that is copied into another row, or whose row i
   assert.ok(await signsIn(ours, uid));
 });
 
-test("attack 65: a sign-in's sealed request does not open in the row of another sign-in, nor for another provider", async () => {
+test("attack 65: a sign-in's sealed request does not open in another sign-in's row, nor for another provider", async () => {
   const uid = await registerProvider(world, ours);
   const second = await registerProvider(world, ours);
   const begin = async () => {
@@ -131,7 +130,7 @@ test("attack 65: a sign-in's sealed request does not open in the row of another 
   await asOwner(world.databaseUrl, "delete from sign_ins");
 });
 
-/** What each sealed column is bound to. A new one says it here, and is bound. */
+/** The binding of each sealed column; a new column must be added here. */
 const bindings: Readonly<Record<string, { readonly purpose: string; readonly boundTo: string }>> = {
   "authorization_codes.sealed": { purpose: "authorization code", boundTo: "array[code_hash]" },
   "document_signing_keys.private_key_sealed": { purpose: "document-signing-key", boundTo: "array[fingerprint]" },
@@ -142,10 +141,10 @@ const bindings: Readonly<Record<string, { readonly purpose: string; readonly bou
   "sign_ins.sealed": { purpose: "sign in", boundTo: "array[state_hash, identity_provider_uid]" },
 };
 
-/** Columns whose texts say themselves what they are for (attack 32), or which of the restores that are recorded they are (attack 185). */
+/** Columns whose texts contain their own purpose (attack 32) or their restore's ID (attack 185). */
 const boundWithin = ["audit_chains.sealed", "audit_progress.sealed", "restores.sealed"];
 
-test("attack 65: every sealed text of every table opens in its own row and in no other", async () => {
+test("attack 65: every sealed text of every table opens in its own row only", async () => {
   const { seal } = world.server.application.services;
   await registerProvider(world, ours);
   await registerProvider(world, theirs);
@@ -154,7 +153,6 @@ test("attack 65: every sealed text of every table opens in its own row and in no
     await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: uid ?? "" });
   }
   await world.server.application.services.authn.rotate();
-  // The first one, and the one that takes its place.
   for (let count = 0; count < 2; count++) {
     await asOwner(world.databaseUrl, "update document_signing_keys set retire_time = now()");
     assert.equal((await fetch(`${world.url}/.well-known/csaf/provider-metadata.json`)).status, 200);

@@ -1,5 +1,5 @@
-// Secrets are shown once, by the call that makes them, and nowhere else. Every secret of the contract is made, given and
-// misused through real sockets; then everything that came out, and everything that was kept, is searched for it.
+// Secrets are shown once, in the response that creates them. The tests create, send and misuse every secret of the contract over real sockets,
+// then search all output and storage for it.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,9 +29,7 @@ before(async () => {
 });
 after(() => Promise.all([stage.close(), provider?.close()]));
 
-// ---- what is secret ----------------------------------------------------------------------------------------------
-
-/** Paths of the fields that `wanted` picks, lists and maps included. */
+/** Returns the paths of matching fields, lists and maps included. */
 const pathsOf = (message: MessageFact, wanted: (field: FieldFact) => boolean, within: readonly MessageFact[] = []): string[][] =>
   within.includes(message)
     ? []
@@ -53,7 +51,6 @@ const taking = nonEmpty(
   "field that takes a secret",
 );
 
-/** Every text in a value. */
 const leaves = (value: Json | undefined): string[] =>
   typeof value === "string" ? [value] : isObject(value) ? Object.values(value).flatMap(leaves) : Array.isArray(value) ? value.flatMap(leaves) : [];
 
@@ -64,7 +61,7 @@ const shownIn = (message: MessageFact, reply: JsonObject): string[] =>
     return field.message && isObject(value) ? shownIn(field.message, value) : [];
   });
 
-/** The secret itself and what it is made of: a code's or a token's inner part, a JWT's signature, what stands behind a prefix. */
+/** Returns the secret and its parts: the inner part of a code or token, a JWT's signature, the text after a prefix. */
 const partsOf = (secret: string): string[] => {
   let inner: string[] = [];
   try {
@@ -78,8 +75,6 @@ const partsOf = (secret: string): string[] => {
     ({ length }) => length >= 16,
   );
 };
-
-// ---- what came out -----------------------------------------------------------------------------------------------
 
 const secrets = new Map<string, string>();
 const seen: { readonly where: string; readonly content: string }[] = [];
@@ -101,7 +96,7 @@ const watched = (where: string, answer: Answer): Answer => {
   return answer;
 };
 
-/** How to ask where a valid request is not enough. */
+/** Requests for methods where a generated valid request is not enough. */
 const recipes: Readonly<Record<string, () => Promise<{ readonly request: JsonObject; readonly token: string }>>> = {
   "chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken": async () => {
     const { refreshToken, error } = await signIn(world, provider, idp, { sub: `keeper ${stage.next()}` }, { create_refresh_token: "true" });
@@ -124,7 +119,7 @@ const recipes: Readonly<Record<string, () => Promise<{ readonly request: JsonObj
 };
 
 for (const method of showing)
-  test(`${method.name} shows its secret to its own call: not to a repetition, a rehearsal or a wrong call`, async () => {
+  test(`${method.name} shows its secret in its own response only: not in a retry, a dry run or an invalid request`, async () => {
     for (const protocol of protocols) {
       const { request, token } = (await recipes[method.name]?.()) ?? { request: await stage.request(method), token: await stage.operator() };
       const headers = { "idempotency-key": `secret ${stage.next()}` };
@@ -145,7 +140,7 @@ for (const method of showing)
   });
 
 for (const { method, path } of taking)
-  test(`${method.name} takes ${path.join(".")} and gives it back in no answer`, async () => {
+  test(`${method.name} accepts ${path.join(".")} and never returns it`, async () => {
     for (const protocol of protocols) {
       const secret = `planted-${stage.next()}-${"s3cret".repeat(4)}`;
       plant(`${method.rpc}'s ${path.at(-1)}`, secret);
@@ -157,14 +152,13 @@ for (const { method, path } of taking)
       assert.equal(code, 0, `${message} ${JSON.stringify(details)}`);
       watched(`${method.rpc}, repeated`, await stage.call(protocol, method, { ...valid, ...masked }, { token, headers }));
       watched(`${method.rpc}, rehearsed`, await stage.call(protocol, method, { ...valid, ...masked }, { token, validateOnly: true }));
-      // A mistake beside the secret, and one in it.
       const [body = ""] = path;
       watched(`${method.rpc}, wrong`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, [body, "name"], "WRONG / NAME"), { token }));
       watched(`${method.rpc}, too long`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, path, secret.repeat(500)), { token }));
     }
   });
 
-test("a private key that somebody hands in by mistake is refused, and neither told nor kept", async () => {
+test("a private key sent by mistake is refused, and neither returned nor stored", async () => {
   const d = "A-private-part-of-a-key-that-is-nobody-elses";
   plant("a private key", d);
   const create = methods.find(({ rpc }) => rpc === "CreateIdentity") ?? assert.fail();
@@ -178,7 +172,7 @@ test("a private key that somebody hands in by mistake is refused, and neither to
   }
 });
 
-test("a person's token, a terminal's code and every other secret are in no answer to whoever uses them wrongly", async () => {
+test("a misused user token, device code or other secret appears in no response", async () => {
   const { token } = await signIn(world, provider, idp, { sub: "ada" });
   plant("an access token", token);
   const terminal = await requestDeviceCodes(world);
@@ -204,7 +198,7 @@ test("a person's token, a terminal's code and every other secret are in no answe
   }
 });
 
-/** Every list of the contract and everything in it, through both protocols. */
+/** Reads every list and each of its items over both protocols. */
 const readAll = async (): Promise<number> => {
   const token = await stage.operator();
   let read = 0;
@@ -225,7 +219,7 @@ const readAll = async (): Promise<number> => {
   return read;
 };
 
-test("no secret is in any answer, header, trailer, log line, event or row, in whatever form", async () => {
+test("no secret is in any response, header, trailer, log line, event or row, in any form", async () => {
   assert.ok((await readAll()) > 50, "there was something to read");
   assert.ok(logged.length > 0 && secrets.size > 12, `${logged.length} lines, ${secrets.size} secrets`);
   seen.push({ where: "the log", content: logged.join("") }, { where: "the events", content: JSON.stringify(await world.events()) });
@@ -239,7 +233,7 @@ test("no secret is in any answer, header, trailer, log line, event or row, in wh
   assert.doesNotMatch(keys, /\\"(?:d|p|q|dp|dq|qi)\\\\?":/);
 });
 
-test("the search would find a secret that was kept, also inside of what it was wrapped in", async () => {
+test("the search finds a planted secret, even inside its encodings", async () => {
   const [secret = ""] = secrets.keys();
   await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "leaky", description: `it is ${secret.slice(0, 400)}` } });
   const kept = [{ where: "groups", content: JSON.stringify(await stage.query("select t::text from groups as t")) }];

@@ -1,4 +1,4 @@
-// What is tried with sessions and their revocation (docs/attacks.md, 256 to 262), over two servers on one database.
+// Attacks on sessions and their revocation (docs/attacks.md, 256 to 262), over two servers on one database.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -14,7 +14,6 @@ import type { World } from "../world.ts";
 let first: World;
 let second: World;
 let close: () => Promise<void>;
-/** A tenant with a provider of its own and an owner who is not the operator. */
 interface TestTenant {
   readonly organization: string;
   readonly idp: string;
@@ -71,7 +70,7 @@ const codesOf = async (name: string, request: JsonObject, token: string): Promis
   (await second.call(name, request, { token, protocol: "grpc" })).code,
 ];
 
-test("attack 256: another person's session is not found by its uid, and is neither listed nor revoked", async () => {
+test("attack 256: another user's session is not found by its uid, and is neither listed nor revoked", async () => {
   const [victim, attacker, ofB] = [await arrive("victim"), await arrive("attacker"), await arrive("attacker of B", tenantB)];
   for (const { token } of [attacker, ofB]) {
     assert.deepEqual(await codesOf(operations.revoke, { uid: victim.uid }, token), [5, 5]);
@@ -85,9 +84,9 @@ test("attack 256: another person's session is not found by its uid, and is neith
   await isAlive(victim);
 });
 
-test("attack 257: an administrator of one tenant neither lists nor ends sessions through another tenant's provider", async () => {
+test("attack 257: an administrator of one tenant cannot list or revoke sessions of another tenant's provider", async () => {
   const victim = await arrive("employee of A");
-  // Bound in the attacker's organization too: the person's uid is no way to sessions elsewhere.
+  // Bound in the attacker's organization too: the user's uid does not lead to sessions elsewhere.
   await bind(first, tenantB.organization, victim.identity, "viewer");
   assert.deepEqual(await codesOf(operations.listGroup, { group: tenantA.organization }, tenantB.owner), [7, 7]);
   assert.deepEqual(await codesOf(operations.listGroup, { group: tenantA.idp }, tenantB.owner), [7, 7]);
@@ -99,14 +98,14 @@ test("attack 257: an administrator of one tenant neither lists nor ends sessions
   await isAlive(victim);
 });
 
-test("attack 257: a viewer of the organization neither lists nor ends the sessions of others", async () => {
+test("attack 257: a viewer of the organization cannot list or revoke others' sessions", async () => {
   const [victim, viewer] = [await arrive("victim of a viewer"), await arrive("viewer")];
   assert.deepEqual(await codesOf(operations.listGroup, { group: tenantA.organization }, viewer.token), [7, 7]);
   assert.deepEqual(await codesOf(operations.revokeGroup, { uid: victim.uid }, viewer.token), [7, 7]);
   await isAlive(victim);
 });
 
-test("attack 258: an organization sees a sign-in and no later use, so that it learns nothing of activity elsewhere", async () => {
+test("attack 258: an organization sees a sign-in but no later use, so it learns nothing of activity elsewhere", async () => {
   const person = await arrive("busy elsewhere");
   const seen = async (): Promise<unknown> => {
     const request = { group: tenantA.organization, identityUid: person.identity };
@@ -126,9 +125,9 @@ test("attack 258: an organization sees a sign-in and no later use, so that it le
   assert.equal(byUse.code, 3, "no order by what is not shown");
 });
 
-test("attack 258: the event of a revocation tells an organization nothing of the caller's sign-in through another one", async () => {
+test("attack 258: the event of a revocation reveals nothing of the caller's sign-in through another organization", async () => {
   const victim = await arrive("person of two");
-  // A token of the same person that names no session: from where it came is not the organization's.
+  // A token of the same user without a session: its origin is not shown to the organization.
   const act = { iss: "https://other.example.com", sub: "person", email: "person@other.example.com" };
   const stranger = await first.server.application.services.authn.mint({ uid: victim.identity, audience: [first.url], act });
   await first.ok(operations.revoke, { uid: victim.uid }, { token: stranger });
@@ -139,7 +138,7 @@ test("attack 258: the event of a revocation tells an organization nothing of the
   assert.deepEqual(JSON.parse(rows[0]?.[0] ?? "{}"), { subject: victim.identity });
 });
 
-test("attack 259: the revocation endpoint answers alike for every token, and a made-up one revokes nothing", async () => {
+test("attack 259: the revocation endpoint responds alike to every token, and a forged one revokes nothing", async () => {
   const victim = await arrive("victim of RFC 7009");
   const { id } = JSON.parse(Buffer.from(victim.refreshToken, "base64").toString("utf8")) as { id: string };
   const session = text(claimsOf(victim.token), "gantry_grant");
@@ -150,7 +149,7 @@ test("attack 259: the revocation endpoint answers alike for every token, and a m
     "a.b.c",
     `${header}.${payload}.AAAA`,
     encode({ exp: 1, id: "0".repeat(32), secret: "made up" }),
-    // By what the access token shows: no family of a loopback sign-in has the ID of its session.
+    // With data visible in the access token: no family of a loopback sign-in has the ID of its session.
     encode({ exp: 1, id: session, secret: "made up" }),
     encode({ exp: 1, id: "\u0000", secret: "x" }),
     await first.token(victim.identity),
@@ -162,10 +161,10 @@ test("attack 259: the revocation endpoint answers alike for every token, and a m
   assert.deepEqual((await revokeToken(first, ""))[0], 400);
 });
 
-test("attack 259: a token for another audience, as others are shown it, signs nobody out", async () => {
+test("attack 259: a token for another audience, which others can see, signs no user out", async () => {
   const victim = await arrive("user of a registry");
   const shown: string[] = [await registryToken(first.url, victim.token)];
-  // The API accepts its host as an audience. The host is also the audience that a registry is shown.
+  // The API accepts its host as an audience, and registries see tokens for that host.
   for (const audience of ["https://other.example.com", new URL(first.url).host]) {
     const { reply } = await first.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: [audience] }, { token: victim.token });
     shown.push(text(reply, "token"));
@@ -185,7 +184,7 @@ test("attack 260: the revocation endpoint is rate-limited by address", async () 
   assert.deepEqual([...statuses].sort(), [200, 429]);
 });
 
-test("attack 261: a narrowed token neither lists nor revokes sessions", async () => {
+test("attack 261: a narrowed token cannot list or revoke sessions", async () => {
   const victim = await arrive("holder of a narrowed token");
   for (const narrowing of [{ capabilities: ["groups.list"] }, { scopes: [tenantA.organization] }]) {
     const token = await first.token(victim.identity, narrowing);
@@ -199,7 +198,7 @@ test("attack 261: a narrowed token neither lists nor revokes sessions", async ()
   await isAlive(victim);
 });
 
-test("attack 262: a token of a revoked session is not exchanged for another one, and neither is what was made from it before", async () => {
+test("attack 262: a token of a revoked session cannot be exchanged, and tokens derived from it stop working", async () => {
   const victim = await arrive("thief's victim");
   const exchange = "chainguard.platform.oidc.SecurityTokenService/Exchange";
   const basic = Buffer.from(`_token:${victim.token}`).toString("base64");

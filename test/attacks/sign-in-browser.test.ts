@@ -1,5 +1,5 @@
-// Attacks 242 to 244 in a real browser: two tenants, of which one is hostile and runs its own identity provider, and honest
-// identity providers with and without the parameter iss (RFC 9207). The honest ones know the user and ask nothing.
+// Attacks 242 to 244 in a real browser: two tenants, one hostile with its own identity provider, and honest identity providers with and
+// without the parameter iss (RFC 9207). The honest ones have a session and do not prompt.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ let world: World;
 let browser: Browser;
 let hostile: FakeProvider;
 let hostileIdp: string;
-/** Bodies that the hostile token endpoint was sent. */
+/** Bodies that the hostile token endpoint received. */
 let redeemed: string[] = [];
 
 const screenshots = process.env.SCREENSHOTS ?? "";
@@ -32,10 +32,10 @@ const makeIdp = async (provider: FakeProvider, parent: string): Promise<JsonObje
     },
   });
 
-/** The callback address to register: before each provider had its own it was one for all. */
+/** Returns the callback address to register; it was shared before each provider had its own. */
 const callbackOf = (idp: JsonObject): string => text(idp, "callbackUrl") || `${world.url}/oauth/callback`;
 
-/** An honest identity provider: it takes registered addresses only, and its user is signed in already. */
+/** Opens an honest identity provider that accepts registered addresses only and has a signed-in user. */
 const openHonest = async (sendsIss: boolean): Promise<{ readonly provider: FakeProvider; readonly idp: string; readonly callback: string }> => {
   const provider = await openProvider(() => world.clock.now, { sendsIss });
   const made = await makeIdp(provider, world.organization);
@@ -80,12 +80,11 @@ after(async () => {
 
 interface Listener {
   readonly port: number;
-  /** The queries that it was sent. */
   readonly told: URLSearchParams[];
   readonly server: Server;
 }
 
-/** A program that listens on a port of the user's computer. */
+/** Opens a program that listens on a port of the user's computer. */
 const listen = async (port = 0): Promise<Listener> => {
   const told: URLSearchParams[] = [];
   const server = createServer((request, response) => {
@@ -132,7 +131,7 @@ for (const sendsIss of [false, true])
       if (url.pathname !== "/authorize") return false;
       const on = new URL(`${victim.provider.url}/authorize`);
       on.search = url.search;
-      // The only address that the honest provider takes.
+      // The only address that the honest provider accepts.
       on.searchParams.set("redirect_uri", victim.callback);
       return Boolean(response.writeHead(302, { location: on.href }).end());
     };
@@ -142,7 +141,7 @@ for (const sendsIss of [false, true])
     assert.match(await mainText(page), /Start it again/);
   });
 
-test("attack 242: a code that reaches another provider's callback is redeemed by neither, and its own sign-in goes on", async () => {
+test("attack 242: a code that reaches another provider's callback is not redeemed, and its own sign-in can continue", async () => {
   const { instead } = honest.provider;
   const begun: URL[] = [];
   honest.provider.instead = (request, response) => {
@@ -163,7 +162,7 @@ test("attack 242: a code that reaches another provider's callback is redeemed by
   assert.match(await mainText(page), /Vera Victim/);
 });
 
-test("attack 243: a sign-in that is to end at this server's own redirecting path does not begin, and no token reaches the next provider", async () => {
+test("attack 243: a sign-in cannot end at the server's own redirecting path, and no token reaches the next provider", async () => {
   hostile.instead = (request, response) => (request.url ?? "").startsWith("/authorize") && Boolean(response.end("<title>arrived</title>"));
   const redirect = `${world.url}/oauth?idp_id=${hostileIdp}`;
   const page = await browser.context.newPage();
@@ -185,7 +184,7 @@ test("attack 243: a fragment is not carried to a requested address, and a reques
   await stop(program);
 });
 
-test("attack 244: no token goes to a port before the user continues on a page that names the port, the account and the organization", async () => {
+test("attack 244: no token reaches a port before the user continues on a page with the port, account and organization", async () => {
   const program = await listen();
   const page = await open(signInAddress(honest.idp, loopbackOf(program), { create_refresh_token: "true" }));
   assert.equal(program.told.length, 0);
@@ -204,7 +203,7 @@ test("attack 244: no token goes to a port before the user continues on a page th
   await stop(program);
 });
 
-test("attack 244: Cancel tells the program so, with 403 and without a token", async () => {
+test("attack 244: Cancel reports to the program with 403 and without a token", async () => {
   const program = await listen();
   const page = await open(signInAddress(honestWithIss.idp, loopbackOf(program)));
   await page.click("button:has-text('Cancel')");
@@ -221,7 +220,7 @@ test("attack 244: Cancel tells the program so, with 403 and without a token", as
   await stop(program);
 });
 
-test("attack 244: Continue counts once, however often the form is sent at the same moment", async () => {
+test("attack 244: Continue counts once, however often the form is submitted concurrently", async () => {
   const program = await listen();
   const page = await browser.context.newPage();
   const sent: string[] = [];
@@ -239,7 +238,7 @@ test("attack 244: Continue counts once, however often the form is sent at the sa
   await stop(program);
 });
 
-test("attack 244: the page is shown in no frame, and a form of another site's page answers nothing", async () => {
+test("attack 244: the page cannot be framed, and another site's form has no effect", async () => {
   const program = await listen();
   const address = signInAddress(honest.idp, loopbackOf(program));
   const site = createServer((request, response) => {
@@ -259,7 +258,6 @@ test("attack 244: the page is shown in no frame, and a form of another site's pa
   const [, frame] = page.frames();
   assert.ok(frame);
   assert.equal(await frame.locator("button").count(), 0, "the page can be framed");
-  // The same browser has the page open besides.
   const asked = await open(address);
   const forged = await open(`${origin}/forged`);
   await forged.click("button");
@@ -273,7 +271,7 @@ test("attack 244: the page is shown in no frame, and a form of another site's pa
   await stop(program);
 });
 
-test("attack 244: a port that another program takes gets nothing by Cancel, by a page that is too old, or by a page that was answered", async () => {
+test("attack 244: a program that takes over the port gets nothing by Cancel, an expired page or a used one", async () => {
   const first = await listen();
   const { port } = first;
   const [cancelled, late, answered] = [
@@ -281,7 +279,7 @@ test("attack 244: a port that another program takes gets nothing by Cancel, by a
     await open(signInAddress(honest.idp, loopbackOf(first))),
     await open(signInAddress(honest.idp, loopbackOf(first))),
   ];
-  // From a page that has no policy of its own the form can be kept and sent again.
+  // On a page without a policy of its own, the form can be kept and sent again.
   const kept: string[] = [];
   await answered.route(`${world.url}/oauth/loopback`, async (route) => {
     kept.push(route.request().postData() ?? "");

@@ -1,5 +1,5 @@
-// Attacks 242, 243 and 245 without a browser: which callback redeems a code, what the parameter iss must say, what a provider may
-// change meanwhile, which pages get a code, and that one tenant's silent providers hold up no other tenant's sign-in.
+// Attacks 242, 243 and 245 without a browser: callbacks and codes, the parameter iss, providers that change during a sign-in, pages that get a
+// code, and silent providers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -40,14 +40,14 @@ const begin = async (uid: string, browser = openBrowser()): Promise<{ readonly b
   question: new URL((await browser.get(signInUrl(world, { idp_id: uid }))).location),
 });
 
-/** The end of a sign-in at this address: the status that the client is told, or "signed in". */
+/** Ends a sign-in at this address; returns the client's status, or "signed in". */
 const endAt = async (browser: FakeBrowser, back: URL): Promise<string> => {
   const shown = await answerLoopbackPage(world, browser, await browser.get(back));
   const told = URL.parse(shown.location)?.searchParams;
   return told?.has("token") ? "signed in" : (told?.get("status_code") ?? `${shown.status}`);
 };
 
-test("each identity provider shows the callback address to register, whichever operation returns it, and nobody sets it", async () => {
+test("each identity provider shows its read-only callback address in every operation", async () => {
   const callbackUrl = `${world.url}/oauth/callback/${idp}`;
   const got = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid: idp });
   const { identityProviders } = await world.ok("iam.IdentityProvidersService/ListIdentityProviders", {});
@@ -63,11 +63,10 @@ test("each identity provider shows the callback address to register, whichever o
   assert.equal(question.searchParams.get("redirect_uri"), callbackUrl);
 });
 
-test("attack 242: a code counts at the callback of the provider that the sign-in started at, and a wrong one ends nothing", async () => {
+test("attack 242: a code counts only at its own provider's callback, and a wrong callback ends no sign-in", async () => {
   const other = await openProvider(() => world.clock.now);
   const second = await registerProvider(world, other);
   const { browser, question } = await begin(idp);
-  // The same browser has a sign-in at the other provider open as well.
   const theirs = await begin(second, browser);
   const right = callbackUrl(provider, question, provider.vouch(question, { sub: "ada" }));
   right.searchParams.delete("iss");
@@ -92,7 +91,7 @@ test("attack 242: a code counts at the callback of the provider that the sign-in
   await other.close();
 });
 
-test("attack 242: iss must be the provider's wherever it is sent, and may be absent where metadata does not announce it", async () => {
+test("attack 242: a sent iss must be the provider's, and may be absent only if metadata does not announce it", async () => {
   const cases: readonly (readonly [announced: boolean, iss: string | undefined, end: string])[] = [
     [true, undefined, "401"],
     [true, "https://other.example.com", "401"],
@@ -114,7 +113,7 @@ test("attack 242: iss must be the provider's wherever it is sent, and may be abs
   await announcing.close();
 });
 
-test("attack 242: a provider whose token endpoint has moved since the sign-in started is not given the code", async () => {
+test("attack 242: a provider with a token endpoint that moved during the sign-in does not get the code", async () => {
   const moving = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, moving);
   await begin(uid);
@@ -137,7 +136,7 @@ test("attack 242: a provider whose token endpoint has moved since the sign-in st
   await moving.close();
 });
 
-test("attack 243: a page of the operator gets a code with PKCE at its very address, and no other page gets anything", async () => {
+test("attack 243: an operator's page gets a code with PKCE at its exact address, and no other page gets anything", async () => {
   const { verifier, challenge } = makeVerifier();
   const asked = (client: string, redirect: string): URL => authorizeUrl(world, client, challenge, { redirect_uri: redirect, idp_id: idp });
   for (const wrong of [
@@ -152,7 +151,7 @@ test("attack 243: a page of the operator gets a code with PKCE at its very addre
   ]) {
     const refused = await openBrowser().get(asked(pageAddress, wrong));
     assert.deepEqual([refused.status, refused.location], [400, ""], wrong);
-    // As a client of its own, too.
+    // As its own client, too.
     const unknown = await openBrowser().get(asked(wrong, wrong));
     assert.deepEqual([unknown.status, unknown.location], [400, ""], wrong);
   }
@@ -172,7 +171,7 @@ test("attack 243: a page of the operator gets a code with PKCE at its very addre
   }
 });
 
-test("attack 245: five providers of one tenant with silent token endpoints and 80 callbacks hold up no sign-in of another tenant", async (t) => {
+test("attack 245: five providers of one tenant with silent token endpoints and 80 callbacks delay no other tenant's sign-in", async (t) => {
   const tenant = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "silent tenant" } }), "uid");
   const silent = await Promise.all(Array.from({ length: 5 }, () => openProvider(() => world.clock.now)));
   t.after(() => Promise.all(silent.map((each) => each.close())));

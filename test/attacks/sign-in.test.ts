@@ -1,5 +1,4 @@
-// Attacks on signing in: answers that are somebody else's, providers that lie, addresses that lead astray, and secrets
-// that turn up where they must not.
+// Attacks on signing in: stolen responses, lying providers, misleading addresses, and leaked secrets.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
@@ -27,7 +26,6 @@ import { openWorld, type World } from "../world.ts";
 let world: World;
 let provider: FakeProvider;
 let idp: string;
-/** Everything that the server logged. */
 const logged: unknown[] = [];
 
 before(async () => {
@@ -60,9 +58,7 @@ const toldOf = (location: string): { error: string; status: string; token: strin
   return { error: searchParams.get("error") ?? "", status: searchParams.get("status_code") ?? "", token: searchParams.get("token") ?? "" };
 };
 
-// ---- whose answer it is ---------------------------------------------------------------------------------------
-
-test("the question has state, nonce and an S256 challenge, new ones each time, and none of them is the cookie's secret", async () => {
+test("each authorization request has a new state, nonce and S256 challenge, none of them the cookie's secret", async () => {
   const [{ question: one, browser }, { question: other }] = [await begin(), await begin()];
   assert.equal(one.searchParams.get("code_challenge_method"), "S256");
   assert.equal(one.searchParams.get("response_type"), "code");
@@ -72,41 +68,40 @@ test("the question has state, nonce and an S256 challenge, new ones each time, a
   assert.equal(new Set([...secrets, ...browser.cookies.values()]).size, 7);
 });
 
-test("the cookie is kept from scripts and from other sites' requests", async () => {
+test("the cookie is hidden from scripts and not sent with other sites' requests", async () => {
   const { headers } = await begin();
   assert.match(headers.getSetCookie().join(), /^gantry-sign-in-[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
 });
 
-test("an answer is taken from the browser that began, and from no other: not without its cookie, nor with another one's", async () => {
+test("a response is accepted only from the browser that started, with its own cookie", async () => {
   const { browser, question } = await begin();
   const back = callbackUrl(provider, question, provider.vouch(question, { sub: "victim" }));
   const count = await people();
   const stranger = openBrowser();
   assert.equal((await stranger.get(back)).status, 400);
-  // A cookie of a sign-in of its own, and the same name with a value that it made up (fixation).
+  // The cookie of another sign-in, and the same name with a forged value (fixation).
   await begin(stranger);
   assert.equal((await stranger.get(back)).status, 400);
   for (const name of browser.cookies.keys()) stranger.cookies.set(name, "x".repeat(43));
   assert.equal((await stranger.get(back)).status, 400);
   assert.equal(await people(), count);
-  // None of this took the sign-in away from its own browser.
   assert.notEqual(toldOf((await answerLoopbackPage(world, browser, await browser.get(back))).location).token, "");
 });
 
-test("an answer counts once, also when it comes ten times at the same moment", async () => {
+test("a response counts once, even if sent ten times concurrently", async () => {
   const { browser, question } = await begin();
   const back = callbackUrl(provider, question, provider.vouch(question, { sub: "hasty" }));
   const answers = await Promise.all(Array.from({ length: 10 }, () => browser.get(back)));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array.from({ length: 9 }, () => 400)]);
 });
 
-test("an answer that comes after ten minutes is refused", async () => {
+test("a response after ten minutes is refused", async () => {
   const { browser, question } = await begin();
   world.clock.now += limits.signInLifetimeMs;
   assert.equal((await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "late" })))).status, 400);
 });
 
-test("a state that was made up, is missing or comes twice is refused", async () => {
+test("a forged, missing or repeated state is refused", async () => {
   const { browser, question } = await begin();
   const back = callbackUrl(provider, question, provider.vouch(question, { sub: "nobody" }));
   for (const change of [
@@ -120,7 +115,7 @@ test("a state that was made up, is missing or comes twice is refused", async () 
   }
 });
 
-test("an answer in another issuer's name is refused, and so is one without a name where the provider gives it (RFC 9207)", async () => {
+test("a response with another issuer is refused, and so is one without, if the provider sends it (RFC 9207)", async () => {
   for (const issuer of ["https://other.example.com", ""]) {
     const { browser, question } = await begin();
     const back = callbackUrl(provider, question, provider.vouch(question, { sub: "mixed" }));
@@ -140,7 +135,7 @@ test("a code from another sign-in is refused by its challenge", async () => {
   assert.equal(toldOf((await mine.browser.get(callbackUrl(provider, mine.question, code))).location).status, "401");
 });
 
-test("a provider that was pointed at another issuer meanwhile is not given the answer", async () => {
+test("a provider with an issuer changed during the sign-in does not get the response", async () => {
   const second = await openProvider(() => world.clock.now);
   const third = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);
@@ -153,13 +148,11 @@ test("a provider that was pointed at another issuer meanwhile is not given the a
   await Promise.all([second.close(), third.close()]);
 });
 
-// ---- providers that lie ---------------------------------------------------------------------------------------
-
 const lies: readonly (readonly [string, () => Claims])[] = [
   ["another issuer", () => ({ iss: "https://accounts.google.com" })],
   ["its own issuer with a slash more", () => ({ iss: `${provider.url}/` })],
   ["another client", () => ({ aud: "somebody-else" })],
-  ["several clients, and another one as the party", () => ({ aud: ["gantry-client", "other"], azp: "other" })],
+  ["several clients, and another one as the fairnessKey", () => ({ aud: ["gantry-client", "other"], azp: "other" })],
   ["another nonce", () => ({ nonce: "x" })],
   ["no nonce", () => ({ nonce: undefined })],
   ["a time that has passed", () => ({ exp: Math.floor(world.clock.now / 1000) - 3600, iat: Math.floor(world.clock.now / 1000) - 7200 })],
@@ -172,7 +165,7 @@ const lies: readonly (readonly [string, () => Claims])[] = [
 ];
 
 for (const [what, lie] of lies) {
-  test(`an ID token that says ${what} lets nobody in`, async () => {
+  test(`an ID token with ${what} is refused`, async () => {
     provider.lies = lie();
     const count = await people();
     const { error, status, token } = await signIn(world, provider, idp, { sub: "liar" });
@@ -181,7 +174,7 @@ for (const [what, lie] of lies) {
   });
 }
 
-test("an ID token that is not signed, is signed with the client secret, or with a key that it brings along lets nobody in", async () => {
+test("an ID token that is unsigned, signed with the client secret, or with an embedded key is refused", async () => {
   const stranger = await generateKeyPair("ES256");
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   const forgeries: ((claims: Claims) => Promise<string>)[] = [
@@ -197,18 +190,18 @@ test("an ID token that is not signed, is signed with the client secret, or with 
   }
 });
 
-test("two providers' people of the same name are two people, and each is only its own issuer's", async () => {
+test("users of the same name at two providers are two users, each valid for its own issuer only", async () => {
   const second = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);
   const [one, other] = [await signIn(world, provider, idp, { sub: "twin" }), await signIn(world, second, uid, { sub: "twin" })];
   assert.notEqual(claimsOf(one.token).sub, claimsOf(other.token).sub);
-  // The second says that it is the first.
+  // The second provider claims the first one's issuer.
   second.lies = { iss: provider.url };
   assert.equal((await signIn(world, second, uid, { sub: "twin" })).status, "401");
   await second.close();
 });
 
-test("an e-mail address that another organization's provider tells does not open an invite that is for it", async () => {
+test("an email address asserted by another organization's provider does not open an invite for it", async () => {
   const { uid: elsewhere } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } });
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
     parent: String(elsewhere),
@@ -216,7 +209,7 @@ test("an e-mail address that another organization's provider tells does not open
   });
   const claims = { sub: "boss", email: "boss@example.com", email_verified: true };
   assert.equal((await signInWithInvite(world, provider, idp, claims, String(code))).status, "403");
-  // The organization's own provider may say so. Who comes by an invite gets what it promises, and not the default role.
+  // The organization's own provider can assert it. The user gets the invite's role, not the default one.
   const second = await openProvider(() => world.clock.now);
   const own = await registerProvider(world, second, { parent: String(elsewhere) });
   assert.equal((await signInWithInvite(world, second, own, { ...claims, email_verified: false }, String(code))).status, "403");
@@ -230,7 +223,7 @@ test("an e-mail address that another organization's provider tells does not open
   await second.close();
 });
 
-test("a provider that is down, answers nonsense or refuses our client is told as what it is, and never as our own fault", async () => {
+test("a provider that is down, malformed or refuses the client is reported as such, never as an internal error", async () => {
   const answers: readonly (readonly [number, string, string])[] = [
     [500, "{}", "503"],
     [502, "<html>", "503"],
@@ -259,7 +252,7 @@ test("a provider that is down, answers nonsense or refuses our client is told as
   assert.match(shown.text, /cannot be reached\. Try again later/);
 });
 
-test("a discovery document that is another issuer's, leads astray or is none ends as a refusal, and nobody is sent anywhere", async () => {
+test("a discovery document that is another issuer's, misleading or missing ends in an error without a redirect", async () => {
   const rest = { token_endpoint: `${provider.url}/token`, jwks_uri: `${provider.url}/keys` };
   const documents: readonly unknown[] = [
     { ...rest, issuer: "https://accounts.google.com", authorization_endpoint: `${provider.url}/authorize` },
@@ -285,7 +278,7 @@ test("a discovery document that is another issuer's, leads astray or is none end
   }
 });
 
-test("whoever calls the open path a hundred times makes us ask the provider once", async () => {
+test("a hundred requests to the public path contact the provider once", async () => {
   const second = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);
   await Promise.all(Array.from({ length: 100 }, () => openBrowser().get(signInUrl(world, { idp_id: uid }))));
@@ -293,9 +286,7 @@ test("whoever calls the open path a hundred times makes us ask the provider once
   await second.close();
 });
 
-// ---- where it ends --------------------------------------------------------------------------------------------
-
-test("a sign-in ends at a port of the user's own computer, and nowhere that a link's writer chooses", async () => {
+test("a sign-in ends only at a port of the user's own computer, never at an address that a link's author chooses", async () => {
   const wrong = [
     "https://evil.example.com/",
     "http://127.0.0.1.evil.example.com/",
@@ -329,7 +320,7 @@ test("a sign-in ends at a port of the user's own computer, and nowhere that a li
   }
 });
 
-test("under https the cookie can be planted by no other host, and no page is an end, whatever origins may call the API", async () => {
+test("over HTTPS no other host can plant the cookie, and no page is an end, whatever origins can call the API", async () => {
   const secure = await openWorld({ GANTRY_PUBLIC_URL: "https://gantry.example.com/", GANTRY_CORS_ORIGINS: "https://console.example.com" });
   try {
     const uid = await registerProvider(secure, provider);
@@ -345,7 +336,7 @@ test("under https the cookie can be planted by no other host, and no page is an 
   }
 });
 
-test("wrong parameters are told where the sign-in would have ended, and nothing is begun", async () => {
+test("invalid parameters are reported at the sign-in's end address, and nothing is started", async () => {
   const wrong: readonly Readonly<Record<string, string>>[] = [
     { idp_id: idp, scope: "x" },
     { idp_id: idp, cap: "x" },
@@ -363,7 +354,7 @@ test("wrong parameters are told where the sign-in would have ended, and nothing 
   assert.equal(toldOf(twice.location).status, "400");
 });
 
-test("pages say what came from outside as text, may not be framed, kept or scripted, and send no referrer", async () => {
+test("pages show external values as text, cannot be framed, cached or scripted, and send no referrer", async () => {
   const { browser, question } = await begin(openBrowser(), { redirect: "" });
   const back = new URL(question.searchParams.get("redirect_uri") ?? "");
   back.search = new URLSearchParams({ state: question.searchParams.get("state") ?? "", iss: provider.url, error: "<script>alert(1)</script>" }).toString();
@@ -380,7 +371,7 @@ test("pages say what came from outside as text, may not be framed, kept or scrip
   );
 });
 
-test("/orgcheck answers whether a verified organization of that name has an identity provider, and nothing else", async () => {
+test("/orgcheck reveals only if a verified organization of that name has an identity provider", async () => {
   const ask = async (query: string): Promise<readonly [number, string]> => {
     const response = await fetch(`${world.url}/orgcheck${query}`);
     return [response.status, await response.text()];
@@ -399,9 +390,7 @@ test("/orgcheck answers whether a verified organization of that name has an iden
   await second.close();
 });
 
-// ---- secrets --------------------------------------------------------------------------------------------------
-
-test("no secret of a sign-in turns up in logs, events, rows, list answers or pages", async () => {
+test("no secret of a sign-in appears in logs, events, rows, lists or pages", async () => {
   const planted: string[] = [provider.clientSecret];
   const shown: string[] = [];
   const watch = async (claims: Claims, parameters: Readonly<Record<string, string>>): Promise<JsonObject> => {
@@ -415,7 +404,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
     const ended = await answerLoopbackPage(world, browser, asked);
     const told = Object.fromEntries(new URL(ended.location || "http://127.0.0.1").searchParams);
     planted.push(...[told.token, told.refresh_token].filter((each) => each !== undefined));
-    // The last page leads to the client's address, which holds the tokens.
+    // The last page leads to the client's address, which contains the tokens.
     shown.push(arrived.text, asked === ended ? asked.text : "", told.error ?? "");
     return told;
   };
@@ -435,7 +424,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
   );
   const next = text(part(refreshed, "refreshToken"), "token");
   planted.push(secretOf(text(told, "refresh_token")), next, secretOf(next), text(part(refreshed, "token"), "token"));
-  // And the ways that fail, whose causes are logged.
+  // Failing paths too, since their causes are logged.
   provider.lies = { nonce: "wrong" };
   await watch({ sub: "keeper" }, {});
   provider.lies = {};
@@ -459,7 +448,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
     );
 });
 
-test("the client's address that waits in the callback's query is replaced, with nothing of the placeholders left", async () => {
+test("the client's address in the callback's query is replaced, without leftover placeholders", async () => {
   const { browser, question } = await begin();
   const asked = await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "placed" })));
   const { location } = await answerLoopbackPage(world, browser, asked);
@@ -467,7 +456,7 @@ test("the client's address that waits in the callback's query is replaced, with 
   assert.deepEqual([...new URL(location).searchParams.keys()], ["token"]);
 });
 
-test("an assumable identity takes the person whom its claim match accepts, without making anybody known, and no other", async () => {
+test("an assumable identity admits exactly the users that its claim match accepts, and registers none", async () => {
   const match = { issuer: provider.url, subject: "robot keeper", audience: "gantry-client" };
   const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "deployer", claimMatch: match } });
   const count = await people();

@@ -1,6 +1,5 @@
-// Attacks through the address that events are sent to: the server as somebody's scanner, proxy or open protocol.
-//
-// The sinks are real servers on loopback, which the operator of these worlds allows, or does not.
+// Attacks through webhook addresses: the server as a scanner, proxy or open protocol. The webhook endpoints are real servers on loopback,
+// which the operator allows in some of these worlds.
 
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:net";
@@ -19,14 +18,14 @@ import { type ReceivedEvent, openSink, type Sink } from "../story/sink.ts";
 import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 
-// One attempt and two more, all at once: what is refused is refused each time.
+// One attempt and two retries, all at once: each is refused.
 const attempts = 3;
 const settings = { GANTRY_DELIVERY_DELAYS: "0,0,0" };
 
 let installation: Installation;
-/** Sinks on loopback are allowed here. */
+/** Allows webhook endpoints on loopback. */
 let open: World;
-/** The same database with nothing allowed, as the operator starts it who sets nothing. */
+/** The same database with default settings. */
 let guarded: World;
 let sink: Sink;
 const logged: string[] = [];
@@ -51,7 +50,6 @@ const folder = async (name: string): Promise<string> =>
   text(await open.ok("iam.GroupsService/CreateGroup", { parent: open.organization, group: { name } }), "uid");
 const subscribe = async (world: World, parent: string, address: string, more: JsonObject = {}): Promise<string> =>
   text(await world.ok(create, { parent, subscription: { sink: address, ...more } }), "uid");
-/** Hears of nothing but its own tests. */
 const quiet = { eventTypes: ["dev.gantry.events.subscription.test.v1"] };
 
 const deliveriesOf = async (subscription: string): Promise<JsonObject[]> => {
@@ -59,14 +57,14 @@ const deliveriesOf = async (subscription: string): Promise<JsonObject[]> => {
   return Array.isArray(rows) ? rows.filter(isObject) : [];
 };
 
-/** What a subscriber sees of a test event that this world sends. */
+/** Returns what a subscriber sees of a test event that this world sends. */
 const tried = async (world: World, subscription: string): Promise<JsonObject> => {
   const { eventId } = await world.ok(`${deliveries}/TestSubscription`, { subscriptionUid: subscription });
   await world.server.delivery.finish();
   return (await deliveriesOf(subscription)).find((each) => each.eventId === eventId) ?? assert.fail("there is no delivery");
 };
 
-/** A server that counts connections, whatever is spoken on them. */
+/** Opens a server that counts connections over any protocol. */
 const listen = async (): Promise<{ readonly port: number; readonly touched: () => number; readonly close: () => void }> => {
   let touched = 0;
   const server: Server = createServer((socket) => {
@@ -77,7 +75,7 @@ const listen = async (): Promise<{ readonly port: number; readonly touched: () =
   return { port: (server.address() as AddressInfo).port, touched: () => touched, close: () => void server.close() };
 };
 
-/** What tells one delivery from another without being about its sink. */
+/** Returns the parts of a delivery that do not depend on its webhook endpoint. */
 const seen = ({ state, attempts: many, statusClass, latencyMs }: JsonObject): JsonObject => ({
   state: state ?? null,
   attempts: many ?? null,
@@ -86,7 +84,7 @@ const seen = ({ state, attempts: many, statusClass, latencyMs }: JsonObject): Js
 });
 const refused = { state: "DELIVERY_STATE_DEAD", attempts, statusClass: "unreachable", latencyMs: null };
 
-test("attack 19: a sink at a loopback, private, link-local, metadata, mapped or translated address is never connected to, however it is spelled", async () => {
+test("attack 19: a loopback, private, link-local, metadata, mapped or translated address is never connected to, in any spelling", async () => {
   const here = await listen();
   const group = await folder("local");
   const hosts = [
@@ -140,7 +138,7 @@ test("attack 19: a sink at a loopback, private, link-local, metadata, mapped or 
   here.close();
 });
 
-test("attacks 20 and 22: an address is judged anew at every attempt, of an event, of a test, of a redelivery and of a replay alike", async () => {
+test("attacks 20 and 22: every attempt checks the address again, for events, tests, redeliveries and replays alike", async () => {
   const group = await folder("rebound");
   const subscription = await subscribe(open, group, sink.url);
   sink.answer = () => ({ status: 200 });
@@ -149,7 +147,7 @@ test("attacks 20 and 22: an address is judged anew at every attempt, of an event
   await open.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "app" } });
   await open.server.delivery.finish();
   sink.got.length = 0;
-  // The same sink seen from where it may not be reached: as a name that leads elsewhere since.
+  // The same endpoint from a server that cannot reach it, as after a DNS change.
   const [delivery] = await deliveriesOf(subscription);
   assert.deepEqual(seen(await tried(guarded, subscription)), refused, "a test");
   await guarded.ok(`${deliveries}/RedeliverDelivery`, { uid: text(delivery ?? {}, "uid") });
@@ -163,7 +161,7 @@ test("attacks 20 and 22: an address is judged anew at every attempt, of an event
   assert.equal(sink.got.length, 0);
 });
 
-test("attack 20: a redirect is an answer that failed, and where it leads nobody goes", async () => {
+test("attack 20: a redirect counts as a failure and is not followed", async () => {
   const here = await listen();
   const group = await folder("led");
   const subscription = await subscribe(open, group, sink.url);
@@ -200,7 +198,7 @@ const wrongSinks = [
   "https:\\\\host/hook",
 ];
 
-test("attacks 20 and 22: each operation with a sink refuses addresses without https, unless the operator allows http, on both protocols", async () => {
+test("attacks 20 and 22: each operation with a webhook address requires HTTPS over both protocols unless the operator allows HTTP", async () => {
   const writers = methods.filter(
     (method) => method.writes && bodyField(method)?.message?.fields.some(({ name, outputOnly }) => name === "sink" && !outputOnly),
   );
@@ -227,12 +225,12 @@ test("attacks 20 and 22: each operation with a sink refuses addresses without ht
   assert.equal(await subscriptions(), before);
 });
 
-test("attack 20: where the operator allows http for addresses of their own, a public one is still reached over https only", async () => {
+test("attack 20: allowing HTTP for private addresses still requires HTTPS for public ones", async () => {
   const subscription = await subscribe(open, await folder("plain"), "http://1.1.1.1/hook");
   assert.deepEqual(seen(await tried(open, subscription)), refused);
 });
 
-test("attack 21: of an answer its status class is kept and nothing else, neither in lists nor in the database nor in the log", async () => {
+test("attack 21: only the status class of a response is kept, in lists, database and log", async () => {
   const secret = "internal-page-of-somebody";
   const subscription = await subscribe(open, await folder("seen"), sink.url);
   sink.answer = () => ({ status: 418, headers: { "x-secret": secret, "set-cookie": secret, "www-authenticate": secret }, body: secret });
@@ -245,7 +243,7 @@ test("attack 21: of an answer its status class is kept and nothing else, neither
   assert.doesNotMatch(logged.join(), new RegExp(secret));
 });
 
-test("attack 21: a refused address, a closed port and a name that does not exist look alike, and none says how long it took", async () => {
+test("attack 21: a refused address, a closed port and an unknown name look alike, without latency", async () => {
   const group = await folder("alike");
   const closed = await listen();
   closed.close();
@@ -255,7 +253,7 @@ test("attack 21: a refused address, a closed port and a name that does not exist
   assert.deepEqual(seen(await tried(open, await subscribe(open, group, `https://127.0.0.1:${closed.port}/`))), refused);
 });
 
-test("attack 23: an answer that is no answer, or none of the kind that says yes, is a failure", async () => {
+test("attack 23: a malformed or unexpected response is a failure", async () => {
   const group = await folder("odd");
   for (const status of [300, 304, 400, 404, 410, 429, 500, 503, 599]) {
     sink.answer = () => ({ status });
@@ -270,7 +268,7 @@ test("attack 23: an answer that is no answer, or none of the kind that says yes,
   }
 });
 
-test("attack 23: what cannot be signed is not sent", async () => {
+test("attack 23: an event that cannot be signed is not sent", async () => {
   const subscription = await subscribe(open, await folder("unsealed"), sink.url);
   await open.server.delivery.finish();
   sink.got.length = 0;
@@ -284,7 +282,7 @@ test("attack 23: what cannot be signed is not sent", async () => {
   await open.ok("events.SubscriptionsService/DeleteSubscription", { uid: subscription });
 });
 
-test("attack 26: what waits is not sent once its maker's right is gone: unbound, expired, shrunk role, deleted identity or subscription", async () => {
+test("attack 26: a pending event is dropped once its creator is unbound, expired or deleted, or its role or subscription is", async () => {
   const lose: Readonly<Record<string, (of: { group: string; identity: string; binding: string; subscription: string }) => Promise<unknown>>> = {
     unbound: ({ binding }) => open.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding }),
     "identity deleted": ({ identity }) => open.ok("iam.IdentitiesService/DeleteIdentity", { uid: identity }),
@@ -320,7 +318,7 @@ test("attack 26: what waits is not sent once its maker's right is gone: unbound,
   }
 });
 
-test("attack 28: whatever stands in an event, its headers are printable ASCII, as many as the contract's, and say the same after decoding", () => {
+test("attack 28: headers of any event are printable ASCII, limited to the contract's, and decode to the original", () => {
   const hostile = [
     ...(JSON.parse(readFileSync(new URL("../fixtures/hostile-strings.json", import.meta.url), "utf8")) as string[]),
     "a\r\nx-injected: 1",
@@ -347,7 +345,7 @@ test("attack 28: whatever stands in an event, its headers are printable ASCII, a
   }
 });
 
-test("attack 28: names and descriptions of anything travel in an event's body, never in its headers", async () => {
+test("attack 28: names and descriptions travel in an event's body, never in its headers", async () => {
   const group = await folder("named");
   await subscribe(open, group, sink.url);
   sink.answer = () => ({ status: 200 });
@@ -358,6 +356,6 @@ test("attack 28: names and descriptions of anything travel in an event's body, n
   await open.server.delivery.finish();
   const [got] = sink.got;
   assert.equal(((JSON.parse(got?.body ?? "{}") as JsonObject).body as JsonObject).description, description);
-  // A signature may hold any digits.
+  // A signature can contain any digits.
   assert.doesNotMatch(JSON.stringify(got?.headers), /injected|100%|%0d/);
 });

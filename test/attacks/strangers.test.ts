@@ -1,5 +1,5 @@
-// What is open to everybody, and one stranger who wants it for himself (attacks 58 to 60). Everybody comes through one
-// trusted proxy, which says whose requests they are.
+// Attacks 58 to 60: one stranger who tries to exhaust public operations. All requests come through one trusted proxy, which reports the
+// client's address.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -19,7 +19,6 @@ import { openWorld, type World } from "../world.ts";
 let database: TestDatabase;
 let folder: string;
 let world: World;
-/** Another server of the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: string;
@@ -45,17 +44,15 @@ after(async () => {
 
 const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
 
-/** Time passes on both servers. */
 const pass = (milliseconds: number): void => {
   world.clock.now += milliseconds;
   other.clock.now = world.clock.now;
 };
 
 let strangers = 0;
-/** An address that nobody has had before. */
 const newAddress = (): string => `198.51.${100 + Math.floor(++strangers / 250)}.${strangers % 250}`;
 
-/** Uses up what an address may do in a minute, without so many requests. */
+/** Uses up an address's limit per minute without sending that many requests. */
 const useUp = (purpose: ClientPurpose, address: string): void => {
   const { clientLimits } = world.server.application.services.authn;
   assert.throws(() => {
@@ -73,14 +70,13 @@ const codesOf = ({ status, body }: Reply): Codes => {
 
 const get = (path: string, address: string): Promise<Response> => fetch(`${world.url}${path}`, { headers: from(address), redirect: "manual" });
 
-/** Refused for the moment, in OAuth's words, with the time. */
 const assertThrottled = ({ status, body, headers }: Reply, limit: string): void => {
   assert.deepEqual([status, body.error], [429, "temporarily_unavailable"]);
   assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
   assert.match(headers.get("ratelimit") ?? "", new RegExp(`^"${limit}";r=0;t=\\d+$`));
 };
 
-test("who asks for codes for terminals without end is stopped at his own limit, also from the rest of his /64, and others get theirs", async () => {
+test("device code requests are limited per address and /64, and others still get codes", async () => {
   const [stranger, sameNetwork, neighbour] = ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"];
   for (let times = 0; times < limits.deviceAuthorizationsPerMinute; times++) assert.equal((await begin(stranger)).status, 200);
   for (const address of [stranger, sameNetwork]) assertThrottled(await begin(address), "device-authorizations");
@@ -91,7 +87,7 @@ test("who asks for codes for terminals without end is stopped at his own limit, 
   assertThrottled(await begin(stranger), "device-authorizations");
 });
 
-test("who leaves codes open has so many of them over all servers, until one ends, and others go on", async () => {
+test("open codes are limited per address over all servers until one expires, and others can continue", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   for (let times = 0; times < limits.deviceCodesPerAddressMax; times++) {
     pass(60_000 / limits.deviceAuthorizationsPerMinute);
@@ -105,7 +101,7 @@ test("who leaves codes open has so many of them over all servers, until one ends
   }
   pass(limits.deviceCodeLifetimeMs - 300_000 + 1000);
   assert.equal((await begin(stranger)).status, 200);
-  // What the table keeps of the address is no address.
+  // The table stores only a hash of the address.
   const rows = await asOwner(database.url, "select distinct address_hash from device_codes");
   for (const [hash] of rows) assert.match(hash ?? "", /^[0-9a-f]{32}$/);
   assert.ok(!JSON.stringify(await asOwner(database.url, "select device_codes::text from device_codes")).includes(stranger));
@@ -138,7 +134,7 @@ const callFrom = (address: string, protocol: Protocol, name: string, token: stri
 const refreshToken = (id = randomBytes(16).toString("hex")): string => Buffer.from(JSON.stringify({ exp: 1, id, secret: "made up" })).toString("base64");
 
 for (const protocol of ["rest", "grpc"] as const)
-  test(`over ${protocol}, who exchanges, refreshes and registers without end is stopped at his own limit, and others are answered`, async () => {
+  test(`over ${protocol}, exchanges, refreshes and registrations are limited per address, and other addresses are served`, async () => {
     const [stranger, neighbour] = [newAddress(), newAddress()];
     useUp("exchanges", stranger);
     for (const [name, token] of [
@@ -157,7 +153,7 @@ for (const protocol of ["rest", "grpc"] as const)
     assert.equal((await callFrom(stranger, protocol, exchanges, "made up")).code, 16);
   });
 
-test("at the token endpoint it is the same, for every grant, and a terminal that waits is told to slow down", async () => {
+test("the token endpoint applies the same limit to every grant, and makes a polling terminal slow down", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   const ask = (address: string, form: Readonly<Record<string, string>>): Promise<Reply> => postForm(`${world.url}/oauth/token`, form, from(address));
   const exchange = {
@@ -177,13 +173,13 @@ test("at the token endpoint it is the same, for every grant, and a terminal that
   assert.equal((await poll(world, codes)).body.error, "authorization_pending");
 });
 
-test("a thousand jobs of one company that exchange in the same second are all answered", async () => {
+test("a thousand jobs of one company that exchange in the same second all succeed", async () => {
   const company = newAddress();
   const answers = await Promise.all(Array.from({ length: 1000 }, () => callFrom(company, "rest", exchanges, "made up")));
   assert.deepEqual([...new Set(answers.map(({ code }) => code))], [16]);
 });
 
-test("who tries refresh tokens that are none costs no more than his share of transactions, whichever way he asks", async () => {
+test("invalid refresh tokens cost no more than the address's share of transactions, over any protocol", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   for (let tried = 0; tried < limits.refusedRefreshTokensPerMinute; tried += 50) {
     const tries = Array.from({ length: 50 }, () => callFrom(stranger, "rest", refreshes, refreshToken()));
@@ -199,7 +195,7 @@ test("who tries refresh tokens that are none costs no more than his share of tra
   assert.equal((await callFrom(stranger, "rest", refreshes, refreshToken())).code, 16);
 });
 
-test("who asks other servers with AWS requests on any operation counts as who exchanges", async () => {
+test("AWS requests that contact other servers count as exchanges, on any operation", async () => {
   const stranger = newAddress();
   const request = Buffer.from("POST / HTTP/1.1\r\nhost: sts.amazonaws.com\r\n\r\n").toString("base64url");
   const ask = (): Promise<Answer> => world.call("iam.GroupsService/ListGroups", {}, { token: request, headers: { ...from(stranger), "gantry-identity": idp } });
@@ -210,14 +206,14 @@ test("who asks other servers with AWS requests on any operation counts as who ex
 
 const signInFrom = (address: string): Promise<Response> => get(signInUrl(world, { idp_id: idp }).slice(world.url.length), address);
 
-/** A page that says how long to wait. */
+/** Asserts a page that says how long to wait. */
 const assertThrottledPage = async (response: Response, text: RegExp): Promise<void> => {
   assert.equal(response.status, 429);
   assert.match(response.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
   assert.match(await response.text(), text);
 };
 
-test("who begins sign-ins in a browser without end, or answers none, is stopped at his own limit, and others sign in", async () => {
+test("started and unanswered browser sign-ins are limited per address, and others can sign in", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   useUp("sign-ins", stranger);
   await assertThrottledPage(await signInFrom(stranger), /<p>Too many sign-ins from your network \(at most 600 a minute\)\. Try again in a second\.<\/p>/);
@@ -227,7 +223,7 @@ test("who begins sign-ins in a browser without end, or answers none, is stopped 
   assert.equal((await get("/oauth/callback?state=made-up&code=x", neighbour)).status, 400);
 });
 
-test("who leaves sign-ins and headless sessions open has so many of them, and others go on", async () => {
+test("open sign-ins and headless sessions are limited per address, and others can continue", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   const hash = world.server.application.services.authn.clientLimits.hashOf(stranger);
   const then = new Date(world.clock.now + 60_000).toISOString();
@@ -261,7 +257,7 @@ test("who leaves sign-ins and headless sessions open has so many of them, and ot
   assert.deepEqual([await finishHeadless(stranger), await finishHeadless(neighbour)], [429, 200]);
 });
 
-test("who polls, looks up organizations and fetches the open feed without end is stopped at his own limit, and others are answered", async () => {
+test("polling, organization lookups and public feed reads are limited per address, and others are served", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   useUp("open-reads", stranger);
   for (const path of [
@@ -282,13 +278,12 @@ test("who polls, looks up organizations and fetches the open feed without end is
   }
 });
 
-test("every operation that is open to everybody counts for its client's address, but the one that costs nothing", () => {
+test("every public operation counts for its client's address, except the one without cost", () => {
   const { answers } = world.server.application.kernel;
   const free = methods.filter(({ open, name }) => open && answers.get(name)?.countsAs === undefined).map(({ name }) => name);
   assert.deepEqual(free, ["chainguard.platform.ping.v2.PingService/Ping"]);
 });
 
-/** Types a code into the page, in a browser that has been shown it. */
 const typeCode = async (address: string, typed: string, browser = openBrowser()): Promise<Page> => {
   if (browser.cookies.size === 0) await browser.get(`${world.url}/oauth/device`);
   return submitForm(world, browser, "/oauth/device", { user_code: typed }, from(address));
@@ -296,7 +291,7 @@ const typeCode = async (address: string, typed: string, browser = openBrowser())
 
 const wrongCode = "BBBB-BBBB";
 
-/** Everything that was counted is written down with the next code. */
+/** Returns the wrong-code count, which is saved with the next code. */
 const wrongCodesOfNow = async (): Promise<number> => {
   codesOf(await begin(newAddress()));
   const [row] = await asOwner(database.url, "select coalesce(sum(wrong), 0) from user_code_guesses where window_time > $1::timestamptz", [
@@ -305,7 +300,7 @@ const wrongCodesOfNow = async (): Promise<number> => {
   return Number(row?.[0]);
 };
 
-test("a code that comes without a cookie of ours is not looked at: the page is shown again, with a new cookie that works", async () => {
+test("a code without the server's cookie is not checked: the page is shown again with a new, working cookie", async () => {
   const codes = codesOf(await begin(newAddress(), { client_id: "a tool with a name" }));
   const address = newAddress();
   const shown = openBrowser();
@@ -338,13 +333,13 @@ test("a code that comes without a cookie of ours is not looked at: the page is s
       const again = await submitForm(world, browser, "/oauth/device", { user_code: typed }, from(newAddress()));
       assert.equal(again.status, typed === wrongCode ? 404 : 200, what);
     }
-  // One for each of the six that went on with the wrong one, none for those that were refused.
+  // One for each of the six wrong codes that were checked, none for the refused ones.
   assert.equal((await wrongCodesOfNow()) - before, 6);
   pass(limits.confirmCookieLifetimeMs);
   assert.equal((await submitForm(world, shown, "/oauth/device", { user_code: wrongCode }, from(address))).status, 403);
 });
 
-test("a link with the code in it looks nothing up, and goes on in a browser that comes the first time", async () => {
+test("a link with a code looks nothing up, and works in a browser without a cookie", async () => {
   const codes = codesOf(await begin(newAddress(), { idp_id: idp, client_id: "a tool with a name" }));
   const browser = openBrowser();
   for (const link of [codes.page, codes.page.replace(codes.userCode, wrongCode)]) {
@@ -360,7 +355,7 @@ test("a link with the code in it looks nothing up, and goes on in a browser that
   assert.match(last.text, /Your terminal is signed in/);
 });
 
-test("the eleventh wrong code of one address in a minute is refused with the time, and so is a right one; others type theirs", async () => {
+test("after ten wrong codes in a minute an address must wait, even with a right one, and others can continue", async () => {
   const codes = codesOf(await begin(newAddress()));
   const [stranger, neighbour] = [newAddress(), newAddress()];
   for (let times = 0; times < limits.wrongUserCodesPerMinute; times++) assert.equal((await typeCode(stranger, wrongCode)).status, 404);
@@ -375,7 +370,7 @@ test("the eleventh wrong code of one address in a minute is refused with the tim
   assert.equal((await typeCode(stranger, codes.userCode)).status, 200);
 });
 
-test("who guesses from many addresses locks nobody out: new codes grow, on every server, and are short again after an hour without", async () => {
+test("guessing from many addresses locks no user out: new codes get longer on every server until an hour passes without it", async () => {
   pass(limits.userCodesLongerMs + limits.userCodeGuessesWindowMs);
   const victim = codesOf(await begin(newAddress(), { idp_id: idp }));
   assert.equal(victim.userCode.length, 9);
@@ -389,7 +384,7 @@ test("who guesses from many addresses locks nobody out: new codes grow, on every
   const longer = codesOf(await begin(newAddress(), { idp_id: idp }));
   assert.match(longer.userCode, /^[B-Z]{5}-[B-Z]{5}$/);
   assert.match(codesOf(await begin(newAddress(), {}, other)).userCode, /^[B-Z]{5}-[B-Z]{5}$/);
-  // Typed in any way, and confirmed to the end.
+  // Typed in any form, and confirmed to the end.
   for (const typed of [longer.userCode, longer.userCode.replace("-", "").toLowerCase(), longer.userCode.replace("-", " ")]) {
     const page = await typeCode(newAddress(), typed);
     assert.deepEqual([page.status, page.text.includes(longer.userCode)], [200, true]);
@@ -405,7 +400,7 @@ test("who guesses from many addresses locks nobody out: new codes grow, on every
   assert.equal(codesOf(await begin(newAddress())).userCode.length, 9);
 });
 
-test("who guesses costs the database one row a second, from however many addresses", async () => {
+test("guessing costs the database one row per second, from any number of addresses", async () => {
   pass(limits.userCodeGuessesWindowMs);
   const guessing = openBrowser();
   await guessing.get(`${world.url}/oauth/device`);

@@ -1,4 +1,4 @@
-// Attack 6: what is switched off does not answer through another protocol, another spelling or another version.
+// Attack 6: a disabled feature does not respond over another protocol, spelling or version.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -18,7 +18,7 @@ after(() => stage.close());
 const operator = await stage.operator();
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc && stage.answers(method)) ?? assert.fail(rpc);
 
-test("attack 6: unless organizations are open, only the operator makes one: over both protocols, by both versions' names, with a parent or none", async () => {
+test("attack 6: unless organizations are open, only the operator creates one, over both protocols and versions, with or without a parent", async () => {
   const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "founder",
@@ -39,7 +39,7 @@ test("attack 6: unless organizations are open, only the operator makes one: over
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("attack 6: a suspended organization answers its members nothing, whichever operation and protocol, and everything again once it is open", async () => {
+test("attack 6: a suspended organization refuses its members every operation over every protocol, and works again once restored", async () => {
   const closing = await neighbour(stage);
   const { token } = closing.owner;
   const scoped = nonEmpty(
@@ -66,7 +66,7 @@ test("attack 6: a suspended organization answers its members nothing, whichever 
   for (const protocol of protocols) assert.equal((await stage.call(protocol, named("GetGroup"), { uid: closing.organization }, { token })).code, 0);
 });
 
-test("attack 6: what a provider's SCIM switch has turned off, and what was never built, is not there on any protocol", async () => {
+test("attack 6: disabled SCIM and unimplemented operations exist on no protocol", async () => {
   const provider = text(await stage.make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
   const { reply } = await stage.call("rest", named("GetIdentityProvider"), { uid: provider }, { token: operator });
   assert.notEqual(part(reply, "scim").enabled, true);

@@ -1,5 +1,5 @@
-// Attacks across the borders of tenants and groups (the numbers are those of our list of attacks seen elsewhere).
-// Two organizations, each with something of every kind; whoever owns the one tries to reach into the other.
+// Attacks across tenants and groups (numbers of docs/attacks.md). Of two organizations with resources of every kind, the owner of one attacks
+// the other.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,7 +15,6 @@ import { openWorld, type World } from "../world.ts";
 const protocols: readonly Protocol[] = ["rest", "grpc"];
 const digest = `sha256:${"d".repeat(64)}`;
 
-/** Something of every kind in one organization. */
 interface Tenant {
   readonly organization: string;
   readonly team: string;
@@ -63,14 +62,14 @@ after(() => world?.close());
 
 const uidsOf = ({ owner: _token, ...uids }: Tenant): string[] => Object.values(uids);
 
-/** A request with this uid where the operation names its place. */
+/** Returns a request with this uid in the field that names the operation's resource. */
 const requestAt = (method: MethodFact, uid: string): JsonObject => {
   const nest = (path: readonly string[]): JsonObject => {
     const [key = "", ...rest] = path;
     return { [key]: rest.length === 0 ? uid : nest(rest) };
   };
   const extra: JsonObject = method.input.byName.has("digest") ? { digest } : {};
-  // Without a place the path may hold a uid all the same ("/auth/v1/delete/{id=*}").
+  // The path can contain a uid even without such a field ("/auth/v1/delete/{id=*}").
   const inPath = [...(method.http[0]?.template ?? "").matchAll(/\{(\w+)(?:=\*\*?)?\}/g)].map(([, name = ""]) => name);
   return {
     ...(method.scope ? nest(method.scope) : Object.fromEntries(inPath.map((name) => [method.input.byName.get(name)?.json ?? name, uid.slice(0, 40)]))),
@@ -78,11 +77,11 @@ const requestAt = (method: MethodFact, uid: string): JsonObject => {
   };
 };
 
-/** Operations that need a capability at a place, and that this server has built. Those of the OCI protocol: attacks 99 to 103. */
+/** Returns implemented operations that need a capability on a resource. Attacks 99 to 103 cover the OCI protocol. */
 const scoped = (): MethodFact[] =>
   methods.filter((method) => method.scope !== undefined && !method.distribution && world.server.application.kernel.answers.has(method.name));
 
-test("attack 1: a uid of another tenant in any operation is refused with the same bytes as one that does not exist", async () => {
+test("attack 1: another tenant's uid in any operation gets the same bytes as a missing one", async () => {
   assert.ok(scoped().length >= 20);
   const before = await databaseContents(world);
   const invented = [`${theirs.organization}/0123456789abcdef`, `${theirs.repo}/0123456789abcdef`, "0".repeat(40)];
@@ -100,7 +99,7 @@ test("attack 1: a uid of another tenant in any operation is refused with the sam
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("attack 1: no list shows another tenant's rows, whatever it is filtered by", async () => {
+test("attack 1: no list shows another tenant's rows, with any filter", async () => {
   const lists = methods.filter(
     ({ rpc, domain, version }) => rpc.startsWith("List") && ["v2", "v2beta1"].includes(version) && ["iam", "registry"].includes(domain),
   );
@@ -132,7 +131,7 @@ test("attack 1: no list shows another tenant's rows, whatever it is filtered by"
   assert.ok(answered > 80);
 });
 
-// What needs no capability, and what needs no token, by name: a new operation must be put here by hand.
+// Operations without a capability, and without a token, by name; a new one must be added here.
 const inventory = {
   open: [
     "chainguard.platform.advisory.v2.SecurityAdvisoryService/ListDocuments",
@@ -161,7 +160,7 @@ const inventory = {
   ],
 };
 
-test("attack 2: every route names its capability, and the few that need none are known by name", () => {
+test("attack 2: every route names its capability, and the few without one are listed here", () => {
   const names = (wanted: (method: MethodFact) => boolean): string[] =>
     methods
       .filter(wanted)
@@ -175,14 +174,14 @@ test("attack 2: every route names its capability, and the few that need none are
     names(({ open, capabilities, scim }) => !open && scim === undefined && capabilities.length === 0),
     inventory.anyToken,
   );
-  // What a provider's SCIM token alone may call (attack 165) is one package, whole.
+  // Operations for a provider's SCIM token only (attack 165) form one whole package.
   assert.deepEqual(
     names(({ scim }) => scim !== undefined),
     names(({ name }) => name.startsWith("gantry.scim.v1.")),
   );
 });
 
-test("attack 2: every path of every route refuses a request without a token, and one whose token may nothing", async () => {
+test("attack 2: every path of every route refuses a request without a token or without permissions", async () => {
   const nobody = await world.token(await createIdentity(world, ours.organization, "may nothing", claimMatch));
   for (const method of methods.filter((each) => !each.open && !isBesideOpen(each)))
     for (const binding of method.http) {
@@ -194,7 +193,7 @@ test("attack 2: every path of every route refuses a request without a token, and
     }
 });
 
-test("attack 2: what hangs below a repo (readme, images) is guarded like the repo itself", async () => {
+test("attack 2: resources below a repo (readme, images) need the repo's permissions", async () => {
   const paths = [
     `/registry/v2/repos/${theirs.repo}/readme`,
     `/registry/v2/repos/${theirs.repo}/digests/${digest}/size`,
@@ -206,7 +205,7 @@ test("attack 2: what hangs below a repo (readme, images) is guarded like the rep
   assert.deepEqual([await write(theirs.repo), await write(ours.repo)], [403, 200]);
 });
 
-test("attack 3: the path is mine and the body is yours: a uid or parent that differs is refused", async () => {
+test("attack 3: a uid or parent in the body that differs from the path is refused", async () => {
   const before = await databaseContents(world);
   const cases: readonly (readonly [verb: string, path: string, body: JsonObject, field: string])[] = [
     ["PATCH", `/registry/v2/repos/${ours.repo}`, { uid: theirs.repo, description: "mine" }, "uid"],
@@ -258,7 +257,7 @@ for (const [what, of] of Object.entries(batches))
     assert.equal((await world.call("iam.RoleBindingsService/BatchCreateRoleBindings", alone, { token: ours.owner })).code, 0, "without the last it is made");
   });
 
-test("attack 5: a delegated admin hands out nothing beyond their own rights, on any way to a right", async () => {
+test("attack 5: a delegated admin cannot grant beyond their own permissions on any path", async () => {
   const delegated = [
     "CAP_IAM_GROUPS_LIST",
     "CAP_IAM_ROLES_CREATE",
@@ -336,7 +335,6 @@ test("attack 5: a delegated admin hands out nothing beyond their own rights, on 
       assert.equal(code, 7, `${what}, over ${protocol}`);
     }
   assert.deepEqual(await databaseContents(world), before);
-  // What they do hold, they may hand on.
   const granted = await world.call(
     "iam.RoleBindingsService/CreateRoleBinding",
     { parent: ours.team, roleBinding: { identityUid: weak, roleUid: weakRole } },
@@ -351,7 +349,7 @@ test("attack 5: a delegated admin hands out nothing beyond their own rights, on 
   assert.equal(renamed.code, 0, renamed.message);
 });
 
-test("attack 7: within a tenant, a uid of a sibling group opens nothing", async () => {
+test("attack 7: within a tenant, a sibling group's uid gives no access", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: ours.organization, group: { name: "sibling" } });
   const sibling = String(uid);
   const member = await createIdentity(world, sibling, "member", claimMatch);
@@ -364,7 +362,7 @@ test("attack 7: within a tenant, a uid of a sibling group opens nothing", async 
     }
 });
 
-test("attack 8: ids are never chosen by callers: a uid, parent or time in the body of a create is not taken", async () => {
+test("attack 8: callers never choose IDs: a uid, parent or time in the body of a create is ignored or refused", async () => {
   for (const protocol of protocols) {
     const chosen = `${ours.organization}/${protocol === "rest" ? "1" : "2"}${"a".repeat(15)}`;
     const { code, reply } = await world.call(
@@ -378,7 +376,7 @@ test("attack 8: ids are never chosen by callers: a uid, parent or time in the bo
   }
 });
 
-test("attack 8: what was deleted and made again under its name is another, and old tokens, bindings and tags do not come back", async () => {
+test("attack 8: a recreated resource of the same name is new, and old tokens, bindings and tags do not return", async () => {
   const make = async () => {
     const identity = await createIdentity(world, ours.organization, "recycled", claimMatch);
     const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: ours.organization, repo: { name: "recycled" } })).uid);
@@ -402,7 +400,7 @@ test("attack 8: what was deleted and made again under its name is another, and o
   assert.deepEqual((await http(world.url, "GET", "/registry/v2/repos", { token: await world.token(second.identity) })).body.repos, []);
 });
 
-test("attack 10: a tag that may not be seen by its name is not seen by its digest, uid, repo or image either", async () => {
+test("attack 10: a tag hidden by name is hidden by digest, uid, repo and image too", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: ours.organization, group: { name: "outsiders" } });
   const member = await createIdentity(world, String(uid), "outsider", claimMatch);
   await bind(world, String(uid), member, "viewer");
@@ -423,7 +421,7 @@ test("attack 10: a tag that may not be seen by its name is not seen by its diges
     assert.equal((await http(world.url, "GET", path, { token })).status, 403, path);
 });
 
-test("attack 10: an image that a neighbour's repo holds is not answered through one's own", async () => {
+test("attack 10: an image in another organization's repo is not readable through the caller's own repo", async () => {
   const { store } = world.server.application.services;
   await store.write((rows) =>
     rows.query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [
@@ -435,7 +433,7 @@ test("attack 10: an image that a neighbour's repo holds is not answered through 
   assert.equal((await http(world.url, "GET", `/registry/v2/repos/${ours.repo}/digests/${digest}/size`, { token: ours.owner })).status, 404);
 });
 
-test("attack 10: with its repo a tag is gone by name, digest and uid, over both protocols", async () => {
+test("attack 10: deleting a repo removes its tags by name, digest and uid, over both protocols", async () => {
   const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: ours.organization, repo: { name: "cascade" } })).uid);
   const own = `sha256:${"c".repeat(64)}`;
   const tag = String((await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "cascade", digest: own } })).uid);
@@ -449,7 +447,7 @@ test("attack 10: with its repo a tag is gone by name, digest and uid, over both 
   }
 });
 
-test("attack 25: a page token is good for its caller, its list, its filters and its order alone", async () => {
+test("attack 25: a page token works only for its caller, list, filters and order", async () => {
   for (const name of ["p1", "p2", "p3"]) {
     await world.ok("registry.ReposService/CreateRepo", { parent: ours.organization, repo: { name } });
     await world.ok("registry.ReposService/CreateRepo", { parent: theirs.organization, repo: { name } });
@@ -485,7 +483,7 @@ test("attack 25: a page token is good for its caller, its list, its filters and 
   assert.equal(column(good.reply, "repos", "name").length, 2);
 });
 
-test("attack 25: a page token shows nothing of what it holds, and a bit turned anywhere in it is noticed", async () => {
+test("attack 25: a page token reveals nothing of its content, and any changed bit is detected", async () => {
   const { reply } = await world.call("registry.ReposService/ListRepos", { orderBy: "name", pageSize: 1 }, { token: ours.owner });
   const pageToken = String(reply.nextPageToken);
   const opened = Buffer.from(pageToken, "base64url");

@@ -1,5 +1,4 @@
-// Attacks by texts alone: a readme that runs in a browser, and texts and patterns that cost the server more than they are
-// long.
+// Attacks by texts alone: a readme that runs in a browser, and texts and patterns with disproportionate cost.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -23,7 +22,7 @@ const updateReadme = "registry.ReposService/UpdateRepoReadme";
 const readme = (content: string): JsonObject => ({ repoReadme: { uid: repo, content } });
 const held = async (): Promise<Json | undefined> => (await world.ok("registry.ReposService/GetRepoReadme", { uid: repo })).content;
 
-test("attack 35: a readme that would run in a browser is refused over both protocols, and the one before stays", async () => {
+test("attack 35: a readme that would run in a browser is refused over both protocols, and the previous one stays", async () => {
   const kept = "# nginx\n\n```html\n<script>alert(1)</script>\n```\n";
   await world.ok(updateReadme, readme(kept));
   for (const content of [
@@ -48,7 +47,7 @@ test("attack 35: a readme that would run in a browser is refused over both proto
     }
 });
 
-test("attack 36: a readme of blanks, or of anything else, costs no more than it is long", async () => {
+test("attack 36: checking a readme takes time proportional to its length, even for blanks", async () => {
   for (const part of [" ", "`", "![", "<a ", "[](", "&", "* a\n", "<!--"])
     for (const end of ["", "!"]) {
       const { growth, longestMs } = await growthOf(
@@ -60,7 +59,7 @@ test("attack 36: a readme of blanks, or of anything else, costs no more than it 
     }
 });
 
-test("attack 36: while a readme is judged, everybody else is answered", async () => {
+test("attack 36: other requests are served while a readme is checked", async () => {
   const judged = world.call(updateReadme, readme("<b>x|\n".repeat(19_000)), { validateOnly: true }).then(() => "judged");
   const answered = world.ok("iam.GroupsService/GetGroup", { uid: world.organization }).then(() => "answered");
   assert.equal(await Promise.race([judged, answered]), "answered");
@@ -74,7 +73,7 @@ const identityWith = (claimPatterns: JsonObject): JsonObject => ({
 });
 const fill = (part: string): string => part.repeat(Math.floor(limits.patternLengthMax / part.length));
 
-test("attack 37: an identity of patterns that are dear to compile is refused before one is compiled, with validateOnly, too", async (t) => {
+test("attack 37: an identity with patterns that are expensive to compile is refused before compilation, in a dry run too", async (t) => {
   const engine = t.mock.method(RE2JS, "compile");
   for (const pattern of [`(?i)${"[Ā-￿]".repeat(200)}`, fill("\\pL"), fill("a{1000}"), fill("((a{30}){30})"), `${"(".repeat(500)}a${")".repeat(500)}`]) {
     const patterns = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`claim${index}`, pattern]));
@@ -91,7 +90,7 @@ test("attack 37: an identity of patterns that are dear to compile is refused bef
   assert.equal(engine.mock.callCount(), 0);
 });
 
-test("attack 37: patterns that are each small enough are refused where together they are not", async (t) => {
+test("attack 37: patterns below the limit each are refused if they exceed it together", async (t) => {
   const engine = t.mock.method(RE2JS, "compile");
   const patterns = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`claim${index}`, `${index}${"a".repeat(1_000)}`]));
   const answer = await world.call(createIdentity, identityWith(patterns), { validateOnly: true });

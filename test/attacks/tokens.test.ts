@@ -1,5 +1,5 @@
-// Attacks with tokens, from outside through every protocol that takes one: the issuer is a real one in a process of its
-// own, and whoever attacks has its public key, a fitting token of it, and keys of their own.
+// Attacks with tokens over every protocol that accepts them. The issuer is a real one in its own process; the attacker has its public key, a
+// valid token of it, and their own keys.
 
 import assert from "node:assert/strict";
 import { createHmac, createPublicKey } from "node:crypto";
@@ -15,7 +15,7 @@ import { type Issuer, startIssuer } from "../story/processes.ts";
 const subject = "repo:example/app:ref:refs/heads/main";
 let installation: Installation;
 let issuer: Issuer;
-/** An identity that tokens of the issuer and subject may act as; it reads the organization. */
+/** An identity that tokens of the issuer and subject can assume; it can read the organization. */
 let identity: string;
 let evil: CryptoKey;
 let evilPublic: JWK;
@@ -41,7 +41,7 @@ const claims = (): Record<string, unknown> => {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Every protocol that a token can come through, and what it answers. */
+/** Every protocol that accepts a token, with the resulting code. */
 const protocols: Readonly<Record<string, (token: string) => Promise<number>>> = {
   "/sts/exchange": async (token) => (await http(installation.world.url, "POST", `/sts/exchange?identity=${identity}`, { token })).status,
   "/oauth/token": async (token) => {
@@ -74,11 +74,11 @@ const refused = async (token: string, what: string): Promise<void> => {
   }
 };
 
-test("the right token is taken through every protocol", async () => {
+test("the right token is accepted over every protocol", async () => {
   await taken(await issuer.token({ sub: subject, aud: installation.world.url }));
 });
 
-test("attack 14: no algorithm, a shared secret made of the public key, and odd algorithms are refused", async () => {
+test("attack 14: algorithm none, the public key as a shared secret, and odd algorithms are refused", async () => {
   const key = createPublicKey({ key: published as never, format: "jwk" });
   const secrets = [
     key.export({ type: "spki", format: "pem" }).toString(),
@@ -95,7 +95,7 @@ test("attack 14: no algorithm, a shared secret made of the public key, and odd a
   }
 });
 
-test("attack 14: a header without an algorithm, doubled or with odd whitespace, is refused", async () => {
+test("attack 14: a missing, repeated or padded algorithm header is refused", async () => {
   const good = await issuer.token({ sub: subject, aud: installation.world.url });
   const [, body = "", signature = ""] = good.split(".");
   const headers = [
@@ -121,7 +121,7 @@ test("attack 14: a header without an algorithm, doubled or with odd whitespace, 
     await refused(odd, odd.slice(-12));
 });
 
-test("attack 15: a key that the token brings or points to is not used, and the right kid alone proves nothing", async () => {
+test("attack 15: an embedded or linked key is not used, and the right kid alone proves nothing", async () => {
   const server = createServer((_request, response) => response.end(JSON.stringify({ keys: [{ ...evilPublic, kid: "evil" }] })));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -147,14 +147,14 @@ test("attack 15: a key that the token brings or points to is not used, and the r
   assert.equal(asked, 0, "nobody asked for the key");
 });
 
-test("attack 16: a header that must be understood and is not, is refused, also with a right signature", async () => {
+test("attack 16: an unknown critical header is refused, even with a valid signature", async () => {
   for (const header of [{ crit: ["exp"], exp: 1 }, { crit: [] }, { crit: ["b64"], b64: false }, { b64: false }, { crit: "exp" }]) {
     const token = `${part({ alg: "ES256", kid: published.kid, ...header })}.${part(claims())}.${"A".repeat(86)}`;
     await refused(token, JSON.stringify(header));
   }
 });
 
-test("attack 17: an issuer that begins like the right one, or only looks like it, is another", async () => {
+test("attack 17: an issuer with the right prefix, or a lookalike, is refused", async () => {
   const { host } = new URL(issuer.url);
   const lookalikes = [
     `${issuer.url}/`,
@@ -176,14 +176,14 @@ test("attack 17: an issuer that begins like the right one, or only looks like it
     issuer.url.replace("http://", ""),
   ];
   const asked = await issuer.asked();
-  // The issuer itself signs them: only the name is wrong.
+  // The issuer itself signs them; only the name is wrong.
   for (const iss of lookalikes) await refused(await issuer.token({ sub: subject, aud: installation.world.url, iss }), JSON.stringify(iss));
   for (const iss of [[issuer.url], [issuer.url, "https://evil.example"], { url: issuer.url }, 1, true, ""])
     await refused(await issuer.token({ sub: subject, aud: installation.world.url, iss }), JSON.stringify(iss));
   assert.deepEqual(await issuer.asked(), asked, "no look-alike was asked for its keys");
 });
 
-test("attack 17: subject and audience are texts that are equal, not lists that contain or texts that begin", async () => {
+test("attack 17: subject and audience must be equal texts, not lists or prefixes", async () => {
   for (const sub of [[subject], [subject, "x"], `${subject}/x`, subject.slice(0, -1), `${subject} `, subject.toUpperCase(), "", 7])
     await refused(await issuer.token({ sub, aud: installation.world.url }), `sub ${JSON.stringify(sub)}`);
   const { host } = new URL(installation.world.url);
@@ -215,7 +215,7 @@ test("attack 18: an issuer that no identity names is never contacted, whatever a
   }
 });
 
-test("attack 18: made-up key names do not make us ask the issuer again and again", async () => {
+test("attack 18: invented key IDs do not cause repeated requests to the issuer", async () => {
   const before = (await issuer.asked()).length;
   for (let turn = 0; turn < 30; turn++) {
     const token = await new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: `made-up-${turn}` }).sign(evil);
@@ -224,7 +224,7 @@ test("attack 18: made-up key names do not make us ask the issuer again and again
   assert.ok((await issuer.asked()).length - before <= 2, "one renewal of two documents at most");
 });
 
-test("a token that has expired, is not valid yet, or was signed by nobody is refused", async () => {
+test("a token that is expired, not yet valid or signed with an unknown key is refused", async () => {
   const now = Math.floor(Date.now() / 1000);
   for (const times of [{ exp: now - 120 }, { exp: null }, { exp: "tomorrow" }, { nbf: now + 600 }, { iat: now + 600 }])
     await refused(await issuer.token({ sub: subject, aud: installation.world.url, ...times }), JSON.stringify(times));
@@ -233,7 +233,7 @@ test("a token that has expired, is not valid yet, or was signed by nobody is ref
   await refused(`${head}.${part({ ...claims(), sub: "admin" })}.${signature}`, "a claim changed");
 });
 
-test("attack 27: a subject pattern is matched whole, so that one repo's pattern does not let its neighbours in", async () => {
+test("attack 27: a subject pattern matches the whole subject, so that it does not admit other repositories", async () => {
   const { world } = installation;
   const pattern = "repo:example/app:ref:refs/(heads|tags)/.+";
   const wide = await createIdentity(world, world.organization, "by pattern", { issuer: issuer.url, subjectPattern: pattern });
@@ -252,7 +252,7 @@ test("attack 27: a subject pattern is matched whole, so that one repo's pattern 
     assert.notEqual(await exchange(sub), 200, JSON.stringify(sub));
 });
 
-test("attack 27: an issuer pattern does not make us trust whoever can be reached", async () => {
+test("attack 27: an issuer pattern does not make every reachable host trusted", async () => {
   const { world } = installation;
   const stranger = await startIssuer();
   try {
@@ -265,7 +265,7 @@ test("attack 27: an issuer pattern does not make us trust whoever can be reached
   }
 });
 
-test("a token of ours is good for nothing once a letter of it is another, and no other server's is ours", async () => {
+test("a token with one changed letter is refused, and so are other servers' tokens", async () => {
   const { world } = installation;
   const token = await world.token(identity);
   assert.deepEqual(column((await http(world.url, "GET", "/registry/v2/repos", { token })).body, "repos", "name"), []);

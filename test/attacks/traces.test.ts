@@ -1,4 +1,4 @@
-// Attack 188: strangers who have their requests traced, and a collector that fails in the middle.
+// Attack 188: strangers who have their requests traced, and a collector that fails midway.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -13,7 +13,7 @@ import { openOtlpReceiver, type ReceivedSpan } from "../otlp-receiver.ts";
 import { freePort } from "../free-port.ts";
 import { openWorld } from "../world.ts";
 
-// What a collector that is gone is waited for, in the exporter itself.
+// The exporter's own timeout for an absent collector.
 process.env.OTEL_EXPORTER_OTLP_TIMEOUT = "1500";
 
 const receiver = await openOtlpReceiver();
@@ -23,7 +23,7 @@ const asked = (each: number, flags = "01"): string => `00-${each.toString(16).pa
 const isTraced = (headers: Readonly<Record<string, string>>): boolean => headers["x-request-id"]?.length === 48;
 const isCall = ({ kind }: ReceivedSpan): boolean => kind === 2;
 
-test("attack 188: whoever sets the flag is traced a few times in a second, and takes nothing from what is traced otherwise", async () => {
+test("attack 188: the sampled flag traces a few requests per second and displaces no other traces", async () => {
   const world = await openWorld({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, GANTRY_TRACES_PER_SECOND: "5" });
   try {
     const before = receiver.spans.length;
@@ -43,11 +43,11 @@ test("attack 188: whoever sets the flag is traced a few times in a second, and t
   }
 });
 
-test("attack 188: the trace's id draws no lot, and a sampler that looks at no parent looks at none", () => {
+test("attack 188: the trace ID does not influence sampling, and a sampler without parents ignores them", () => {
   const parent = (sampled: boolean) => ({ traceId: `${"0".repeat(31)}1`, spanId: "1".repeat(16), sampled });
   const share = (sampler: (typeof samplerNames)[number], flag: boolean | undefined): number => {
     let [turn, nowMs] = [0, 0];
-    // Each a second after the other, so that the bound has no say; the lot goes round.
+    // One second apart, so that the rate limit does not interfere; the sampling counter cycles.
     const sampling = openSampling(
       { sampler, share: 0.25, perSecond: 1 },
       () => (turn++ % 100) / 100,
@@ -66,12 +66,12 @@ test("attack 188: the trace's id draws no lot, and a sampler that looks at no pa
   for (const sampler of samplerNames) assert.deepEqual([share(sampler, undefined), share(sampler, true), share(sampler, false)], expected[sampler], sampler);
 });
 
-test("attack 188: a traceparent that is none is none, however it is written", () => {
+test("attack 188: an invalid traceparent is ignored, in any form", () => {
   const whole = asked(1);
   assert.equal(readTraceparent(whole)?.sampled, true);
   assert.equal(readTraceparent(asked(1, "00"))?.sampled, false);
   assert.equal(readTraceparent(asked(1, "fe"))?.sampled, false);
-  // A later version may have more; what is known of it is read (W3C Trace Context, 3.2.4).
+  // A later version may have more fields; the known ones are read (W3C Trace Context §3.2.4).
   assert.equal(readTraceparent(`01${whole.slice(2)}-later`)?.spanId, "00f067aa0ba902b7");
   const none = [
     `${whole}, ${whole}`,
@@ -91,7 +91,7 @@ test("attack 188: a traceparent that is none is none, however it is written", ()
   for (const header of none) assert.equal(readTraceparent(header), undefined, header.slice(0, 80));
 });
 
-test("attack 188: a collector that refuses, hangs, dies or was never there disturbs no request, and no stop", async () => {
+test("attack 188: a collector that refuses, hangs, dies or never existed delays no request and no shutdown", async () => {
   const failures: string[] = [];
   const collector = await openOtlpReceiver();
   const world = await openWorld({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, GANTRY_TRACES_PER_SECOND: "1000" }, (event) => void failures.push(event));
@@ -114,7 +114,7 @@ test("attack 188: a collector that refuses, hangs, dies or was never there distu
   assert.ok(!failures.includes("fault"), [...new Set(failures)].join(" "));
 });
 
-test("attack 188: nobody at the collector's address: requests are answered, and the log says so", async () => {
+test("attack 188: without a collector, requests are served and the log reports it", async () => {
   let told: (event: string) => void = () => {};
   const failed = new Promise<string>((resolve) => (told = (event) => event === "traces.failed" && resolve(event)));
   const world = await openWorld({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}` }, (event) => told(event));
@@ -123,7 +123,7 @@ test("attack 188: nobody at the collector's address: requests are answered, and 
   await world.close();
 });
 
-test("attack 188: of a call with statements without end a few parts are told, and how many were left out", async () => {
+test("attack 188: a request with countless statements exports a few spans and the number of omitted ones", async () => {
   const traces = await openTraces({ url: `${receiver.url}/v1/traces`, sampler: "always_on", share: 1, perSecond: 1 }, { version: "0", log: silent });
   const calls = openCalls({ log: silent, traces });
   const call = calls.begin("rest");

@@ -1,6 +1,5 @@
-// Attacks 176-181: undelete as a way to more than one has. What others have deleted, rights that are not one's own, rights that
-// have ended, names that were given away, uids that live again. Attacks 212 and 213: who was dismissed meanwhile; what runs at the
-// same time.
+// Attacks 176-181: undelete as a way to gain permissions, through others' deletions, expired permissions, reassigned names and reused uids.
+// Attacks 212 and 213: users deprovisioned meanwhile, and concurrency.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,7 +43,7 @@ const bind = async (parent: string, identityUid: string, roleUid: string, endMs?
     "uid",
   );
 const someone = (group = world.organization): Promise<string> => createIdentity(world, group, "somebody", claimMatch);
-/** A token of somebody new with exactly these capabilities. */
+/** Returns a token of a new identity with exactly these capabilities. */
 const holder = async (
   names: readonly string[],
   place = world.organization,
@@ -67,7 +66,7 @@ const isThere = async (method: string, uid: string): Promise<boolean> => (await 
 
 const all = ["gantry.deletions.list", "gantry.deletions.undelete", "gantry.deletions.expunge"];
 
-test("attack 176: whoever owns one organization sees, brings back and removes nothing that was deleted in another, nor an organization", async () => {
+test("attack 176: an owner cannot see, restore or expunge another organization's deletions, nor a deleted organization", async () => {
   const mine = await holder([...all, "repo.create", "repo.list", "groups.list", "groups.create"]);
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: other, repo: { name: "theirs" } }), "uid");
   const theirs = await remove("registry.ReposService/DeleteRepo", repo);
@@ -80,7 +79,7 @@ test("attack 176: whoever owns one organization sees, brings back and removes no
     for (const verb of ["GetDeletion", "UndeleteDeletion", "ExpungeDeletion"]) {
       const answer = await world.call(`${deletions}/${verb}`, { uid }, { token: mine.token });
       assert.equal(answer.code, codes.PERMISSION_DENIED);
-      // And it says no more of what is there than of what is not.
+      // The error does not reveal if the deletion exists.
       assert.equal((await world.call(`${deletions}/${verb}`, { uid: absent }, { token: mine.token })).message, answer.message);
     }
     for (const request of [{}, { resourceUids: [repo] }, { uidp: { descendantsOf: uid.slice(0, 40) } }, { uidp: { ids: [uid] } }])
@@ -90,7 +89,7 @@ test("attack 176: whoever owns one organization sees, brings back and removes no
   assert.deepEqual((await undelete(theirs)).code, 0, "the operator may");
 });
 
-test("attack 176: an organization that was deleted is the operator's alone to see and to bring back, whoever owned it", async () => {
+test("attack 176: only the operator sees and restores a deleted organization", async () => {
   const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "a fourth organization" } }), "uid");
   const person = "ab".repeat(20);
   await bind(root, person, builtInRoleUid("owner"));
@@ -103,25 +102,25 @@ test("attack 176: an organization that was deleted is the operator's alone to se
   assert.ok(await isThere("iam.GroupsService/GetGroup", root));
 });
 
-test("attack 177: whoever lacks what comes back, or the right to make it, brings back nothing", async () => {
+test("attack 177: an undelete requires the permissions it restores and the permission to create the resource", async () => {
   const team = await folder();
   const strong = await bind(team, await someone(), builtInRoleUid("owner"));
   const deletion = await remove("iam.RoleBindingsService/DeleteRoleBinding", strong);
   const weak = await holder([...all, "role_bindings.create", "repo.list"]);
   const answer = await undelete(deletion, weak.token);
   assert.equal(answer.code, codes.PERMISSION_DENIED, answer.message);
-  // The same within a group that is deleted with it: what goes along is given, too.
+  // The same within a group that is deleted with it, since its content is granted too.
   const within = await bind(team, await someone(), builtInRoleUid("owner"));
   const group = await remove("iam.GroupsService/DeleteGroup", team);
   const builder = await holder([...all, "groups.create", "groups.list", "role_bindings.create"]);
   assert.equal((await undelete(group, builder.token)).code, codes.PERMISSION_DENIED);
   assert.equal(await isThere("iam.GroupsService/GetGroup", team), false);
-  // Whoever has all of it, but may not bind.
+  // All permissions, but not the one to bind.
   const owned = capabilityNames("owner").filter((name) => name !== "role_bindings.create");
   assert.equal((await undelete(group, (await holder(owned)).token)).code, codes.PERMISSION_DENIED);
   assert.equal((await undelete(group)).code, 0);
   assert.ok(await isThere("iam.RoleBindingsService/GetRoleBinding", within));
-  // Roles: nobody makes one of what they do not hold.
+  // Roles: creating one requires its capabilities.
   const wide = await role(["repo.list", "groups.delete"]);
   const kept = await remove("iam.RolesService/DeleteRole", wide);
   assert.equal((await undelete(kept, (await holder([...all, "roles.create", "repo.list"])).token)).code, codes.PERMISSION_DENIED);
@@ -130,7 +129,7 @@ test("attack 177: whoever lacks what comes back, or the right to make it, brings
 
 const capabilityNames = (name: string): string[] => [...(builtIn[name] ?? assert.fail(name))];
 
-test("attack 177: an identity that comes back brings its bindings, and so do its keys: both are asked of whoever brings it back", async () => {
+test("attack 177: an identity is restored with its bindings and keys, and requires the permissions of both", async () => {
   const team = await folder();
   const robot = await someone();
   await bind(team, robot, builtInRoleUid("owner"));
@@ -142,7 +141,7 @@ test("attack 177: an identity that comes back brings its bindings, and so do its
   assert.equal((await undelete(deletion)).code, 0);
 });
 
-test("attack 177: images come back for nobody who could not push them", async () => {
+test("attack 177: restoring images requires the permission to push them", async () => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "pushed" } }), "uid");
   const client = openRegistryClient(world.url, () => world.token());
   await client.pushManifest("first-organization/pushed", "", [
@@ -155,7 +154,7 @@ test("attack 177: images come back for nobody who could not push them", async ()
   assert.equal((await undelete(deletion, (await holder([...all, "repo.create", "tag.create", "manifest.create"])).token)).code, 0);
 });
 
-test("attack 178: whoever has given a binding and lost the right to cannot give it again by its deletion; nor longer than they hold it", async () => {
+test("attack 178: a caller without the permission to grant cannot regrant a binding by undelete, nor beyond their own expiry", async () => {
   const given = ["repo.list", "tag.list"];
   const giver = await holder([...all, "role_bindings.create", "role_bindings.delete", "groups.list"]);
   const rights = await bind(world.organization, giver.uid, await role(given));
@@ -171,7 +170,7 @@ test("attack 178: whoever has given a binding and lost the right to cannot give 
   const deletion = await remove("iam.RoleBindingsService/DeleteRoleBinding", binding, giver.token);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: rights });
   assert.equal((await undelete(deletion, giver.token)).code, codes.PERMISSION_DENIED);
-  // For ten minutes again: a binding without an end would outlive that.
+  // For ten minutes: a binding without an expiry would outlive that.
   await bind(world.organization, giver.uid, await role(given), world.clock.now + 10 * minute);
   const short = await undelete(deletion, giver.token);
   assert.equal(short.code, codes.PERMISSION_DENIED);
@@ -179,7 +178,7 @@ test("attack 178: whoever has given a binding and lost the right to cannot give 
   assert.equal(await isThere("iam.RoleBindingsService/GetRoleBinding", binding), false);
 });
 
-test("attack 179: what has ended stays gone: a binding by itself, bindings among what comes back, and a deletion that has expired", async () => {
+test("attack 179: an expired binding or deletion stays deleted, alone and within a restored resource", async () => {
   const team = await folder();
   const [brief, lasting] = [
     await bind(team, await someone(), builtInRoleUid("viewer"), world.clock.now + 10 * minute),
@@ -206,7 +205,7 @@ test("attack 179: what has ended stays gone: a binding by itself, bindings among
   for (const verb of ["UndeleteDeletion"]) assert.equal((await world.call(`${deletions}/${verb}`, { uid: deletion })).code, codes.NOT_FOUND);
 });
 
-test("attack 180: a filter of the list reaches no further than the caller sees, and a page token is good for nobody else's", async () => {
+test("attack 180: a list filter is limited to the caller's view, and a page token works for its caller only", async () => {
   const team = await folder();
   for (let count = 0; count < 3; count++) {
     const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: `repo-${count}` } }), "uid");
@@ -229,7 +228,7 @@ test("attack 180: a filter of the list reaches no further than the caller sees, 
   assert.equal(another.code, codes.INVALID_ARGUMENT);
 });
 
-test("attack 181: a name that was given away is not taken back, nor the uid of an identity that lives again", async () => {
+test("attack 181: an undelete takes back neither a reassigned name nor the uid of an active identity", async () => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "squat" } }), "uid");
   const deletion = await remove("registry.ReposService/DeleteRepo", repo);
   const next = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "squat" } });
@@ -240,9 +239,8 @@ test("attack 181: a name that was given away is not taken back, nor the uid of a
   await world.ok("registry.ReposService/DeleteRepo", { uid: text(next, "uid") });
   assert.equal((await undelete(deletion)).code, 0);
   assert.equal(await isThere("registry.ReposService/GetRepo", repo), true);
-  // Twice is once.
   assert.equal((await undelete(deletion)).code, codes.NOT_FOUND);
-  // A group has no association any more, and then another one, under the same uid.
+  // A group loses its association and gets another one under the same uid.
   const team = await folder();
   const association = { parent: team, accountAssociation: { name: "one", amazon: { account: "123456789012" } } };
   await world.ok("iam.AccountAssociationsService/CreateAccountAssociation", association);
@@ -251,7 +249,7 @@ test("attack 181: a name that was given away is not taken back, nor the uid of a
   assert.equal((await undelete(first)).code, codes.ALREADY_EXISTS);
 });
 
-test("attack 181: the keys of an identity that was deleted open nothing while it is kept", async () => {
+test("attack 181: a deleted identity's keys do not work while it is kept", async () => {
   const { publicKey, privateKey } = await generateKeyPair("RS256");
   const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "own", alg: "RS256", use: "sig" }] };
   const subject = "machine";
@@ -288,7 +286,7 @@ test("attack 181: the keys of an identity that was deleted open nothing while it
   assert.equal(await tries(), 200);
 });
 
-test("attack 212: whom SCIM has dismissed since gets nothing back by what was deleted before, neither along with a group nor by itself", async () => {
+test("attack 212: a user deprovisioned by SCIM regains nothing from earlier deletions, with a group or alone", async () => {
   await makeOwners(world);
   const provider = await openScimProvider(world);
   const { authn } = world.server.application.services;
@@ -332,21 +330,16 @@ test("attack 212: whom SCIM has dismissed since gets nothing back by what was de
   const refused = await undelete(alone);
   assert.equal(refused.code, codes.FAILED_PRECONDITION);
   assert.match(refused.message, /was deactivated or removed by an identity provider/);
-  // The provider of one organization says nothing in another.
   assert.equal((await undelete(elsewhere)).code, 0);
-  // Who is active again is as before.
   assert.equal((await provider.ask("PATCH", `/Users/${deactivated.id}`, { Operations: [{ op: "replace", value: { active: true } }] })).status, 200);
   assert.equal((await undelete(alone)).code, 0);
 });
-
-// ---- at the same time ------------------------------------------------------------------------------------------------
 
 const deletionsRetention = retentions.find(({ table }) => table === "deletions") ?? assert.fail();
 const store = () => world.server.application.services.store;
 const countKept = async (deletion: string): Promise<number> =>
   Number((await store().read.query("select count(*) from deleted_rows where deletion_uid = $1", [deletion]))[0]?.[0]);
 
-/** A deleted group with bindings, and how many of them. */
 const removedTeam = async (count = 5): Promise<{ readonly team: string; readonly deletion: string }> => {
   const team = await folder();
   for (let number = 0; number < count; number++) await bind(team, await someone(), builtInRoleUid("viewer"));
@@ -355,14 +348,14 @@ const removedTeam = async (count = 5): Promise<{ readonly team: string; readonly
 const countBindings = async (team: string): Promise<number> =>
   objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { descendantsOf: team } }), "roleBindings").length;
 
-test("attack 213: retention leaves a deletion alone that is being brought back, and what it has begun to remove does not come back in part", async () => {
+test("attack 213: retention skips a deletion during an undelete, and one it is removing is never partly restored", async () => {
   const { team, deletion } = await removedTeam();
   const kept = await countKept(deletion);
   const [place] = await store().read.query("select left(resource_uid, -17) from deletions where uid = $1", [deletion]);
   const holder = new pg.Client({ connectionString: world.databaseUrl });
   await holder.connect();
   try {
-    // The undelete has the deletion, and waits for its parent.
+    // The undelete holds the deletion's lock and waits for its parent.
     await holder.query("begin");
     await holder.query("select 1 from groups where uid = $1 for update", [place?.[0]]);
     const coming = undelete(deletion);
@@ -389,7 +382,7 @@ test("attack 213: retention leaves a deletion alone that is being brought back, 
   assert.equal((await world.call(`${deletions}/ExpungeDeletion`, { uid: begun.deletion })).code, 0);
 });
 
-test("attack 213: of two that bring the same back at once, or of one that brings it back and one that removes it, one does it whole", async () => {
+test("attack 213: of two concurrent undeletes, or an undelete and an expunge, exactly one succeeds completely", async () => {
   for (const second of ["UndeleteDeletion", "ExpungeDeletion"]) {
     const { team, deletion } = await removedTeam();
     const told = (await world.events()).length;

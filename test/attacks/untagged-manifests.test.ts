@@ -1,4 +1,4 @@
-// Attacks 119 and 120: deletion of images that no tag names takes nothing that somebody uses, and nobody's but where it is wanted.
+// Attacks 119 and 120: deletion of untagged images removes nothing in use, and only where it is enabled.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -42,7 +42,7 @@ const index = (repo: string, reference: string | undefined, ...digests: readonly
     manifests: digests.map((digest) => ({ mediaType: imageType, digest, size: 2 })),
   });
 
-test("what no tag names goes after its days, with what it alone has kept; everything else stays", async () => {
+test("an untagged manifest is deleted after its retention with its exclusive content, and nothing else is", async () => {
   const repo = "first-organization/untagged";
   const alone = await image(repo);
   const tagged = await image(repo, "v1");
@@ -86,7 +86,7 @@ test("what no tag names goes after its days, with what it alone has kept; everyt
   const told = (await world.events()).filter(({ type }) => type === "dev.gantry.registry.manifest.deleted.v1");
   assert.equal(told.length, 6, "each deletion is told as a request's is");
 
-  // From the moment on at which the last tag left it.
+  // Counted from the moment the last tag left it.
   assert.equal((await client.send("DELETE", `${repo}/manifests/v1`)).status, 202);
   await pass(days - 1);
   await collect();
@@ -96,7 +96,7 @@ test("what no tag names goes after its days, with what it alone has kept; everyt
   assert.deepEqual(await left(), ["list", "namedReferrer", "one", "two"], "and its signatures with it");
 });
 
-test("119: what is pulled, or named by an index, a referrer or a tag, is used: collection leaves it for its days anew", async () => {
+test("119: a manifest that is pulled, or named by an index, a referrer or a tag, gets a new retention period", async () => {
   const repo = "first-organization/used";
   const [pulled, asked, listed, subject, pointed, pushed, other] = [
     await image(repo),
@@ -120,7 +120,7 @@ test("119: what is pulled, or named by an index, a referrer or a tag, is used: c
   assert.equal(await isThere(repo, other), false);
 });
 
-test("119: pushes, pulls and collection at once: whoever was told that a manifest is there can pull it, and tag it", async () => {
+test("119: during concurrent pushes, pulls and collection, a confirmed manifest can be pulled and tagged", async () => {
   const repo = "first-organization/races";
   const choose = randomNumbers(119);
   for (let round = 0; round < shortOrLong(12, 200); round++) {
@@ -135,7 +135,7 @@ test("119: pushes, pulls and collection at once: whoever was told that a manifes
         return [await index(repo, named, old[1]), old[1]];
       },
       async () => {
-        // Pushed anew under a tag, whether it is there or goes at this moment.
+        // Pushed again under a tag, whether it exists or is being deleted.
         const bytes = await client.send("GET", `${repo}/manifests/${old[2]}`);
         if (bytes.status !== 200) return [];
         const put = await client.send("PUT", `${repo}/manifests/again-${round}`, { body: await bytes.text(), headers: { "content-type": imageType } });
@@ -150,7 +150,7 @@ test("119: pushes, pulls and collection at once: whoever was told that a manifes
   }
 });
 
-test("120: how long they are kept is a number of days, and nothing else", async () => {
+test("120: retention is a number of days, and no other value is accepted", async () => {
   for (const value of ["0", "-1", "1.5", "x", "99999"])
     await assert.rejects(openWorld({ GANTRY_REGISTRY_UNTAGGED_DAYS: value }), /GANTRY_REGISTRY_UNTAGGED_DAYS must be a number of days from 1 to 3650/);
 });

@@ -1,4 +1,4 @@
-// What version 1 of the registry has and version 2 has not, as a way around rights (attacks 122 and 123).
+// Attacks 122 and 123: features that only version 1 of the registry has, as a way around permissions.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -16,7 +16,7 @@ const other = await neighbour(stage);
 const digest = `sha256:${"a".repeat(64)}`;
 
 for (const protocol of protocols) {
-  test(`attack 122: making a repo of a name that is there changes nothing for whoever may make repos and not change them, over ${protocol}`, async () => {
+  test(`attack 122: creating a repo with an existing name changes nothing for a caller without repo.update, over ${protocol}`, async () => {
     const name = `taken-${protocol}`;
     const { uid = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name, description: "mine" } });
     const { token } = await stage.holder(everyCapabilityBut("repo.update"), place);
@@ -41,7 +41,7 @@ for (const protocol of protocols) {
     assert.equal(await stage.fingerprint(), before);
   });
 
-  test(`attack 122: a tag takes no name that another one has, and no digest that is none, over ${protocol}`, async () => {
+  test(`attack 122: a tag accepts no name of another tag and no invalid digest, over ${protocol}`, async () => {
     const { uid: repo = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `tags-${protocol}` } });
     const [one, two] = [
       await world.ok(`${registry}/CreateTag`, { repoId: repo, tag: { name: "latest", digest } }),
@@ -58,9 +58,8 @@ for (const protocol of protocols) {
     assert.equal((await world.ok("registry.TagsService/GetTag", { uid: text(one, "id") })).digest, digest);
   });
 
-  test(`attack 123: what version 1 counts and sums up is of the caller's own places, over ${protocol}`, async () => {
+  test(`attack 123: counts and sums of version 1 cover only what the caller can see, over ${protocol}`, async () => {
     const { uid: source = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `source-${protocol}` } });
-    // Only the operator sees what both organizations copy.
     for (const [parent, name] of [
       [place, `copy-${protocol}`],
       [other.organization, `copy-of-others-${protocol}`],

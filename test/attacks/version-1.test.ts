@@ -1,4 +1,4 @@
-// Version 1 as a way around version 2 (attacks 111 to 114): a second protocol for the same rows must not be the weaker one.
+// Attacks 111 to 114: version 1 as a way around version 2. A second protocol for the same rows must not be weaker.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -23,7 +23,6 @@ const nobody = await stage.stranger(world.organization);
 const iam = "chainguard.platform.iam";
 const views1 = nonEmpty(views, "operation of version 1");
 
-/** Every text in an answer. */
 const textsIn = (value: Json): string[] =>
   typeof value === "string"
     ? [value]
@@ -34,13 +33,13 @@ const textsIn = (value: Json): string[] =>
         : [];
 
 for (const method of views1) {
-  test(`attack 111: ${method.name} neither shows nor allows anyone more than ${method.view.of.rpc} does`, async () => {
+  test(`attack 111: ${method.name} neither shows nor allows more than ${method.view.of.rpc} does`, async () => {
     const { of } = method.view;
     const callers = [undefined, nobody.token, other.owner.token];
     for (const missing of of.capabilities) callers.push((await stage.holder(everyCapabilityBut(missing), place)).token);
     for (const token of callers) {
       for (const protocol of protocols) {
-        // Each with something of its own, since the first may take it away.
+        // Each with its own resource, since the first request may delete it.
         const [first, second] = [await stage.request(of, { place }), await stage.request(of, { place })];
         const one = await stage.call(protocol, method, requestInView(method, first), { token });
         const two = await stage.call(protocol, of, second, { token });
@@ -72,11 +71,11 @@ test("attack 111: a narrowed token is as narrow over version 1", async () => {
   }
 });
 
-/** Names of fields of version 2 that no event and no replayed answer may show, with the links that lead there. */
+/** Returns version 2 fields that no event and no replayed response can show, with the references to them. */
 const secretsOf = (message: MessageFact): FieldFact[] =>
   message.fields.flatMap((field) => [...(field.redacted ? [field] : []), ...(field.message?.name.startsWith("chainguard.") ? secretsOf(field.message) : [])]);
 
-test("attack 112: what no event shows of version 2 no event shows of version 1: codes, tokens, client secrets, addresses", async () => {
+test("attack 112: codes, tokens, client secrets and addresses are in no event of version 2 or version 1", async () => {
   const secrets = new Set(views1.flatMap(({ view }) => [...secretsOf(view.of.input), ...secretsOf(view.of.output)]).map(({ name }) => name));
   for (const name of ["code", "token", "client_secret", "email"]) assert.ok(secrets.has(name), `${name} is a secret of the contract`);
   const identity = await world.ok(`${iam}.IdentityProviders/Create`, {
@@ -103,7 +102,7 @@ test("attack 112: what no event shows of version 2 no event shows of version 1: 
   );
 });
 
-test("attack 112: a secret that is shown once is not shown again to who repeats the call of version 1 or only tries it", async () => {
+test("attack 112: a one-time secret is not shown by a retry or a dry run of version 1", async () => {
   const headers = { "idempotency-key": "invite-once" };
   const request = { group: world.organization, ttl: "3600s", role: builtInRoleUid("viewer") };
   const [first, again, tried] = [
@@ -115,7 +114,7 @@ test("attack 112: a secret that is shown once is not shown again to who repeats 
   assert.deepEqual([again.reply.id, again.reply.code, tried.reply.code], [first.reply.id, undefined, undefined]);
 });
 
-test("attack 113: PUT makes no right last for ever, gives nobody more, and moves nothing", async () => {
+test("attack 113: PUT extends no permission, grants nothing, and moves nothing", async () => {
   const identity = text(await stage.make(`${iam}.v2.Identity`, { place: world.organization, parent: world.organization }), "uid");
   const expireTime = new Date(world.clock.now + 3_600_000).toISOString();
   const roleBinding = { identityUid: identity, roleUid: builtInRoleUid("viewer"), expireTime };
@@ -137,8 +136,8 @@ test("attack 113: PUT makes no right last for ever, gives nobody more, and moves
   assert.equal(status, 400, "the path is mine, the body is yours");
 });
 
-test("attack 113: no field of version 1 leads to one of version 2 that only the server sets, or that clients of version 1 do not know", () => {
-  // Made for version 1, each with the right that it asks for (attack 122).
+test("attack 113: no field of version 1 sets a server-only field of version 2, or one unknown to version 1 clients", () => {
+  // Fields created for version 1, each with its own permission check (attack 122).
   const known = ["update_existing"];
   const isKnown = ({ name, version1Only }: FieldFact): boolean => version1Only || known.includes(name) || name.startsWith("page_") || name === "skip";
   for (const method of views1) {
@@ -149,7 +148,7 @@ test("attack 113: no field of version 1 leads to one of version 2 that only the 
   }
 });
 
-test("attack 114: long lists that are made and not taken hold a share of the memory, and no neighbour's", () => {
+test("attack 114: long unread lists use a bounded share of memory, and none of another organization's", () => {
   const bounds = {
     ...boundsOf({ host: "", port: 0, serviceDomain: "", publicUrl: "", corsOrigins: [], log: () => {}, version: "" }),
     wholeListsBytesEach: 1_000,
@@ -161,7 +160,6 @@ test("attack 114: long lists that are made and not taken hold a share of the mem
   one.pack({}, "a");
   two.pack({}, "a");
   assert.throws(() => two.pack({}, "a"), { code: "RESOURCE_EXHAUSTED" });
-  // What was refused holds nothing any more.
   theirs.pack({}, "b");
   theirs.pack({}, "b");
   assert.throws(() => last.pack({}, "c"), { code: "RESOURCE_EXHAUSTED" }, "in all");
@@ -171,7 +169,7 @@ test("attack 114: long lists that are made and not taken hold a share of the mem
   theirs.release();
 });
 
-test("attack 114: a list whose caller has gone gives its memory back", (context) => {
+test("attack 114: a list frees its memory when its caller disconnects", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const bounds = {
     ...boundsOf({ host: "", port: 0, serviceDomain: "", publicUrl: "", corsOrigins: [], log: () => {}, version: "" }),

@@ -1,4 +1,4 @@
-// Attacks with reports of scanners: by what they say, by how they say it, and on what others know of their images.
+// Attacks with scanner reports: by content, by encoding, and on other organizations' image data.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -51,7 +51,7 @@ const write = async (name: string, content: string | Uint8Array): Promise<string
 const reportsOf = async (request: JsonObject, token?: string): Promise<JsonObject[]> =>
   objectList(await world.ok(`${vulnerabilities}/ListVulnReports`, request, token === undefined ? {} : { token }), "items");
 
-test("attack 126: reports that are too deep, too large, packed to lie about their size, or half written are refused by name; others are taken", async () => {
+test("attack 126: reports that are too deep, too large, truncated or lie about their size are refused by name; others are accepted", async () => {
   const digest = digestOf("a");
   const lines = await take(
     [
@@ -85,7 +85,7 @@ test("attack 126: reports that are too deep, too large, packed to lie about thei
   );
 });
 
-test("attack 126: names of prototypes are data in a report, and characters that terminals obey are none when they come out", async () => {
+test("attack 126: prototype names in a report are data, and terminal control characters are removed on output", async () => {
   const digest = digestOf("b");
   const names = ["__proto__", "constructor", "hasOwnProperty"];
   const report = grype([...names.map((name) => match(name, name)), match("CVE-2026-0003", "red\u001b[31m\u0000")]);
@@ -105,12 +105,12 @@ test("attack 126: names of prototypes are data in a report, and characters that 
   assert.doesNotMatch(refused, /\u001b/);
 });
 
-test("attack 127: what is known of an image is nobody else's: neither by its digest, nor by the repo's uid or name, nor as a count", async () => {
+test("attack 127: image findings are visible to their organization only, by digest, repo uid, name or count", async () => {
   const digest = digestOf("c");
   assert.equal((await take([await write("ours.json", grype([match("CVE-2026-0004")]))], digest)).new, 1);
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "v1", digest } });
   const token = await world.token(stranger);
-  // They have an image with the same digest, under the same names.
+  // The other organization has an image with the same digest and names.
   const twin = text(await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "ours" } }), "uid");
   await world.ok("registry.TagsService/CreateTag", { parent: twin, tag: { name: "v1", digest } });
   for (const request of [{ digest }, { repoId: repo }, { repoId: repo, tag: "v1" }, { digest, repoId: repo }, { repoId: twin }, { repoId: twin, tag: "v1" }])
@@ -132,7 +132,7 @@ test("attack 127: what is known of an image is nobody else's: neither by its dig
   assert.equal((await reportsOf({ digest })).length, 1);
 });
 
-test("attack 128: an import for one group writes into no repo of another, though the report names the other's image or repo", async () => {
+test("attack 128: an import for one group writes to no repo of another, even if the report names its image or repo", async () => {
   const digest = digestOf("e");
   const elsewhere = text(await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "elsewhere" } }), "uid");
   await world.ok("registry.TagsService/CreateTag", { parent: elsewhere, tag: { name: "v1", digest } });
@@ -146,7 +146,7 @@ test("attack 128: an import for one group writes into no repo of another, though
   assert.deepEqual(await reportsOf({ digest }), []);
 });
 
-test("attack 128: a pushed report says something of its own repo's image alone, whatever its statement and its subject name", async () => {
+test("attack 128: a pushed report applies only to its own repo's image, whatever its statement and subject name", async () => {
   const ours = (name: string): Pusher => openPusher(world, `first-organization/${name}`, () => world.token(), "same");
   const [own, other] = [ours("pushed"), ours("other")];
   const [image, twin] = [await own.image("amd64", "v1"), await other.image("amd64", "v1")];
@@ -174,7 +174,7 @@ test("attack 128: a pushed report says something of its own repo's image alone, 
   assert.doesNotMatch(told, /CVE-2026-6666/);
 });
 
-test("attack 129: a report from the future stands before none that comes later", async () => {
+test("attack 129: a report dated in the future does not override later ones", async () => {
   const digest = digestOf("f");
   await take([await write("future.json", grype([match("CVE-2026-0007")], "2999-01-01T00:00:00Z"))], digest);
   world.clock.now += 60_000;
@@ -186,7 +186,7 @@ test("attack 129: a report from the future stands before none that comes later",
   );
 });
 
-test("attack 129: of one image so many reports are kept and no more, and the latest of each tool among them", async () => {
+test("attack 129: the number of reports per image is limited, and the latest of each tool is kept", async () => {
   const digest = digestOf("0");
   const { store } = world.server.application.services;
   await take([await write("first.json", grype([match("CVE-2026-0009")], "2026-02-01T00:00:00Z"))], digest);
@@ -208,7 +208,7 @@ test("attack 129: of one image so many reports are kept and no more, and the lat
   );
 });
 
-test("attack 129: counts of reports that say too much together are refused before they are read; fewer days of them are counted", async () => {
+test("attack 129: report counts that exceed a total are refused before they are read, and fewer days work", async () => {
   const digest = digestOf("9");
   const { store } = world.server.application.services;
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "much", digest } });

@@ -1,4 +1,4 @@
-// Deliveries that a receiver must refuse, forged from real ones: `verifyWebhook` of @gantry/client against what the server sends.
+// Deliveries that a receiver must refuse, forged from real ones: `verifyWebhook` of @gantry/client against the server's deliveries.
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
@@ -21,7 +21,6 @@ const { uid, secret } = (await world.ok("events.SubscriptionsService/CreateSubsc
   subscription: { sink: sink.url },
 })) as { readonly uid: string; readonly secret: string };
 
-/** What the sink receives for a new repository. */
 const deliver = async (name: string): Promise<ReceivedEvent> => {
   await world.server.delivery.finish();
   sink.got.length = 0;
@@ -40,11 +39,11 @@ const refuses = (request: ReceivedEvent, problem: WebhookProblem, options: Parti
 const genuine = await deliver("app");
 const withHeaders = (headers: Readonly<Record<string, string | undefined>>): ReceivedEvent => ({ ...genuine, headers: { ...genuine.headers, ...headers } });
 
-/** As someone signs who has this secret. */
+/** Signs as a holder of this secret does. */
 const signatureOf = (by: string, { headers, body }: ReceivedEvent): string =>
   `v1,${createHmac("sha256", Buffer.from(by, "base64")).update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`).digest("base64")}`;
 
-test("a delivery of the server is accepted, in each form that a handler has it", async () => {
+test("a delivery of the server is accepted, in each form that a handler receives", async () => {
   const event = await verify(genuine);
   assert.deepEqual(
     [event.type, event.body.name, event.id, event.group, event.sentAt.getTime()],
@@ -58,21 +57,20 @@ test("a delivery of the server is accepted, in each form that a handler has it",
   for (const request of forms) assert.deepEqual(await verifyWebhook(request, { secret, clock }), event);
 });
 
-test("attack 320: a delivery that is replayed after five minutes, or dated into the future, is refused", async () => {
+test("attack 320: a delivery replayed after five minutes, or dated in the future, is refused", async () => {
   const off = clientLimits.webhookToleranceMs + 1000;
   for (const ms of [off, -off]) await refuses(genuine, "TIME_OUT_OF_RANGE", { clock: () => clock() + ms });
   await verify(genuine, { clock: () => clock() + off, toleranceMs: 2 * off });
-  // A new time needs a new signature.
   const later = String(Math.floor(clock() / 1000) + 60);
   await refuses(withHeaders({ "webhook-timestamp": later }), "SIGNATURE_MISMATCH");
   for (const timestamp of ["", "0", "-1", "1e99", "NaN", "Infinity", `${later}.5`, ` ${later}`, `+${later}`, `${later}000`])
     await refuses(withHeaders({ "webhook-timestamp": timestamp }), timestamp === "" ? "HEADER_MISSING" : "TIME_OUT_OF_RANGE");
-  // The same delivery within these minutes has the ID of the first.
+  // A repeated delivery within the time window has the ID of the first.
   assert.equal((await verify(genuine)).id, (await verify(genuine)).id);
   await refuses(withHeaders({ "webhook-id": "another" }), "SIGNATURE_MISMATCH");
 });
 
-test("attack 321: a delivery signed by another secret, an empty one, or none is refused; during a rotation both secrets work", async () => {
+test("attack 321: a delivery without a signature, or signed by another or empty secret, is refused; during a rotation both secrets work", async () => {
   const other = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
   await refuses(genuine, "SIGNATURE_MISMATCH", { secret: other });
   await refuses(withHeaders({ "webhook-signature": signatureOf(other.slice("whsec_".length), genuine) }), "SIGNATURE_MISMATCH");
@@ -91,14 +89,14 @@ test("attack 321: a delivery signed by another secret, an empty one, or none is 
   await verify(genuine, { secret: [String(rotated.secret), secret] });
 });
 
-test("attack 322: a delivery whose body was changed, re-encoded or moved between the signed parts is refused", async () => {
+test("attack 322: a delivery with a body that was changed, re-encoded or moved between the signed parts is refused", async () => {
   const { body, headers } = genuine;
   for (const changed of ["", `${body} `, body.replace('"app"', '"ap"'), JSON.stringify(JSON.parse(body), undefined, 1), `${body}${body}`])
     await refuses({ headers, body: changed }, "SIGNATURE_MISMATCH");
-  // What is signed is "id.time.body": the dots must not let one part begin in another.
+  // The signed text is "id.time.body": the dots must not let one part start in another.
   const [id, time] = [String(headers["webhook-id"]), String(headers["webhook-timestamp"])];
   await refuses({ headers: { ...headers, "webhook-id": `${id}.${time}` }, body: body.slice(time.length + 1) }, "SIGNATURE_MISMATCH");
-  // Signed, and no event: a receiver of other senders' deliveries has no use for it.
+  // Signed, but no event, so useless to a receiver.
   for (const other of ["[]", "null", "1", "{"]) {
     const request = { headers, body: other };
     const signature = signatureOf(secret.slice("whsec_".length), request);

@@ -1,5 +1,5 @@
-// The client against the server, operation by operation: what it answers, over REST and over gRPC, is what the contract's test
-// client (test/client.ts), which shares no line with it, is answered.
+// Compares the package's client with the contract's test client (test/client.ts), which shares no code with it: both get the same response for
+// every operation over REST and gRPC.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -24,7 +24,7 @@ const transports = ["rest", "grpc"] as const;
 const held = await stage.stranger(world.organization);
 const stranger = (): Promise<string> => world.token(held.uid);
 
-/** All that a program may look at, but for the request's own id. */
+/** Returns everything visible of an error except the request ID. */
 const errorText = (thrown: unknown): unknown => {
   assert.ok(thrown instanceof ApiError, String(thrown));
   const { code, reason, message, violations, retryDelayMs, metadata, details } = thrown;
@@ -36,10 +36,10 @@ const answered = nonEmpty(
   "operation with an answer",
 );
 
-/** Kept as they were given, without what was left out of them; and what version 1 does not say of a group in passing. */
+/** Fields stored as given, without defaults, and group fields that version 1 omits. */
 const asGiven = new Set(["uniqueTags", "gracePeriod", "verified"]);
 
-/** What differs each time by its nature: new uids, and sealed tokens. A number that is 0 is the same as none. */
+/** Replaces new uids and sealed tokens, which differ each time, and drops zero numbers. */
 const settled = (json: Json, request: JsonObject): Json => {
   const asked = JSON.stringify(request);
   return JSON.parse(
@@ -60,7 +60,7 @@ const answeredInVersion1 = nonEmpty(
   "operation of version 1 with an answer",
 );
 
-/** A valid request; one of version 1 says what its counterpart's says, but for what both a filter by place and a field of its own could say. */
+/** Returns a valid request; for version 1, the same as its counterpart, without values that both a field and the group filter could carry. */
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   if (!isViewed(method)) return answerableRequest(stage, method, place, true);
   const request = await answerableRequest(stage, method.view.of, place, true);
@@ -76,7 +76,7 @@ const requestOf = async (method: MethodFact): Promise<JsonObject> => {
 };
 
 for (const method of [...answered, ...answeredInVersion1]) {
-  test(`${method.name}: the client is answered what any other is, over each protocol, in one shape`, async () => {
+  test(`${method.name}: the client gets the same response as any other client, over each protocol`, async () => {
     const request = await requestOf(method);
     const validateOnly = method.writes && !method.credentials;
     const replies: JsonObject[] = [];

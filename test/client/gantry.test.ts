@@ -1,4 +1,4 @@
-// The package's client, `new Gantry(…)`, against a server: its resources, their types at run time, and its iterators.
+// The package's client, `new Gantry(…)`, against a server: its resources, types at run time, and iterators.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -15,19 +15,19 @@ const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
 const place = await folder(stage);
-// A source of tokens, since the clock moves.
+// A token source, since the clock moves.
 const gantry = new Gantry({ server: world.url, token: () => world.token() });
 
 const rows: readonly OperationRow[] = Object.values(operations);
 const commands = listCommandNames();
 
-test("every command has its operation, with a path, and nothing else does", () => {
+test("the client has exactly one operation with a path for every command", () => {
   assert.deepEqual(rows.map(({ name }) => name).sort(), commands.map(({ method }) => method.name).sort());
   assert.ok(rows.length > 150);
 });
 
 for (const { method } of commands.filter((command) => stage.answers(command.method))) {
-  test(`${method.name}: the package sends what the contract's own client sends`, async () => {
+  test(`${method.name}: the package sends the same request as the contract's client`, async () => {
     const request = await answerableRequest(stage, method, place, false);
     const row = rows.find(({ name }) => name === method.name);
     assert.ok(row);
@@ -56,11 +56,11 @@ test("a list iterates over the items of all pages, page by page, or ends at a li
   assert.deepEqual(await list.toArray({ limit: 0 }), []);
   const { data, requestId } = await list.page().withResponse();
   assert.deepEqual([data.repos.length, data.totalCount, data.nextPageToken !== "", requestId !== undefined], [2, "5", true, true]);
-  // `parent` narrows beside other filters.
+  // `parent` combines with other filters.
   assert.deepEqual(await gantry.registry.repos.list({ parent, uidp: { ids: [world.organization] } }).toArray({ limit: 1 }), []);
 });
 
-test("a response has every field that cannot be absent: texts, flags, numbers, lists, and those of the messages in it", async () => {
+test("a response has every non-optional field: texts, flags, numbers, lists, and those of nested messages", async () => {
   const group = await gantry.iam.groups.create({ parent: world.organization, group: { name: "defaults" } });
   assert.deepEqual([group.description, group.verified], ["", false]);
   const repo = await gantry.registry.repos.create({ parent: group.uid, repo: { name: "app" } });
@@ -70,7 +70,7 @@ test("a response has every field that cannot be absent: texts, flags, numbers, l
   assert.equal(await gantry.registry.repos.delete({ uid: repo.uid }), undefined);
 });
 
-test("an update changes the fields of its mask, and only the version whose ETag it was given", async () => {
+test("an update changes the fields of its mask, and only the version with the given ETag", async () => {
   const { uid } = await gantry.iam.groups.create({ parent: world.organization, group: { name: "masked", description: "before" } });
   const { data, etag } = await gantry.iam.groups.get({ uid }).withResponse();
   assert.equal(data.description, "before");
@@ -85,7 +85,7 @@ test("an update changes the fields of its mask, and only the version whose ETag 
   assert.equal((await gantry.iam.groups.get({ uid })).description, "of two");
 });
 
-test("errors are told apart by their code, and name the fields that are wrong", async () => {
+test("errors are distinguished by their code, and name the invalid fields", async () => {
   const missing = await gantry.iam.groups.get({ uid: "0".repeat(40) }).catch((thrown: unknown) => thrown);
   assert.ok(missing instanceof ApiError && missing.code === "NOT_FOUND" && missing.is("NOT_FOUND"));
   const invalid = await gantry.iam.groups.get({ uid: "none" }).catch((thrown: unknown) => thrown);
@@ -99,7 +99,7 @@ test("errors are told apart by their code, and name the fields that are wrong", 
   await assert.rejects(anonymous.iam.groups.list().toArray({ limit: 1 }), { code: "UNAUTHENTICATED" });
 });
 
-test("one failure is one rejection, whether the data or the response is awaited", async () => {
+test("a failure causes one rejection, whether the data or the response is awaited", async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
   process.on("unhandledRejection", note);
@@ -116,7 +116,7 @@ test("one failure is one rejection, whether the data or the response is awaited"
   }
 });
 
-test("a write that fails on the way is retried with one idempotency key, the caller's if there is one", async () => {
+test("a write that fails in transit is retried with one idempotency key, the caller's if given", async () => {
   const server = await openScriptedServer();
   try {
     const busy = refusal(503, 14);
@@ -146,7 +146,7 @@ test("a request ends with the reason of its signal", async () => {
   await assert.rejects(gantry.iam.groups.list({}, { signal: AbortSignal.abort(reason) }).toArray({ limit: 1 }), reason);
 });
 
-/** Its event is in the list when this returns. */
+/** Resolves when the event is in the list. */
 const makeRepo = async (parent: string, name: string): Promise<void> => {
   await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } });
   await world.server.delivery.finish();
@@ -185,7 +185,7 @@ test("events are iterated in order, from a position or from now on, and the iter
   assert.deepEqual(await namesFrom("0"), ["before", "meanwhile"]);
 });
 
-test("with nothing to continue from, only new events are iterated", async () => {
+test("without a position, only new events are iterated", async () => {
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "new events" } })).uid);
   await makeRepo(group, "before");
   let made = 0;
@@ -197,7 +197,7 @@ test("with nothing to continue from, only new events are iterated", async () => 
   }
 });
 
-test("the package's client and the contract's client are one: an answer differs by its defaults alone", async () => {
+test("the package's client and the contract's client return the same response except for defaults", async () => {
   const plain = await createClient({ server: world.url, token: () => world.token() }).call("chainguard.platform.iam.v2.GroupsService/GetGroup", {
     uid: world.organization,
   });

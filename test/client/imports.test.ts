@@ -1,4 +1,4 @@
-// What the client brings along: nothing of the server, and in what a browser loads nothing of Node's.
+// Imports of the client: nothing of the server, and in a browser nothing of Node.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -22,10 +22,10 @@ const targetOf = (path: string, specifier: string): string | undefined => {
   return alias === undefined ? undefined : posix.normalize((aliases[alias] ?? "").replace("*", specifier.slice(alias.length - 1)));
 };
 
-/** `import(…)` with a text: loaded when it is needed. */
+/** Returns true if the module is only loaded on demand by `import(…)` with a literal. */
 const isLoadedLater = (source: string, specifier: string): boolean => source.includes(`import("${specifier}")`);
 
-/** All that is loaded with a file; what is loaded later, too, if `later` says so. Types are no part of it. */
+/** Returns everything loaded with a file, with `later` on-demand modules too, without types. */
 const loadedWith = (path: string, later: boolean, found: Loaded = { files: new Set(), others: new Set() }): Loaded => {
   if (found.files.has(path)) return found;
   assert.ok(existsSync(join(root, path)), path);
@@ -40,7 +40,7 @@ const loadedWith = (path: string, later: boolean, found: Loaded = { files: new S
   return found;
 };
 
-test("the package loads its own module and nothing else of the project, and no other package; in a browser nothing of Node", () => {
+test("the package loads only its own modules and no other package, and in a browser nothing of Node", () => {
   const { files, others } = loadedWith("client/package.ts", true);
   assert.ok(files.has("client/gen/resources.ts") && files.has("client/read-file.ts") && files.size > 20);
   assert.deepEqual(
@@ -49,11 +49,11 @@ test("the package loads its own module and nothing else of the project, and no o
   );
   assert.deepEqual([...others], ["node:fs/promises"]);
   assert.deepEqual([...loadedWith("client/package.ts", false).others], []);
-  // The check above must be able to see this.
+  // Proves that the check above can fail.
   assert.ok(loadedWith("client/read-file.ts", false).others.has("node:fs/promises"));
 });
 
-test("the command line's client is built on the package's, and loads no module of the server, also not later", () => {
+test("the command line's client builds on the package's, and never loads a module of the server", () => {
   const { files, others } = loadedWith("client/contract/index.ts", true);
   assert.ok(files.has("client/client.ts") && files.has("client/contract/grpc.ts") && files.has("contract/catalog.ts") && files.size > 60);
   assert.deepEqual(
@@ -67,7 +67,7 @@ test("the command line's client is built on the package's, and loads no module o
   ]);
 });
 
-test("what a browser loads of the contract's client has nothing of Node's, and of the contract no more than it uses", () => {
+test("in a browser the contract's client loads nothing of Node, and only the used parts of the contract", () => {
   const { files, others } = loadedWith("client/contract/index.ts", false);
   assert.deepEqual(
     [...others].filter((name) => isBuiltin(name) || !name.startsWith("@bufbuild/protobuf")),

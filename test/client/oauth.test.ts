@@ -1,4 +1,4 @@
-// The sign-ins of @gantry/client against a server and a provider: with a code, through a browser, and staying signed in.
+// Sign-ins of @gantry/client against a server and a provider: by device code, through a browser, and with refresh.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -23,7 +23,7 @@ const server = world.url;
 const refusesWith = (work: Promise<unknown>, error: string): Promise<void> =>
   assert.rejects(work, (thrown) => thrown instanceof OAuthError && thrown.error === error);
 
-test("a code that the user confirms in a browser signs a device in, which asks no more often than it may", async () => {
+test("a code that the user confirms in a browser signs a device in, which polls no faster than allowed", async () => {
   let shown: DeviceCode | undefined;
   const waits: number[] = [];
   const tokens = await signInWithDevice({
@@ -35,7 +35,7 @@ test("a code that the user confirms in a browser signs a device in, which asks n
     onCode: (code) => {
       shown = code;
     },
-    // The first request comes before the user has confirmed.
+    // The first poll comes before the confirmation.
     wait: async (ms) => {
       world.clock.now += ms;
       if (waits.push(ms) === 2) await confirmAs(world, provider, shown?.url ?? "", { sub: "ada" });
@@ -48,7 +48,7 @@ test("a code that the user confirms in a browser signs a device in, which asks n
   assert.ok(tokens.refreshToken !== undefined && tokens.expiresInMs > 3_500_000);
 });
 
-test("a code that expires ends the sign-in, and so does its signal", async () => {
+test("an expired code ends the sign-in, and so does its signal", async () => {
   const options = { server, onCode: () => {} };
   const wait = async (): Promise<void> => {
     world.clock.now += 16 * 60 * 1000;
@@ -65,13 +65,13 @@ test("a code that expires ends the sign-in, and so does its signal", async () =>
 
 const clientId = host.put("/agent/client.json");
 
-/** Where the browser of a user who allows it returns to. */
+/** Returns the address to which the browser returns after consent. */
 const allowed = async (url: string): Promise<string> => `${clientRedirect}?${await allow(world, provider, new URL(url))}`;
 
-test("a user who allows it signs a program in through a browser, with PKCE, once", async () => {
+test("a user who consents signs a program in through a browser, with PKCE, once", async () => {
   const { url, pending } = await startSignIn({ server, clientId, redirectUri: clientRedirect, scope: "offline_access groups.list" });
   const returnedTo = await allowed(`${url}&idp_id=${encodeURIComponent(identityProvider)}`);
-  // As a page keeps it while the browser is elsewhere.
+  // Serialized as a page stores it while the browser is elsewhere.
   const kept = JSON.parse(JSON.stringify(pending)) as typeof pending;
   const signedIn: Tokens = await finishSignIn(kept, returnedTo);
   assert.deepEqual(claimsOf(signedIn.accessToken).gantry_cap, ["groups.list"]);
@@ -80,7 +80,7 @@ test("a user who allows it signs a program in through a browser, with PKCE, once
   await refusesWith(finishSignIn(kept, returnedTo), "invalid_grant");
 });
 
-test("an address of another sign-in, another server, or another verifier is refused", async () => {
+test("an address of another sign-in, server or verifier is refused", async () => {
   const { url, pending } = await startSignIn({ server, clientId, redirectUri: clientRedirect });
   const returnedTo = new URL(await allowed(`${url}&idp_id=${encodeURIComponent(identityProvider)}`));
   const changed = (name: string, value: string): URL => {
@@ -94,7 +94,7 @@ test("an address of another sign-in, another server, or another verifier is refu
   await refusesWith(finishSignIn({ ...pending, verifier: `${pending.verifier.slice(0, -1)}~` }, returnedTo), "invalid_grant");
 });
 
-test("a user who refuses is an error that the program can branch on", async () => {
+test("a refusal by the user is an error that the program can distinguish", async () => {
   const { url, pending } = await startSignIn({ server, clientId, redirectUri: clientRedirect });
   const browser = openBrowser();
   const refused = await answerPage(world, browser, await browser.get(new URL(url)), "refuse");
@@ -102,7 +102,7 @@ test("a user who refuses is an error that the program can branch on", async () =
   await refusesWith(finishSignIn(pending, returnedTo), "access_denied");
 });
 
-test("a signed-in user stays signed in: the token is renewed before it expires, and each refresh token is stored before it is used", async () => {
+test("a signed-in user stays signed in: tokens are renewed before expiry, and each refresh token is stored before use", async () => {
   const { url, pending } = await startSignIn({ server, clientId, redirectUri: clientRedirect, scope: "offline_access groups.list" });
   const signedIn = await finishSignIn(pending, await allowed(`${url}&idp_id=${encodeURIComponent(identityProvider)}`));
   const stored: (string | undefined)[] = [];
@@ -129,7 +129,7 @@ test("a signed-in user stays signed in: the token is renewed before it expires, 
   await refusesWith(source.iam.groups.list().toArray({ limit: 1 }), "invalid_grant");
 });
 
-test("a server that is not the one it says, and one that is no Gantry, are refused", async () => {
+test("a server with another issuer, and one that is not Gantry, are refused", async () => {
   const answer = (body: object | string) => async (): Promise<Response> => new Response(typeof body === "string" ? body : JSON.stringify(body));
   for (const body of [
     "<html>",

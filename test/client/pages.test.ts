@@ -1,4 +1,4 @@
-// Lists through the client: every page, ended by the server alone, and pages of two readings never taken for one.
+// Lists through the client: every page until the server ends the list, without mixing pages of two listings.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -27,11 +27,11 @@ const collect = async <T>(iterable: AsyncIterable<T>): Promise<T[]> => {
 };
 
 for (const transport of ["rest", "grpc"] as const) {
-  // A source of tokens, since the clock moves by days.
+  // A token source, since the clock moves by days.
   const client = createClient({ server: world.url, token: () => world.token(), transport });
   const groups = client.service(GroupsService);
 
-  test(`${transport}: every entry comes once, in order, whatever the size of a page and wherever one begins`, async () => {
+  test(`${transport}: every entry appears once, in order, for any page size and start`, async () => {
     for (const pageSize of [1, 2, 3, 7, 200]) {
       for (const skip of [0, 2]) {
         const rows = await collect(groups.listGroups.all({ ...within, pageSize, skip }));
@@ -50,14 +50,14 @@ for (const transport of ["rest", "grpc"] as const) {
     }
   });
 
-  test(`${transport}: who stops reading stops asking`, async () => {
+  test(`${transport}: a caller who stops iterating sends no further request`, async () => {
     for await (const group of groups.listGroups.all({ ...within, pageSize: 2 })) {
       assert.equal(group.name, names[0]);
       break;
     }
   });
 
-  test(`${transport}: a list that the server began anew is told, and without anybody to tell ends in an error`, async () => {
+  test(`${transport}: a restarted list calls the callback, and without one ends in an error`, async () => {
     const grown = async (onRestart?: () => void): Promise<(string | undefined)[]> => {
       const rows: (string | undefined)[] = [];
       const options = onRestart
@@ -70,7 +70,7 @@ for (const transport of ["rest", "grpc"] as const) {
         : {};
       for await (const { name } of groups.listGroups.all({ ...within, pageSize: 3 }, options)) {
         rows.push(name);
-        // The cursor of this page is older than three days when the next one is asked for, once.
+        // This page's cursor is older than three days at the next request, once.
         if (rows.length === 3 && world.clock.now < started + dayMs) world.clock.now += 4 * dayMs;
       }
       return rows;
@@ -87,7 +87,7 @@ for (const transport of ["rest", "grpc"] as const) {
     }
   });
 
-  test(`${transport}: a list of version 1, which has no pages, is one page; what is no list cannot be walked`, async () => {
+  test(`${transport}: an unpaged list of version 1 is one page, and an operation without a list cannot be iterated`, async () => {
     const rows = await collect(client.service(Groups).list.all({ uidp: { childrenOf: world.organization } }));
     assert.deepEqual(rows.map(({ name }) => name).sort(), names);
     await assert.rejects(collect(client.items("chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: world.organization })), /is not a list/);
@@ -95,13 +95,13 @@ for (const transport of ["rest", "grpc"] as const) {
   });
 }
 
-test("every list of the contract that has pages has one list of messages, which is what it lists", () => {
+test("every paged list of the contract has exactly one list of messages, which is the listed one", () => {
   const paged = [...methods, ...version1].filter(({ output, distribution }) => output.byName.has("next_page_token") && distribution === undefined);
   assert.ok(paged.length > 30);
   for (const method of paged) assert.equal(method.output.fields.filter(({ shape, message }) => shape === "list" && message).length, 1, method.name);
 });
 
-test("only an absent token ends a list: empty pages do not, and a page that leads to itself is an error", async () => {
+test("only a missing token ends a list: an empty page does not, and a repeated token is an error", async () => {
   const server = await openScriptedServer();
   try {
     const page = (rows: number, nextPageToken?: string): { status: number; body: string } => ({

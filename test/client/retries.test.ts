@@ -1,5 +1,5 @@
-// When the client tries again: never where a second time could do more than the first, never longer than its caller waits, and
-// never sooner than the server asks.
+// Retries of the client: never if a second attempt could change more, never beyond the caller's timeout, and never before the server allows
+// it.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -17,7 +17,7 @@ after(() => server.close());
 
 const list = "chainguard.platform.iam.v2.GroupsService/ListGroups";
 const create = "chainguard.platform.iam.v2.GroupsService/CreateGroup";
-/** A write of nobody's: the server keeps no key for it. */
+/** A write without a caller, for which the server stores no key. */
 const register = "chainguard.platform.auth.Auth/Register";
 const done: Scripted = { status: 200, body: "{}" };
 const busy = refusal(503, 14);
@@ -28,7 +28,7 @@ interface Outcome {
   readonly pausesMs: number[];
 }
 
-/** Calls once; the pauses pass at once, on a clock that goes on by them. */
+/** Calls once with instant pauses on a clock that advances by them. */
 const callOnce = async (operation: string, options: CallOptions = {}, request: JsonObject = {}): Promise<Outcome> => {
   const pausesMs: number[] = [];
   const clock = { now: 0 };
@@ -51,7 +51,7 @@ const callOnce = async (operation: string, options: CallOptions = {}, request: J
 
 const keysSent = (): (string | string[] | undefined)[] => server.received.map(({ headers }) => headers["idempotency-key"]);
 
-test("a read is tried again while the server is busy or the connection is cut, and then answered", async () => {
+test("a read is retried while the server is busy or the connection fails, and then succeeds", async () => {
   server.play(busy, "cut", done);
   const { error, pausesMs } = await callOnce(list);
   assert.equal(error, undefined);
@@ -60,7 +60,7 @@ test("a read is tried again while the server is busy or the connection is cut, a
   assert.deepEqual(keysSent(), [undefined, undefined, undefined]);
 });
 
-test("a write is tried again with the key that it began with, and another write has another key", async () => {
+test("a write is retried with its first key, and another write has another key", async () => {
   server.play("cut", busy, done);
   assert.equal((await callOnce(create)).error, undefined);
   const [first, ...others] = keysSent();
@@ -71,7 +71,7 @@ test("a write is tried again with the key that it began with, and another write 
   assert.notEqual(keysSent()[0], first);
 });
 
-test("a write that the server keeps no key for is sent once, also with a key of the caller's", async () => {
+test("a write that the server stores no key for is sent once, even with the caller's key", async () => {
   for (const options of [{}, { idempotencyKey: "mine" }]) {
     for (const failing of [busy, "cut"] as const) {
       server.play(failing, done);
@@ -82,7 +82,7 @@ test("a write that the server keeps no key for is sent once, also with a key of 
   }
 });
 
-test("every operation of the contract that writes has a key, or is sent once", async () => {
+test("every write of the contract has a key or is sent once", async () => {
   let keyed = 0;
   for (const method of methods.filter(({ distribution, givesFile, scim }) => distribution === undefined && !givesFile && scim === undefined)) {
     server.play(busy);
@@ -119,7 +119,7 @@ const hintOf = (step: Scripted): number | undefined => {
   return body.code === 14 ? (said ?? 0) : body.code === 8 ? said : undefined;
 };
 
-test("whatever fails: tries are bounded, pauses are as long as asked and end before the caller's time, and what does not pass is told at once", async () => {
+test("retries are bounded, wait as long as the server says within the timeout, and skip permanent errors", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(failure, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 60_000 }), async (script, timeoutMs) => {
       server.play(...script, done);
@@ -155,7 +155,7 @@ test("the pauses grow, and differ from client to client", async () => {
   assert.ok(new Set(all.map(([first]) => first)).size > 10);
 });
 
-test("a caller who gives up is not waited for: during a try, during a pause, before the first", async () => {
+test("an abort ends a call immediately: during an attempt, during a pause, before the first", async () => {
   server.play(busy);
   const stopping = new AbortController();
   const client = createClient({ server: server.url, onRetry: () => stopping.abort(new Error("enough")) });
@@ -165,7 +165,7 @@ test("a caller who gives up is not waited for: during a try, during a pause, bef
   assert.equal(server.received.length, 1);
 });
 
-test("a call ends when its time is over, and says so", async () => {
+test("a call ends at its timeout with an error that says so", async () => {
   const silent = await openScriptedServer();
   try {
     silent.play({ status: 200, headers: { "content-length": "1000" }, body: "{" });
@@ -179,14 +179,14 @@ test("a call ends when its time is over, and says so", async () => {
   }
 });
 
-test("a write whose answer was lost, and would have shown a secret once, is told as that: not as done, and not as never done", async () => {
+test("a write with a lost one-time secret fails with its own error, neither as success nor as never run", async () => {
   const invite = "chainguard.platform.iam.v2.GroupInvitesService/CreateGroupInvite";
   const replayed: Scripted = { status: 200, headers: { "gantry-replayed": "true", "gantry-left-out": "code" }, body: '{"uid":"x"}' };
   server.play("cut", replayed);
   const { error } = await callOnce(invite);
   assert.equal(error?.reason, "ANSWER_LOST");
   assert.match(error.message, /code/);
-  // Whoever repeats a call by a key of their own knows that it was done.
+  // A caller with their own key knows that the write succeeded.
   server.play(replayed);
   assert.equal((await callOnce(invite, { idempotencyKey: "mine" })).error, undefined);
 });

@@ -1,10 +1,10 @@
-// A server that fails as it is told to: what lies between a client and Gantry on a bad day. It speaks HTTP/1.1 on a real socket.
+// An HTTP/1.1 server on a real socket with scripted failures, as a client may see between itself and Gantry.
 
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What it does with one request: an answer, or the connection's end before any. */
+/** The reaction to one request: a response, or a cut connection. */
 export type Scripted = "cut" | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
 
 export interface Received {
@@ -16,14 +16,14 @@ export interface Received {
 
 export interface ScriptedServer {
   readonly url: string;
-  /** All that came, in order. */
+  /** All received requests, in order. */
   readonly received: Received[];
-  /** What it does with the requests to come; the last one for all that follow. Forgets what came. */
+  /** Sets the reactions to the next requests, the last one for all that follow, and forgets received ones. */
   readonly play: (...script: Scripted[]) => void;
   readonly close: () => Promise<void>;
 }
 
-/** An error as Gantry says it. */
+/** Returns an error in Gantry's format. */
 export const refusal = (status: number, code: number, details: readonly object[] = [], headers: Readonly<Record<string, string>> = {}): Scripted => ({
   status,
   headers: { "content-type": "application/json", ...headers },

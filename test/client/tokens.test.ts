@@ -1,4 +1,4 @@
-// Where the client's token comes from: kept, renewed before its end, one renewal at a time, and exchanged for another issuer's.
+// Token sources of the client: cached, renewed before expiry with one renewal at a time, and exchanged from another issuer.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const leftMs = 60_000;
 const hourMs = 60 * 60 * 1000;
 const wanted = (signal = new AbortController().signal, refused?: string): TokenWanted => (refused === undefined ? { signal } : { signal, refused });
 
-/** An issuer that counts; what it gives comes when `open` is called. */
+/** Returns an issuer that counts its tokens; each is issued once `open` is called. */
 const countingIssuer = (lifetimeMs: number): { issue: () => Promise<IssuedToken>; count: () => number; fail: (reason: Error | undefined) => void } => {
   let count = 0;
   let failing: Error | undefined;
@@ -34,7 +34,7 @@ const countingIssuer = (lifetimeMs: number): { issue: () => Promise<IssuedToken>
   };
 };
 
-test("a token is kept until shortly before its end, and then renewed, by however many callers at once with one renewal", async () => {
+test("a token is cached until shortly before expiry, and then renewed once for all concurrent callers", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1000, max: hourMs }),
@@ -59,7 +59,7 @@ test("a token is kept until shortly before its end, and then renewed, by however
   );
 });
 
-test("while a renewal fails, what there is serves to its end, and not beyond", async () => {
+test("while renewal fails, the current token is used until it expires, and no longer", async () => {
   const clock = { now: 0 };
   const issuer = countingIssuer(hourMs);
   const source = keptToken(issuer.issue, { clock: () => clock.now, leftMs });
@@ -73,17 +73,17 @@ test("while a renewal fails, what there is serves to its end, and not beyond", a
   assert.equal(await source(wanted()), "token 4");
 });
 
-test("a refused token is given to nobody any more; who asks at the same time gets the same new one", async () => {
+test("a refused token is never used again, and concurrent callers get the same new one", async () => {
   const issuer = countingIssuer(hourMs);
   const source = keptToken(issuer.issue, { leftMs });
   const held = await source(wanted());
   assert.deepEqual(await Promise.all([source(wanted(undefined, held)), source(wanted(undefined, held))]), ["token 2", "token 2"]);
-  // The second one to learn of the refusal does not renew what has been renewed.
+  // The second caller with the refused token does not renew again.
   assert.equal(await source(wanted(undefined, held)), "token 2");
   assert.equal(issuer.count(), 2);
 });
 
-test("a caller who gives up leaves the renewal to those who wait with it", async () => {
+test("a caller who aborts leaves the renewal running for the others", async () => {
   let give: (token: IssuedToken) => void = () => {};
   const source = keptToken(
     () =>
@@ -123,7 +123,7 @@ test("a token of another issuer is exchanged once for many calls, over either tr
   }
 });
 
-test("the token of a deleted identity is UNAUTHENTICATED, with a static token at once and with a source after one more try", async () => {
+test("the token of a deleted identity is UNAUTHENTICATED, immediately if static, and after one retry with a source", async () => {
   const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: world.organization,
     identity: { name: "ci", claimMatch: { issuer: "https://issuer.example.com", subject: "ci" } },
@@ -134,7 +134,7 @@ test("the token of a deleted identity is UNAUTHENTICATED, with a static token at
   await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: String(uid) });
   const isRefused = (thrown: unknown): boolean => thrown instanceof ApiError && thrown.code === "UNAUTHENTICATED";
   await assert.rejects(client(first).call("chainguard.platform.auth.Auth/Validate", {}), isRefused);
-  // What a source gives instead is tried: a write too, since nobody's call has done nothing.
+  // A source's new token is tried, for a write too, since an unauthenticated request had no effect.
   const good = await world.token();
   const given = [first, good];
   const made = await client(() => given.shift() ?? good).call("chainguard.platform.iam.v2.GroupsService/CreateGroup", {
@@ -144,7 +144,7 @@ test("the token of a deleted identity is UNAUTHENTICATED, with a static token at
   assert.equal(text(made, "name"), "with the second token");
 });
 
-test("the file of a token is read anew for each call, as those are renewed that Kubernetes mounts", async () => {
+test("a token file is read again for each call, since Kubernetes renews mounted tokens", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-token-"));
   try {
     const path = join(folder, "token");

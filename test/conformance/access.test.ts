@@ -1,4 +1,4 @@
-// Who may call what: every operation of the contract, asked by everybody, through both protocols.
+// Authorization of every operation of the contract, for every kind of caller, over both protocols.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -79,24 +79,24 @@ const assertUnauthenticated = (answer: Answer, method: MethodFact): void => {
   });
 };
 
-/** Allowed: done, or not built yet. */
+/** Asserts success, or UNIMPLEMENTED. */
 const assertAllowed = (answer: Answer, method: MethodFact): void =>
   assert.equal(answer.code, stage.answers(method) ? done : codes.UNIMPLEMENTED, `${method.name}: ${answer.message} ${JSON.stringify(answer.details)}`);
 
-/** What a caller sees of a list besides built-in roles, which are everybody's. */
+/** Returns the uids that a caller sees in a list, without built-in roles, which are public. */
 const seenIn = (method: MethodFact, answer: Answer): string[] => {
   assert.equal(answer.code, done, answer.message);
   return uidsOf(method, answer.reply).filter((uid) => !builtInRoleUids.includes(uid));
 };
 
-/** Refused: an unscoped list hides its rows, an unscoped get says that there is nothing, everything else denies. */
+/** Asserts that an unscoped list hides its rows, an unscoped get returns NOT_FOUND, and any other method denies. */
 const assertRefused = (answer: Answer, method: MethodFact): void => {
   if (isCatalogue(method)) assert.equal(answer.code, codes.PERMISSION_DENIED, `${method.name}: ${answer.message}`);
   else if (isList(method) && method.unscoped) assert.deepEqual(seenIn(method, answer), []);
   else assert.equal(answer.code, method.unscoped && !method.writes ? codes.NOT_FOUND : codes.PERMISSION_DENIED, `${method.name}: ${answer.message}`);
 };
 
-/** What a list shows, where the stage can make one: by an operation, or as what grows. A list without a capability shows the caller's own. */
+/** Returns the listed message, if the stage can create one; undefined for a list without a capability, which shows the caller's own rows. */
 const shownBy = (list: MethodFact): string | undefined => {
   const maker = methods.find((method) => method.service === list.service && method.rpc.startsWith("Create") && stage.answers(method));
   const grows = rowMessage(list)?.name ?? "";
@@ -104,24 +104,23 @@ const shownBy = (list: MethodFact): string | undefined => {
 };
 
 /**
- * How whoever may see nothing of a place is refused there: of the OCI protocol as by a place that is not there (oci: 4), and by a
- * list of referrers that is never missing and always empty.
+ * Returns the error code for a caller who can see nothing in a group. The OCI protocol reports a missing repo (oci: 4), and a list of
+ * referrers is always empty.
  */
 const refusalCodeOf = (method: MethodFact): number => {
   if (!method.distribution) return codes.PERMISSION_DENIED;
   return method.rpc === "ListReferrers" ? done : codes.NOT_FOUND;
 };
 
-/** The same request about another uid. */
 const about = (request: JsonObject, uid: string, otherUid: string): JsonObject => JSON.parse(JSON.stringify(request).replaceAll(uid, otherUid)) as JsonObject;
 
-// A token of ours with its signature changed, and one of another server's key: what looks right is not enough.
+// A token of this server with a changed signature, and one of another server's key.
 const genuine = await world.token(nobody.uid);
 const flipped = `${genuine.slice(0, -10)}${genuine.at(-10) === "A" ? "B" : "A"}${genuine.slice(-9)}`;
 const unsigned = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64url")}.${genuine.split(".")[1]}.`;
 
 for (const method of guarded) {
-  test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both protocols`, async () => {
+  test(`${method.name} authenticates the caller: a missing, wrong or forged token is UNAUTHENTICATED on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: unusedUid(place) });
     for (const protocol of oneOrAll(protocolsOf(method))) {
       const absent = isBesideOpen(method) && protocol === "rest" ? [] : [undefined];
@@ -132,7 +131,7 @@ for (const method of guarded) {
 }
 
 for (const method of scoped) {
-  test(`${method.name}: neither a stranger nor a neighbour's owner can tell what exists from what does not`, async () => {
+  test(`${method.name}: neither a stranger nor another organization's owner can detect what exists`, async () => {
     const real = await stage.request(method, { place });
     const path = method.scope ?? [];
     const uid = String(valueAt(real, path));
@@ -148,7 +147,7 @@ for (const method of scoped) {
     }
   });
 
-  test(`${method.name}: another organization and one that does not exist are refused alike`, async () => {
+  test(`${method.name}: another organization and a missing one get the same error`, async () => {
     const request = await stage.request(method, { place, uid: other.organization });
     const absentUid = unusedUid(other.organization);
     const absent = about(request, other.organization, absentUid);
@@ -164,7 +163,7 @@ for (const method of scoped) {
 }
 
 for (const method of lists) {
-  test(`${method.name}: a stranger's list is empty, and a neighbour's holds nothing of ours, in rows and in its total`, async () => {
+  test(`${method.name}: a stranger's list is empty, and another owner's list and total contain nothing of ours`, async () => {
     const shown = shownBy(method);
     if (shown !== undefined) await stage.make(shown, { place });
     for (const protocol of oneOrAll(protocolsOf(method))) {
@@ -185,7 +184,7 @@ for (const method of lists) {
 }
 
 for (const method of answered.filter((each) => each.unscoped && each.capabilities.length > 0 && !each.rpc.startsWith("List") && !isCatalogue(each))) {
-  test(`${method.name} has no place, and still answers strangers and neighbours alike for what exists and what does not`, async () => {
+  test(`${method.name} has no parent, and still hides from strangers and other owners what exists`, async () => {
     const real = await stage.request(method, { place });
     const path = method.input.byName.has("uid") ? ["uid"] : ["parent"];
     const uid = String(valueAt(real, path));
@@ -205,13 +204,13 @@ for (const method of nonEmpty(
   guarded.filter((method) => method.capabilities.length > 0 && !isBesideOpen(method)),
   "operation with capabilities",
 )) {
-  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both protocols`, async () => {
+  test(`${method.name} requires exactly ${method.capabilities.join(" and ")} on the resource, on both protocols`, async () => {
     // What comes back in these suites is a repo: an undelete asks for what making it does, too.
-    const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+    const besides = method.delegates?.rights === "deletion" ? ["repo.create"] : [];
     const { token } = await stage.holder([...method.capabilities, ...besides], stage.needsAt(method, place));
     for (const protocol of oneOrAll(protocolsOf(method))) {
       const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
-      // An image's facts come with imports; that one is told of its absence is permission enough.
+      // Only an import creates an image's data; NOT_FOUND proves permission.
       const absent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
       if (!absent) assertAllowed(answer, method);
       if (isList(method) && method.unscoped && !isCatalogue(method) && stage.answers(method)) {
@@ -228,7 +227,7 @@ for (const method of nonEmpty(
 
 for (const method of needing) {
   for (const missing of method.capabilities) {
-    test(`${method.name} is refused to whoever holds every capability but ${missing}`, async () => {
+    test(`${method.name} is refused with every capability except ${missing}`, async () => {
       const { token } = await stage.holder(everyCapabilityBut(missing), place);
       for (const protocol of oneOrAll(protocolsOf(method))) {
         const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
@@ -241,7 +240,7 @@ for (const method of needing) {
 }
 
 for (const method of nonEmpty(answered.filter(isForEverybody), "operation for every caller")) {
-  test(`${method.name} asks for a token and no right`, async () => {
+  test(`${method.name} requires a token and no capability`, async () => {
     for (const protocol of oneOrAll(protocolsOf(method))) {
       const { token } = await stage.callerOf(method, nobody);
       assertAllowed(await stage.call(protocol, method, await stage.request(method), { token }), method);
@@ -253,7 +252,7 @@ for (const method of nonEmpty(
   methods.filter(({ open }) => open),
   "open operation",
 )) {
-  test(`${method.name} is open: it answers without a token and does not look at one that is there`, async () => {
+  test(`${method.name} is public: it needs no token and ignores one that is sent`, async () => {
     for (const protocol of oneOrAll(protocolsOf(method))) {
       const request = await stage.request(method);
       const answers: Answer[] = [];
@@ -262,7 +261,7 @@ for (const method of nonEmpty(
         answers.push(await stage.call(protocol, method, request, { token }));
       }
       if ((method.service.endsWith("SecurityTokenService") || method.rpc === "Register") && stage.answers(method)) {
-        // Here the Authorization header is what is to be exchanged, or whom to register.
+        // Here the Authorization header is the token to exchange or the user to register.
         assert.deepEqual(answers.map(({ code }) => code).slice(0, 2), [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED]);
         continue;
       }
@@ -275,7 +274,7 @@ for (const method of nonEmpty(
 }
 
 for (const method of methods.filter((candidate) => !stage.answers(candidate) && !isScim(candidate))) {
-  test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both protocols`, async () => {
+  test(`${method.name} is not implemented and returns UNIMPLEMENTED with a typed body to every caller on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: unusedUid(place) });
     for (const protocol of oneOrAll(protocolsOf(method))) {
       for (const token of [await stage.owner(), nobody.token]) {
@@ -298,7 +297,7 @@ const allOfA = text(await stage.make("chainguard.platform.iam.v2.Role", { place:
 await stage.bind(branchA, inA.uid, allOfA);
 
 for (const method of lists) {
-  test(`${method.name}: an identity of a subgroup sees its branch and nothing beside or above it`, async () => {
+  test(`${method.name}: an identity of a subgroup sees only its own branch`, async () => {
     const shown = shownBy(method);
     const mine = shown === undefined ? undefined : text(await stage.make(shown, { place: branchA }), "uid");
     for (const place of [branchB, world.organization, other.organization]) if (shown !== undefined) await stage.make(shown, { place });
@@ -319,7 +318,7 @@ for (const method of nonEmpty(
   answered.filter(({ rpc, scope }) => scope && rpc.startsWith("Get")),
   "get",
 )) {
-  test(`${method.name}: an identity of a subgroup is refused beside and above its branch, and what an ancestor holds it does not inherit`, async () => {
+  test(`${method.name}: an identity of a subgroup is refused outside its branch, and does not inherit an ancestor's permissions`, async () => {
     for (const place of [branchB, world.organization]) {
       const request = await stage.request(method, { place });
       for (const protocol of oneOrAll(protocolsOf(method)))
@@ -328,8 +327,8 @@ for (const method of nonEmpty(
   });
 }
 
-// By the operator, who has every right: the refusal does not come from what an owner lacks in another organization.
-test("an identity of a subgroup cannot be bound above or beside its group, not even by the operator", async () => {
+// As the operator, who has every permission, so that no missing permission causes the error.
+test("an identity of a subgroup cannot be bound outside its branch, not even by the operator", async () => {
   const create = methods.find(({ rpc }) => rpc === "CreateRoleBinding");
   assert.ok(create);
   const before = await stage.fingerprint();
@@ -351,7 +350,7 @@ test("an identity of a subgroup cannot be bound above or beside its group, not e
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("a refusal names the group only to whoever may see groups there, and the capability that is missing", async () => {
+test("an error names the missing capability, and the group only if the caller can see groups there", async () => {
   const get = methods.find(({ rpc }) => rpc === "GetRepo");
   assert.ok(get);
   const sees = await stage.holder(["groups.list"], place);
@@ -365,7 +364,7 @@ test("a refusal names the group only to whoever may see groups there, and the ca
   }
 });
 
-test("a token narrowed to capabilities and scopes carries no more than these", async () => {
+test("a token narrowed to capabilities and scopes has only these", async () => {
   const list = lists.find(({ rpc }) => rpc === "ListRepos");
   const get = methods.find(({ rpc }) => rpc === "GetRepo");
   const remove = methods.find(({ rpc }) => rpc === "DeleteRepo");
@@ -382,9 +381,9 @@ test("a token narrowed to capabilities and scopes carries no more than these", a
   }
 });
 
-test("an operation that asks for a place refuses what is no uid, and never asks the store with it", async () => {
+test("an operation refuses a malformed uid without querying the store", async () => {
   for (const method of scoped) {
-    // A repo of the OCI protocol has a name, too.
+    // In the OCI protocol, a repo also has a name.
     if (method.distribution || method.http[0]?.template.includes(`{${method.scope?.join(".")}=`)) continue;
     const request = await stage.request(method, { place, uid: "not a uid" });
     const answer = await stage.call("grpc", method, request, { token: await stage.owner() });

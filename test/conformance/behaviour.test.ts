@@ -1,5 +1,5 @@
-// What may be said: every field of every request, with everything that it must not hold. A refusal names exactly the
-// field, and nothing has changed (AIP-203; decisions: JSON, Errors).
+// Validation of every field of every request with every kind of invalid value. An error names exactly the field, and nothing has changed
+// (AIP-203; decisions: JSON, Errors).
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -38,7 +38,7 @@ const { placed } = spotsIn(stage, place);
 
 interface Wrong {
   readonly value: Json | undefined;
-  /** Added to the spot's name. */
+  /** Appended to the spot's name. */
   readonly at?: string;
   readonly why: string;
 }
@@ -70,13 +70,12 @@ const tooLong = (field: FieldFact): string | undefined => {
   const fitting = (length: number): string | undefined =>
     ["a", "0"].map((letter) => letter.repeat(length)).find((candidate) => matcherOf(field).test(candidate));
   if (most === 0) return undefined;
-  // Where the pattern bounds the length too, whatever is longer is not fitting.
+  // If the pattern limits the length too, a longer text may not match it.
   return fitting(most + 1) ?? undefined;
 };
 
 const entriesMax = (field: FieldFact): number => (field.maxLength > 0 && field.kind !== "string" ? field.maxLength : field.shape === "one" ? 0 : 1000);
 
-/** Texts that a string field must not hold. */
 const wrongTexts = (field: FieldFact): Wrong[] => {
   const out: Wrong[] = [
     { value: "a\0b", why: "NUL" },
@@ -93,7 +92,6 @@ const wrongTexts = (field: FieldFact): Wrong[] => {
   return out;
 };
 
-/** Everything that must not stand at a spot. */
 const wrongValues = async ({ field, owner }: Spot): Promise<Wrong[]> => {
   const wrong: Wrong[] = [];
   const kinds = wrongKinds[field.kind] ?? assert.fail(`nothing is known to be no ${field.kind}`);
@@ -138,11 +136,11 @@ const assertNames = (answer: Answer, name: string, what: string): void => {
   assert.equal(answer.message, `Invalid argument: ${name}: ${violations[0]?.description}`, what);
 };
 
-/** The operation's request with this body as its resource, as it goes over REST. */
+/** Sends the operation's request over REST with this body as its resource. */
 const send = async (method: MethodFact, request: JsonObject, body: JsonObject): Promise<Answer> =>
   stage.call("rest", method, { ...request, [bodyField(method)?.json ?? ""]: body }, { token: await stage.tokenFor(method, request) });
 
-/** A valid request; of an organization where some fields belong to them alone. */
+/** Returns a valid request, for an organization if some fields belong to organizations only. */
 const valid = async (method: MethodFact): Promise<JsonObject> => {
   if (bodyField(method)?.message?.name !== groupMessage) return stage.request(method, { place, whole: true });
   const made = method.input.byName.has("parent") ? undefined : await stage.make(groupMessage, { parent: "" });
@@ -155,7 +153,7 @@ for (const method of bodied) {
   const updating = method.input.byName.has("update_mask");
   const spots = nonEmpty(spotsOf(message, "json"), `field of ${message.short}`);
 
-  test(`${method.rpc} refuses what a field cannot hold, names that field alone and changes nothing (${spots.length} fields)`, async () => {
+  test(`${method.rpc} refuses invalid field values, names that field alone and changes nothing (${spots.length} fields)`, async () => {
     const request = await valid(method);
     const body = request[resource.json];
     assert.ok(isObject(body));
@@ -170,19 +168,19 @@ for (const method of bodied) {
     assert.equal(await stage.fingerprint(), before);
   });
 
-  test(`${method.rpc} refuses a body without what is required, names that field alone and changes nothing`, async () => {
+  test(`${method.rpc} refuses a body without a required field, names that field alone and changes nothing`, async () => {
     const request = await valid(method);
     const body = request[resource.json];
     assert.ok(isObject(body));
     const prepared: [Spot, string, JsonObject][] = [];
     for (const spot of spots.filter(({ field }) => field.required && !field.scope)) {
-      // An update leaves alone what is not there; inside a message that it gives, it asks for all.
+      // An update ignores missing fields, but a message in it must be complete.
       const values: (Json | undefined)[] = updating && spot.path.length === 1 ? ["", null] : ["", null, undefined];
       for (const value of values) {
         if (value === "" && spot.field.kind !== "string") continue;
         const sent = await placed(body, message, spot.path, value);
         const nestedUpdate = updating && spot.path.length > 1;
-        // Merged with what is there, an absent nested field is not missing.
+        // Merging with the stored message supplies a missing nested field.
         if (nestedUpdate && value === undefined) continue;
         prepared.push([spot, JSON.stringify(value) ?? "absent", sent]);
       }
@@ -192,7 +190,7 @@ for (const method of bodied) {
     assert.equal(await stage.fingerprint(), before);
   });
 
-  test(`${method.rpc} refuses unknown fields, other spellings and keys that would touch a prototype, at every level`, async () => {
+  test(`${method.rpc} refuses unknown fields, other spellings and prototype keys at every level`, async () => {
     const request = await valid(method);
     const body = request[resource.json];
     assert.ok(isObject(body));
@@ -219,7 +217,6 @@ for (const method of bodied) {
     ];
     const prepared: [string, string, JsonObject][] = [];
     for (const { path, name } of levels) {
-      // Something inside that level, so that the level itself is there.
       const inside = spots.find((spot) => path.length > 0 && spot.path.length === path.length + 1 && path.every((step, index) => spot.path[index] === step));
       const value = inside ? await valueOf(inside.field, inside.owner, stage.sampling(place)) : {};
       const root = path.length > 0 ? await placed(body, message, inside?.path ?? path, value) : body;
@@ -229,7 +226,7 @@ for (const method of bodied) {
             if (Array.isArray(value)) return value.map((entry, index) => (String(index) === first ? added(entry, rest) : entry));
             return isObject(value) ? { ...value, [first]: added(value[first] ?? {}, rest) } : value;
           }
-          // An own key, also where it is __proto__.
+          // An own key, even for __proto__.
           return Object.fromEntries([...Object.entries(isObject(value) ? value : {}), [key, { polluted: true }]]);
         };
         const sent = added(root, path);
@@ -244,7 +241,7 @@ for (const method of bodied) {
     assert.equal(Reflect.get({}, "polluted"), undefined);
   });
 
-  test(`${method.rpc} ignores what only the server sets`, async () => {
+  test(`${method.rpc} ignores server-set fields`, async () => {
     const outputs = (within: MessageFact): FieldFact[] => within.fields.filter(({ outputOnly, uid }) => outputOnly && !(updating && uid));
     const forge = async (within: MessageFact, value: JsonObject): Promise<JsonObject> => {
       const out: JsonObject = { ...value };
@@ -265,7 +262,7 @@ for (const method of bodied) {
     const answer = await send(method, request, forged);
     assert.equal(trial.code, 0, trial.message);
     assert.equal(answer.code, 0, `${answer.message}`);
-    // The clock stands still, so but for what is made at random and what is told once the two are equal.
+    // The clock is frozen, so both responses are equal except for random and one-time values.
     const once = method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
     const without = (reply: JsonObject): JsonObject => {
       const lasting = Object.entries(reply).filter(([key]) => !once.includes(key) && !(updating && key === "updateTime"));
@@ -278,8 +275,8 @@ for (const method of bodied) {
   });
 }
 
-// What is not served over gRPC is asked over REST elsewhere (test/story/bad-input.test.ts). The OCI protocol has errors of its
-// own: test/story/registry-push.test.ts, test/attacks/registry.test.ts.
+// test/story/bad-input.test.ts covers REST-only operations. The OCI protocol has its own errors, covered by test/story/registry-push.test.ts
+// and test/attacks/registry.test.ts.
 for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
   const resource = bodyField(method);
   const whole = method.http[0]?.body === "*";
@@ -296,7 +293,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
         if (spot.field.shape === "list" && !Array.isArray(value)) return false;
         if (spot.field.shape === "map" && !isObject(value)) return false;
         const texts = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : [value];
-        // What a message cannot hold cannot be sent.
+        // A message cannot encode every wrong value.
         return (
           texts.every((each) =>
             spot.field.kind === "string" ? typeof each === "string" && each.isWellFormed() && each !== "" : typeof each === "number" && !why.startsWith("no"),
@@ -341,7 +338,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
   });
 }
 
-test("several wrong fields are told in one answer, each once, and rules across fields only when every field passes", async () => {
+test("one response reports each wrong field once, and rules across fields apply only once every field is valid", async () => {
   for (const method of creates) {
     const resource = bodyField(method) ?? assert.fail();
     const message = resource.message ?? assert.fail();
@@ -350,7 +347,7 @@ test("several wrong fields are told in one answer, each once, and rules across f
       ({ field, path }) => path.length === 1 && field.shape === "one" && field.kind === "string" && (field.pattern !== undefined || field.uid),
     );
     if (single.length < 2) continue;
-    // What is required and has no one text to get wrong stays right.
+    // Required fields that are no single text stay valid.
     let body: JsonObject = Object.fromEntries(
       message.fields.filter(({ required, message: inner }) => required && inner).map(({ json }) => [json, part(request, resource.json)[json] ?? {}]),
     );
@@ -366,7 +363,7 @@ test("several wrong fields are told in one answer, each once, and rules across f
   }
 });
 
-test("a key that looks like a prototype's is data in a map: it is stored, shown and told as it came", async () => {
+test("a prototype key in a map is data: it is stored, returned and sent in events unchanged", async () => {
   const create = creates.find(({ rpc }) => rpc === "CreateIdentity") ?? assert.fail();
   const keys = ["__proto__", "constructor", "toString", "a.b", "", "é", "\u2028"];
   const claims = Object.fromEntries(keys.map((key) => [key, `value of ${key}`]));
@@ -383,7 +380,7 @@ test("a key that looks like a prototype's is data in a map: it is stored, shown 
   }
 });
 
-test("a request whose body is not what REST takes is refused with a typed body and changes nothing", async () => {
+test("a request with an unacceptable body is refused with a typed body and changes nothing", async () => {
   const create = creates.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
   const { path } = restRequest(create, { parent: place });
   const before = await stage.fingerprint();
@@ -412,7 +409,7 @@ test("a request whose body is not what REST takes is refused with a typed body a
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("what JSON's own test suite says must not be read is refused, and nothing in it makes the server fail", {
+test("JSON that the JSON test suite marks invalid is refused and never causes an internal error", {
   skip: !existsSync(data) && "shared/data is not here",
 }, async () => {
   const create = creates.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
@@ -440,7 +437,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("hostile texts in every text field are refused by name or kept as they are, on both protocols, and never make the server fail", {
+test("hostile texts in every text field are refused by name or stored unchanged on both protocols, without internal errors", {
   skip: !existsSync(data) && "shared/data is not here",
 }, async () => {
   const naughty = nonEmpty(
@@ -483,12 +480,12 @@ test("hostile texts in every text field are refused by name or kept as they are,
     for (const field of writable(message))
       if (holds(field) && sent[field.json] === value) assert.equal(answer.reply[field.json], value, `${method.rpc}.${field.json}`);
   };
-  // As many at once as the server has connections to write with; more would wait for each other.
+  // As many at once as the server has write connections; more would queue.
   const atOnce = limits.writeConnections;
   for (let from = 0; from < naughty.length; from += atOnce)
     await Promise.all(naughty.slice(from, from + atOnce).map((value, step) => tryOne(value, from + step)));
   assert.ok(kept > naughty.length / 4, `${kept} of ${naughty.length} were kept`);
-  // The same in a list's filters, order and token.
+  // The same texts in a list's filters, order and token.
   for (const [index, value] of naughty.entries()) {
     if (index % 7 !== 0) continue;
     const list = methods.filter((each) => isList(each) && stage.answers(each))[index % 6] ?? assert.fail();

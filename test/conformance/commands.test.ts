@@ -1,5 +1,5 @@
-// Every operation of the contract is a command: it has one name, its help builds, its flags reach the fields that they are named
-// for, and its lists are what the API answers. A new operation is asked the same, unasked.
+// Every operation of the contract is a command: it has one name, its help builds, its flags set the fields they name, and its lists print the
+// API's responses. New operations are covered automatically.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -31,7 +31,7 @@ before(async () => {
 });
 after(() => world.close());
 
-test("every operation is one command, but for other shapes of one and what docker, its like and identity providers speak", () => {
+test("every operation is one command, except alternative forms and those for registry clients and identity providers", () => {
   const commanded = new Set(names.map(({ method }) => method.name));
   const without = [...methods, ...version1].filter((method) => !commanded.has(method.name));
   for (const { name, view, distribution, scim } of without)
@@ -45,11 +45,11 @@ test("every operation is one command, but for other shapes of one and what docke
   for (const name of words) assert.match(name, /^[a-z0-9]+(?: [a-z0-9-]+){0,2}$/);
 });
 
-test("every domain is in the list of all commands, and nothing is there that is none", () => {
+test("the list of all commands has every domain and nothing else", () => {
   assert.deepEqual([...domainNames].sort(), Object.keys(domainSummaries).sort());
 });
 
-test("no flag of a field hides one of the command line's own, or another field's", () => {
+test("no field's flag hides a global flag or another field's", () => {
   for (const { method } of names) {
     const { flags, positionals } = shapeOf(method);
     const all = flags.map(({ name }) => name);
@@ -63,13 +63,13 @@ test("no flag of a field hides one of the command line's own, or another field's
   }
 });
 
-/** The fields of a request that a caller can set, by their paths: to the leaves, as flags are. */
+/** Returns the paths of all fields that a caller can set, to the leaves, as for flags. */
 const settablePaths = (method: MethodFact): string[] => {
   const { flags, positionals } = shapeOf(method);
   return [...flags, ...positionals].map(({ path }) => path[0] ?? "");
 };
 
-test("every field of a request can be set: by a flag, an argument, or by the command itself", () => {
+test("every field of a request can be set by a flag, an argument, or the command itself", () => {
   for (const { method } of names) {
     const settable = new Set(settablePaths(method));
     for (const field of method.input.fields) {
@@ -79,7 +79,7 @@ test("every field of a request can be set: by a flag, an argument, or by the com
   }
 });
 
-test("the help of every command shows how it is called, each of its options, the exit statuses and an example that begins with it", async () => {
+test("the help of every command shows its usage, every option, exit statuses and an example that starts with it", async () => {
   for (const name of names) {
     const words = wordsOf(name);
     const { status, out, err } = await runGantry([...words, "--help"]);
@@ -96,7 +96,7 @@ test("the help of every command shows how it is called, each of its options, the
   }
 });
 
-test("what is no secret may stand in the command line, and an example has what the rules of a resource ask for", async () => {
+test("only non-secret values appear on the command line, and an example has what the resource requires", async () => {
   const helpOf = async (...words: string[]): Promise<string> => (await runGantry([...words, "--help"])).out;
   const invites = await helpOf("iam", "group-invites", "create");
   assert.match(invites, /^ {4}--email /m);
@@ -106,7 +106,7 @@ test("what is no secret may stand in the command line, and an example has what t
   assert.match(await helpOf("iam", "role-bindings", "create"), /--parent acme[ \\\n]+--identity-uid acme\/identity[ \\\n]+--role-uid acme\/role/);
 });
 
-test("the example of a resource or domain is a command that runs: a list, or the help of a verb", async () => {
+test("the example of a resource or domain is a runnable command: a list, or the help of a verb", async () => {
   const examples: string[] = [];
   for (const words of [
     ...domainNames.map((domain) => [domain]),
@@ -120,7 +120,7 @@ test("the example of a resource or domain is a command that runs: a list, or the
   for (const example of examples) assert.match(example, / (?:list|--help)$/, example);
 });
 
-test("what every list writes as JSON is what the API answers, all pages in one document", async () => {
+test("every list's JSON output equals the API's responses, with all pages in one document", async () => {
   let compared = 0;
   for (const name of names) {
     const { method } = name;

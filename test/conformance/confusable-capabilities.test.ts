@@ -1,6 +1,6 @@
-// Capabilities that an operation could confuse: a caller holds a neighbour of the capability that is needed, and is refused.
-// test/conformance/access.test.ts asks the same of a caller who holds everything but the one. Roles, identities and bindings are
-// made by an owner of the organization.
+// Capabilities that an operation could confuse: a caller with a similar capability in place of the required one is refused.
+// test/conformance/access.test.ts covers a caller with every capability except one. An owner of the organization creates roles, identities and
+// bindings.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -35,7 +35,7 @@ const ownerHolds = new Set(builtInRoles.owner);
 const grantable = everyCapabilityBut("");
 
 const roles = new Map<string, Promise<string>>();
-/** A custom role of the organization. The owner makes it, unless it holds what only the operator may give. */
+/** Creates a custom role as the organization's owner, or as the operator if only the operator can grant its capabilities. */
 const roleOf = (names: readonly string[]): Promise<string> => {
   const key = [...names].sort().join();
   const made =
@@ -60,7 +60,7 @@ interface Held {
   readonly names: readonly string[];
 }
 
-/** An identity that the owner binds with exactly these capabilities at these places. Returns its token. */
+/** Creates an identity with exactly these capabilities on these groups; returns its token. */
 const holder = async (...held: readonly Held[]): Promise<string> => {
   const identity = { name: `holder ${stage.next()}`, claimMatch: { issuer: "https://issuer.example.com", subject: randomBytes(8).toString("hex") } };
   const made = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity }, { token: owner.token });
@@ -78,8 +78,8 @@ const areaOf = (capability: string): string => capability.split(".")[0] ?? "";
 const verbOf = (capability: string): string => capability.split(".").at(-1) ?? "";
 
 /**
- * What could be taken for `needed`: capabilities of the same resource, and those that other operations of the same service
- * need; of a resource with one capability alone, the same verb of other resources.
+ * Returns capabilities that could be confused with `needed`: those of the same resource, and of other operations of the service. For a
+ * resource with a single capability, returns the same verb of other resources.
  */
 const neighboursOf = ({ service, capabilities: own }: Pick<MethodFact, "service" | "capabilities">, needed: string): readonly string[] => {
   const beside = methods.filter((other) => other.service === service).flatMap((other) => other.capabilities);
@@ -89,7 +89,7 @@ const neighboursOf = ({ service, capabilities: own }: Pick<MethodFact, "service"
   return near.size > 0 ? [...near].sort() : grantable.filter((name) => name !== needed && verbOf(name) === verbOf(needed) && !own.includes(name));
 };
 
-/** Some neighbours in a short run, all of them in a long one. */
+/** Returns a sample of neighbours in a short run, all in a long one. */
 const someNeighbours = (method: Pick<MethodFact, "service" | "capabilities">, needed: string): readonly string[] =>
   oneOrAll(nonEmpty(neighboursOf(method, needed), `capability that could be taken for ${needed}`));
 
@@ -104,20 +104,18 @@ const assertRefused = (answer: Answer, method: MethodFact, what: string): void =
 };
 
 const assertAllowed = (answer: Answer, method: MethodFact): void => {
-  // An image's facts come with imports; that one is told of its absence is permission enough.
+  // Only an import creates an image's data; NOT_FOUND proves permission.
   const isAbsent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
   if (!isAbsent) assert.equal(answer.code, 0, `${method.name}: ${answer.message} ${JSON.stringify(answer.details)}`);
 };
 
-/** Fails unless a caller with exactly the operation's capabilities is let in. */
 const checkExact = async (method: MethodFact): Promise<void> => {
-  const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+  const besides = method.delegates?.rights === "deletion" ? ["repo.create"] : [];
   const token = await holder({ at: stage.needsAt(method, place), names: [...method.capabilities, ...besides] });
   for (const protocol of oneOrAll(protocolsOf(method)))
     assertAllowed(await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token }), method);
 };
 
-/** Fails if a caller is let in who holds a neighbour in place of a capability that the operation needs. */
 const checkNeighbours = async (method: MethodFact, neighbours = someNeighbours): Promise<void> => {
   const request = await stage.request(method, { place, capabilities: ["groups.list"] });
   for (const needed of method.capabilities) {
@@ -142,12 +140,11 @@ assert.ok(
 );
 
 for (const method of shareOf(needing, 3)) {
-  test(`${method.name} takes no neighbour of ${method.capabilities.join(" or ")} in its place`, () => checkNeighbours(method));
+  test(`${method.name} accepts no similar capability in place of ${method.capabilities.join(" or ")}`, () => checkNeighbours(method));
 }
 
-test("these checks see an operation that asks for another capability than its facts say", async () => {
-  // A list is refused by being empty, which proves little where nothing is to be shown; a blob of a hidden repo is as absent as one that
-  // does not exist.
+test("these checks detect an operation that checks another capability than its facts declare", async () => {
+  // A list hides rows instead of refusing, which proves little if there is nothing to show; a blob of a hidden repo looks like a missing one.
   const isHidden = (method: MethodFact): boolean => method.distribution !== undefined && method.input.byName.has("digest");
   const isSwappable = (method: MethodFact): boolean =>
     method.capabilities.length === 1 && !method.writes && !isList(method) && !isHidden(method) && ownerHolds.has(method.capabilities[0] ?? "");
@@ -166,9 +163,6 @@ test("these checks see an operation that asks for another capability than its fa
   }
 });
 
-// ---- what code asks for beside the contract ------------------------------------------------------------------------
-
-/** A repo with a blob of its own. */
 const repoWithBlob = async (at: string): Promise<{ readonly uid: string; readonly digest: string }> => {
   const uid = text(await stage.make("chainguard.platform.registry.v2.Repo", { place: at }), "uid");
   return { uid, digest: await openRegistry(world.url, `Bearer ${await stage.owner()}`).pushBlob(uid, randomBytes(40)) };
@@ -183,13 +177,13 @@ const isDone = async (name: string, request: JsonObject, token: string): Promise
   return code === 0;
 };
 
-/** The names that lead to a group of the organization. */
+/** Returns the names that lead to a group of the organization. */
 const pathOf = async (group: string): Promise<string> => {
   const nameOf = async (uid: string): Promise<string> => text(await world.ok("iam.GroupsService/GetGroup", { uid }), "name");
   return `${(await nameOf(world.organization)).toLowerCase()}/${(await nameOf(group)).toLowerCase()}`;
 };
 
-/** An identity of the organization that is bound there, and how a caller is shown that it may delete repos at a place below. */
+/** Binds an identity at the organization; returns how a caller sees that it can delete repos in a group below. */
 const holderAbove = async (below: string): Promise<(token: string) => Promise<JsonObject>> => {
   const { uid } = await stage.stranger(world.organization);
   await stage.bind(world.organization, uid, await roleOf(["repo.delete"]));
@@ -201,19 +195,19 @@ const holderAbove = async (below: string): Promise<(token: string) => Promise<Js
 
 interface InCode {
   readonly title: string;
-  /** Where its code asks: where the operation's own capabilities are needed, or elsewhere. */
+  /** The group where the code checks: the operation's own target, or another one. */
   readonly where: "target" | "folder" | "organization";
-  /** What the operation needs by the contract, held at `target`. */
+  /** Capabilities that the contract requires, held at `target`. */
   readonly needs: readonly string[];
-  /** What its code asks for besides, at `source`. */
+  /** Capabilities that the code checks in addition, at `source`. */
   readonly asks: readonly string[];
-  /** Sets the scene and returns the attempt: true where it took effect. */
+  /** Prepares the resources; returns the attempt, which resolves to true if it had an effect. */
   readonly prepare: (target: string, source: string) => Promise<(token: string) => Promise<boolean>>;
 }
 
 const inCode: readonly InCode[] = [
   {
-    title: "a mount from a repo, by its uid",
+    title: "a mount from a repo by its uid",
     where: "folder",
     needs: ["manifest.create", "repo.list"],
     asks: ["repo.blobs.get"],
@@ -224,7 +218,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "a mount from anywhere",
+    title: "a mount without a source",
     where: "folder",
     needs: ["manifest.create", "repo.list"],
     asks: ["repo.blobs.get"],
@@ -244,7 +238,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "a repo that anybody may pull from",
+    title: "creating a public repo",
     where: "target",
     needs: ["repo.create"],
     asks: ["repo.update", "role_bindings.create"],
@@ -252,7 +246,7 @@ const inCode: readonly InCode[] = [
       isDone("registry.ReposService/CreateRepo", { parent: target, repo: { name: `open-${stage.next()}`, anonymousPull: true } }, token),
   },
   {
-    title: "a repo that is opened to anybody",
+    title: "making a repo public",
     where: "target",
     needs: ["repo.update"],
     asks: ["role_bindings.create"],
@@ -262,7 +256,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "a copy of a repo elsewhere",
+    title: "copying a repo elsewhere",
     where: "folder",
     needs: ["repo.create"],
     asks: ["repo.list"],
@@ -273,7 +267,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "a push that makes its repo",
+    title: "a push that creates its repo",
     where: "target",
     needs: ["manifest.create", "repo.list", "groups.list"],
     asks: ["repo.create"],
@@ -283,7 +277,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "a push that makes its repo's group",
+    title: "a push that creates its repo's group",
     where: "target",
     needs: ["manifest.create", "repo.list", "repo.create"],
     asks: ["groups.create"],
@@ -293,7 +287,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "the name of a holder who lives above",
+    title: "the name of a holder bound above",
     where: "organization",
     needs: ["identity.list", "role_bindings.list", "roles.list"],
     asks: ["identity.list"],
@@ -303,7 +297,7 @@ const inCode: readonly InCode[] = [
     },
   },
   {
-    title: "the binding above by which a holder has a capability",
+    title: "the binding above that gives a holder a capability",
     where: "organization",
     needs: ["identity.list", "role_bindings.list", "roles.list"],
     asks: ["role_bindings.list"],
@@ -349,7 +343,7 @@ for (const { title, where, needs, asks, prepare } of inCode) {
   });
 }
 
-/** Each capability that code names beside the contract, and the test that tells it from others. */
+/** Each capability that code checks beyond the contract, and the test that distinguishes it from others. */
 const namedInCode: Readonly<Record<string, string>> = {
   "server/authz/rights.ts groups.list": "test/story/registry-token-scopes.test.ts",
   "server/authz/rights.ts repo.list": "test/story/registry-token-scopes.test.ts",
@@ -380,7 +374,7 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/iam/signin/registration.ts role_bindings.create": "test/attacks/invites.test.ts",
 };
 
-test("each capability that code asks for beside the contract has a test that tells it from its neighbours", () => {
+test("each capability that code checks beyond the contract has a test that distinguishes it", () => {
   const root = join(import.meta.dirname, "../..");
   const known = new Set(capabilities.map(({ name }) => name));
   const named = globSync("server/**/*.ts", { cwd: root, exclude: ["**/*.test.ts", "**/testing.ts", "server/authz/roles.ts"] }).flatMap((path) => {
@@ -391,9 +385,7 @@ test("each capability that code asks for beside the contract has a test that tel
   for (const path of Object.values(namedInCode)) if (path !== "here") assert.ok(readFileSync(join(root, path), "utf8").includes("test("));
 });
 
-// ---- files of feeds --------------------------------------------------------------------------------------------------
-
-test("files of feeds show private records to advisories.list, and to none of its neighbours", async () => {
+test("feed files show private records with advisories.list, and with no similar capability", async () => {
   const scratch = await mkdtemp(join(tmpdir(), "gantry-confusable-"));
   try {
     const marker = "confusable-secret";
@@ -417,7 +409,7 @@ test("files of feeds show private records to advisories.list, and to none of its
     const done = await runImport(world, "advisories", files, { group: world.organization, author: "Wolfi" });
     assert.deepEqual([done.failed, done.refused], [[], []]);
     const read = async (path: string, token?: string): Promise<string> => {
-      // Open requests are counted for their address.
+      // Resets the public rate limit of this address.
       world.clock.now += 20_000;
       const response = await fetch(`${world.url}${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
       assert.equal(response.status, 200, path);

@@ -1,5 +1,4 @@
-// What becomes of a resource when its parent, or what one of its fields refers to, is deleted: as the contract says, for
-// every resource that an operation makes.
+// Effects of deleting a resource's parent or a referenced resource, as the contract declares them, for every resource with a Create.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -19,7 +18,6 @@ after(() => stage.close());
 const deleteOf = (message: string): MethodFact | undefined =>
   methods.find(({ rpc, input, service }) => rpc === `Delete${message.split(".").at(-1)}` && input.byName.has("uid") && createOf(message)?.service === service);
 
-/** Deletes it, and returns the answer. */
 const remove = (message: string, uid: string) =>
   stage.call("rest", deleteOf(message) ?? assert.fail(`nothing deletes a ${message}`), { uid }, { token: owner });
 
@@ -41,7 +39,7 @@ for (const { fact, parentMessage, table = "" } of nonEmpty(
   test(goes ? `the deletion of a parent takes its ${table} along` : `a parent cannot be deleted while it has ${table}`, async () => {
     const above = parentMessage === groupMessage ? await folder(stage) : text(await stage.make(parentMessage), "uid");
     const child = text(await stage.make(fact.name, { parent: above }), "uid");
-    // One that has its parent's uid was given a parent of its own.
+    // A resource with its parent's uid gets its own parent.
     const parent = fact.byName.get("uid")?.refersTo === parentMessage ? child : above;
     assert.ok(child.startsWith(parent), child);
     const { code, message, details } = await remove(parentMessage, parent);
@@ -64,7 +62,7 @@ for (const { fact, field } of nonEmpty(
   references.filter(({ field: { deletedWithReference } }) => deletedWithReference),
   "field whose resource is deleted along",
 )) {
-  test(`the deletion of what the ${field.name} of a ${fact.short} refers to takes it along, wherever it lies, and no other`, async () => {
+  test(`deleting the ${field.name} of a ${fact.short} deletes the referring resource, in any group, and no other`, async () => {
     const [referred, other] = [text(await stage.make(field.refersTo), "uid"), text(await stage.make(field.refersTo), "uid")];
     const uids: string[] = [];
     for (const uid of [referred, other]) uids.push(text(await stage.make(fact.name, { parent: await folder(stage), body: { [field.json]: uid } }), "uid"));
@@ -82,7 +80,7 @@ const keeping = nonEmpty(
 );
 
 for (const { fact, field } of keeping) {
-  test(`what the ${field.name} of a ${fact.short} refers to cannot be deleted, in the contract's words, until that is gone`, async () => {
+  test(`the ${field.name} of a ${fact.short} cannot be deleted until that resource is deleted, in the contract's words`, async () => {
     const referred = text(await stage.make(field.refersTo), "uid");
     const user = text(await stage.make(fact.name, { body: { [field.json]: referred } }), "uid");
     const { code, message, details } = await remove(field.refersTo, referred);
@@ -96,7 +94,7 @@ for (const { fact, field } of keeping) {
   });
 }
 
-test("a refusal names every use of what is to be deleted", async () => {
+test("an error names every use of a resource that cannot be deleted", async () => {
   const refersTo = keeping[0]?.field.refersTo ?? "";
   const users = keeping.filter(({ field }) => field.refersTo === refersTo);
   const referred = text(await stage.make(refersTo), "uid");

@@ -1,5 +1,4 @@
-// Every write records exactly one event, as the contract declares it, and nothing else records any
-// (decisions: Safe writes; shared facts: events).
+// Every write records exactly one event, as the contract declares it; nothing else records one (decisions: Safe writes; shared facts: events).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -33,7 +32,7 @@ after(() => stage.close());
 
 const place = await folder(stage);
 const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
-// Those that say what somebody may do with capabilities; what people do to themselves is told in their stories.
+// Writes that need capabilities; story tests cover users' actions on themselves.
 const writes = nonEmpty(
   answered.filter((method) => method.event && (method.capabilities.length > 0 || isForEverybody(method))),
   "write with an event",
@@ -42,7 +41,7 @@ const reads = nonEmpty(
   answered.filter((method) => !method.writes),
   "read",
 );
-// An owner with everything: events must name it, and not the operator.
+// An owner with every capability: events must name it instead of the operator.
 const owner = await stage.holder(everyCapabilityBut(""), world.organization);
 
 interface Told {
@@ -64,7 +63,7 @@ const parsed = (json: string | null | undefined): JsonObject => {
   return isObject(value) ? value : {};
 };
 
-/** Everything that was told after the event of this number; sign-ins, which only the audit log is told, aside. */
+/** Returns the events after this number, except sign-ins, which only the audit log records. */
 const toldAfter = async (number: number): Promise<Told[]> => {
   const rows = await stage.query(
     `select type, source, subject, group_uid, audience, extensions, data::jsonb -> 'actor', body_type, data::jsonb -> 'body', request_id,
@@ -89,7 +88,7 @@ const toldAfter = async (number: number): Promise<Told[]> => {
 
 const lastNumber = async (): Promise<number> => Number((await stage.query("select coalesce(max(id), 0) from outbox"))[0]?.[0]);
 
-/** What of a message may be told: neither our additions to it nor its secrets, at any depth. */
+/** Returns the public part of a message: without our additional fields and secrets, at any depth. */
 const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const [key, held] of Object.entries(value)) {
@@ -103,7 +102,6 @@ const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
   return out;
 };
 
-/** Without proto3 defaults, which gRPC's reply does not show. */
 const sparse = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(sparse);
   if (!isObject(value)) return value;
@@ -124,7 +122,7 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   const event = method.event ?? assert.fail();
   const empty = method.output.fields.length === 0;
   const message = empty ? method.input : method.output;
-  // The OCI protocol answers in headers: what the event says stands in no message.
+  // The OCI protocol responds in headers, so no message contains the event's data.
   const whole = empty ? request : method.distribution ? told.body : reply;
   const subject = String(method.distribution ? request.repo : (valueAt(whole, event.subject) ?? valueAt(request, event.subject)));
   assert.equal(told.type, event.type);
@@ -142,7 +140,6 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.deepEqual(told.actor, { subject: by.uid, ...(by.act && { act: by.act }) });
   assert.equal(told.bodyType, message.name);
   assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
-  // A strict decoder of the public message reads it.
   fromJson(messageDescriptor(message), told.body, { registry });
   assert.equal(told.time, new Date(world.clock.now).toISOString());
   assert.ok(requestId);
@@ -151,9 +148,9 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
 
 for (const method of writes) {
   for (const protocol of protocolsOf(method)) {
-    test(`${method.rpc} over ${protocol} tells exactly one event: the contract's type, subject, group, actor, and a body of public fields only`, async () => {
+    test(`${method.rpc} over ${protocol} emits exactly one event: the contract's type, subject, group, actor, and a body of public fields only`, async () => {
       const request = await stage.request(method, { place, whole: true });
-      // What belongs to organizations alone is not asked of a folder.
+      // A subgroup does not accept organization-only fields.
       if (bodyField(method)?.message?.name === groupMessage)
         request.group = {
           ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))),
@@ -164,15 +161,15 @@ for (const method of writes) {
       world.clock.now += 1500;
       const { code, reply, message, headers } = await stage.call(protocol, method, request, { token: by.token });
       assert.equal(code, 0, message);
-      // What comes back is told besides, as what is made.
-      const isOwn = ({ type }: { readonly type: string }): boolean => method.handsOn?.rights !== "deletion" || type === method.event?.type;
+      // A restored resource also emits an event as if created.
+      const isOwn = ({ type }: { readonly type: string }): boolean => method.delegates?.rights !== "deletion" || type === method.event?.type;
       const told = (await toldAfter(before)).filter(isOwn);
       assert.equal(told.length, 1);
       assertTold(method, told[0] ?? assert.fail(), request, reply, headers["x-request-id"], by);
     });
   }
 
-  test(`${method.rpc} that is refused tells nothing, whatever the refusal is for`, async () => {
+  test(`${method.rpc} emits no event if it is refused, for any reason`, async () => {
     const request = await stage.request(method, { place, capabilities: ["groups.list"] });
     const stranger = await stage.stranger(world.organization);
     const field = bodyField(method);
@@ -194,14 +191,14 @@ for (const method of writes) {
     for (const protocol of protocolsOf(method)) {
       assert.equal((await stage.call(protocol, method, request)).code, codes.UNAUTHENTICATED);
       const refused = await stage.call(protocol, method, request, { token: stranger.token });
-      // Of what is about the caller, there is nothing for a stranger; of what asks for a right, the right is missing.
+      // An operation about the caller has nothing for a stranger; any other lacks the permission.
       if (isForEverybody(method))
         assert.ok(
           [codes.PERMISSION_DENIED, codes.NOT_FOUND].some((code) => code === refused.code),
           refused.message,
         );
       else {
-        // In the OCI protocol what may not be seen is not there (oci: 4).
+        // In the OCI protocol, a hidden resource looks missing (oci: 4).
         assert.equal(refused.code, method.distribution ? codes.NOT_FOUND : codes.PERMISSION_DENIED);
         assert.equal((await stage.call(protocol, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
       }
@@ -214,11 +211,11 @@ for (const method of writes) {
   });
 }
 
-/** Told as a sign-in of each organization in which it gives rights (server/outbox/sign-in.ts), and as nothing else. */
+/** Emitted only as a sign-in of each organization in which it gives permissions (server/outbox/sign-in.ts). */
 const toldAsSignIns: ReadonlySet<string> = new Set(["chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken"]);
 
 const distributionService = "gantry.registry.v1.DistributionService";
-/** Told by the events of the rows that they change, or changing nothing that anybody sees. */
+/** Covered by the events of the changed rows, or changing nothing visible. */
 const toldOtherwise: Readonly<Record<string, string>> = {
   [`${distributionService}/DeleteRepoTag`]: "the Tag's own event tells it",
   [`${distributionService}/AppendUpload`]: "nobody sees an upload before it is finished",
@@ -226,12 +223,12 @@ const toldOtherwise: Readonly<Record<string, string>> = {
   "gantry.sessions.v1.SessionsService/RevokeAllSessions": "each session has the event of RevokeSession (test/story/sessions.test.ts)",
 };
 
-test("every operation that changes something says which event it makes, and no read does", () => {
+test("every write names its event, and no read has one", () => {
   for (const method of answered.filter(({ name }) => toldOtherwise[name] === undefined))
     assert.equal(method.writes && !toldAsSignIns.has(method.name), method.event !== undefined, method.name);
 });
 
-test("no read tells anything, neither one that finds nor one that is refused", async () => {
+test("no read emits an event, whether it succeeds or is refused", async () => {
   const asked: [MethodFact, JsonObject][] = [];
   for (const method of reads) asked.push([method, await stage.request(method, { place })]);
   const before = await lastNumber();
@@ -240,7 +237,7 @@ test("no read tells anything, neither one that finds nor one that is refused", a
   assert.deepEqual(await toldAfter(before), []);
 });
 
-test("a change that fails in its last step leaves neither row nor event: a taken name, a bound role, a group that is not empty", async () => {
+test("a change that fails in its last step leaves neither row nor event: a taken name, a bound role, a group with content", async () => {
   const repo = await stage.make("chainguard.platform.registry.v2.Repo", { place });
   const role = text(await stage.make(roleMessage, { place, parent: place }), "uid");
   await stage.bind(place, text(await stage.make(identityMessage, { place, parent: place }), "uid"), role);
@@ -262,7 +259,7 @@ test("a change that fails in its last step leaves neither row nor event: a taken
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("an upsert that changes nothing makes neither row nor event, one that changes something makes one", async () => {
+test("an upsert without changes creates neither row nor event, and one with changes creates one event", async () => {
   const createTag = methods.find(({ rpc }) => rpc === "CreateTag") ?? assert.fail();
   const request = await stage.request(createTag, { place });
   const made = await stage.call("rest", createTag, request, { token: owner.token });
@@ -285,11 +282,11 @@ test("an upsert that changes nothing makes neither row nor event, one that chang
   );
 });
 
-test("the deletion of an organization is told above all of them, where no subscription hears it", async () => {
+test("the deletion of an organization is emitted above it, where no subscription receives it", async () => {
   const organization = text(await stage.make(groupMessage, { parent: "" }), "uid");
   const remove = methods.find(({ rpc }) => rpc === "DeleteGroup") ?? assert.fail();
   const before = await lastNumber();
-  // Nobody of the organization is asked: it has no owner.
+  // The organization has no owner who could do it.
   assert.equal((await stage.call("rest", remove, { uid: organization }, { token: await stage.operator() })).code, 0);
   const [told] = await toldAfter(before);
   assert.equal(told?.group, "/");

@@ -1,7 +1,6 @@
-// uidp.descendants_of and uidp.children_of are parameters of every List (requirement: List query parameters). Rows of
-// organizations are narrowed by them: list.test.ts and grown-lists.test.ts try that. Rows that lie in no organization are
-// the same for everybody, so there a group that is named is asked about: whoever holds the list's capabilities there gets
-// what its members could list, and nobody else anything (attack 73).
+// uidp.descendants_of and uidp.children_of are parameters of every List (requirement: List query parameters). list.test.ts and
+// grown-lists.test.ts cover rows of organizations. Rows outside organizations are the same for all callers. A list of them with a group needs
+// its capabilities in that group, and is empty without them (attack 73).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -34,7 +33,7 @@ const requestOf = async (method: MethodFact): Promise<JsonObject> => {
 };
 
 for (const method of lists) {
-  test(`${method.rpc} takes a group by uidp.descendants_of and uidp.children_of, in either spelling, through both protocols`, async () => {
+  test(`${method.rpc} accepts a group in uidp.descendants_of and uidp.children_of, in either spelling, over both protocols`, async () => {
     const request = await requestOf(method);
     for (const name of ["descendantsOf", "childrenOf"]) {
       for (const protocol of protocols) {
@@ -60,7 +59,7 @@ for (const method of nonEmpty(
   lists.filter(({ groupFilter }) => groupFilter !== undefined),
   "list of what lies in no organization",
 )) {
-  test(`attack 73: ${method.rpc} with a group gives what its members could list to whoever holds its capabilities there, and nothing to others`, async () => {
+  test(`attack 73: ${method.rpc} with a group lists its members' rows to a caller with its capabilities there, and nothing to others`, async () => {
     const request = await requestOf(method);
     const holder = await stage.holder(method.capabilities, place);
     const lacking = await stage.holder(everyCapabilityBut(method.capabilities[0] ?? ""), place);
@@ -78,7 +77,7 @@ for (const method of nonEmpty(
         const nobody = await stage.call(protocol, method, { ...request, uidp });
         assert.equal(nobody.code, codes.UNAUTHENTICATED, nobody.message);
       }
-      // One of two groups is not enough, nor is the one above.
+      // Permission in one of two groups is not enough, nor in the parent.
       for (const uidp of [{ descendantsOf: world.organization }, { descendantsOf: place, childrenOf: other.organization }]) {
         const refused = await stage.call(protocol, method, { ...request, uidp }, { token: holder.token });
         assert.equal(refused.code, codes.PERMISSION_DENIED, `${JSON.stringify(uidp)}: ${refused.message}`);
@@ -87,7 +86,7 @@ for (const method of nonEmpty(
     }
   });
 
-  test(`${method.rpc} refuses parts of the filter that say nothing about its rows`, async () => {
+  test(`${method.rpc} refuses filter fields that do not apply to its rows`, async () => {
     const { verb, path } = restRequest(method, await requestOf(method));
     const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}uidp.in_root=true`, { token: owner });
     assert.equal(answer.code, codes.INVALID_ARGUMENT);

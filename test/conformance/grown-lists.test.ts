@@ -1,5 +1,5 @@
-// Every List whose rows no operation makes (events, deliveries, what imports bring): pages by cursor, order, skip, totals,
-// and whose tokens are taken (requirement: Conventions; decisions: Lists). list.test.ts has the others.
+// Every List without a Create (events, deliveries, imported data): cursors, order, skip, totals, and page token ownership (requirement:
+// Conventions; decisions: Lists). list.test.ts covers the others.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -20,13 +20,13 @@ after(() => stage.close());
 const rowsWanted = 12;
 const pageSize = 5;
 
-// A list of what stands in its answer under no message of its own, or above a place, has a test of its own.
+// A list of plain values, or of resources above a group, has its own test.
 const lists = nonEmpty(
   methods.filter((method) => isList(method) && stage.answers(method) && !isMade(method) && !made(method)),
   "list of what grows",
 );
 
-/** True for what another operation than Create makes (terms are accepted, rights are bound). */
+/** Returns true if an operation other than Create makes the rows (accepted terms, bindings). */
 function made(method: MethodFact): boolean {
   return (
     methods.some(({ writes, rpc, service }) => writes && service === method.service && rpc.startsWith("Accept")) ||
@@ -36,14 +36,13 @@ function made(method: MethodFact): boolean {
 
 interface Subject {
   readonly method: MethodFact;
-  /** Asks for the rows that are known. */
+  /** Selects the known rows. */
   readonly scope: JsonObject;
-  /** Returns a token of who asks. */
   readonly mint: () => Promise<string>;
   readonly rows: readonly JsonObject[];
 }
 
-/** The test client's JSON of a time is shorter over gRPC. */
+/** The test client's JSON shortens times over gRPC. */
 const key = (row: JsonObject): string => text(row, "uid") || JSON.stringify(row).replaceAll(".000Z", "Z");
 
 const ask = async (method: MethodFact, request: JsonObject, token: string): Promise<JsonObject> => {
@@ -62,7 +61,7 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
   }
   const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
   const scope = hasPlaces(method.input) ? { ...asked, uidp: { descendantsOf: place } } : asked;
-  // These are the caller's own, and the owner has none.
+  // These belong to the caller, and the owner has none.
   const person = method.name === "gantry.sessions.v1.SessionsService/ListSessions" ? await personOfSessions(world, place) : undefined;
   return { method, scope, mint: () => (person === undefined ? stage.owner() : world.token(person)) };
 };
@@ -89,7 +88,7 @@ const walk = async (method: MethodFact, request: JsonObject, token: string): Pro
   return found;
 };
 
-// All are filled before any is read: what grows for one may stand in another's list.
+// Fills all lists before reading any, since filling one may add rows to another.
 const filled: Omit<Subject, "rows">[] = [];
 for (const method of lists) filled.push(await fill(method));
 const subjects: Subject[] = [];
@@ -116,7 +115,7 @@ for (const { method, scope, mint, rows } of subjects) {
   });
   const textsOf = (value: Json | undefined): string[] => [value ?? []].flat().map(String);
   for (const { json, column } of repeated) {
-    test(`${method.rpc} gives each row once whose ${column} is among its ${json}, also where one of these is named twice`, async () => {
+    test(`${method.rpc} returns each row with a ${column} among its ${json} once, even for repeated values`, async () => {
       const values = [...new Set(rows.flatMap((row) => textsOf(row[column])))].slice(0, 2);
       assert.ok(values.length > 0, `no row has ${column}`);
       for (const wanted of [values.slice(0, 1), values]) {
@@ -144,7 +143,7 @@ for (const { method, scope, mint, rows } of subjects) {
     }
   });
 
-  test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and says which orders there are`, async () => {
+  test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and lists the valid orders`, async () => {
     for (const protocol of protocols) {
       const answer = await stage.call(protocol, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
@@ -155,15 +154,15 @@ for (const { method, scope, mint, rows } of subjects) {
     }
   });
 
-  test(`${method.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
+  test(`${method.rpc} always returns rows, totalCount and skipped, and nextPageToken on every page except the last`, async () => {
     const whole = await ask(method, { ...scope, pageSize: limits.pageSizeMax }, token);
-    // A list of affected images also says what no source judges (docs/decisions/0074).
+    // A list of affected images also reports unevaluated packages (docs/decisions/0074).
     const coverage = method.output.byName.has("coverage") ? ["coverage"] : [];
     assert.deepEqual(Object.keys(whole).sort(), [pluralOf(method), ...coverage, "skipped", "totalCount"].sort());
     assert.ok(Object.hasOwn(await ask(method, { ...scope, pageSize: rows.length - 1 }, token), "nextPageToken"));
   });
 
-  test(`${method.rpc} takes a page token from its own caller and query only, and starts again when it is older than three days`, async () => {
+  test(`${method.rpc} accepts a page token only from its own caller and query, and restarts after three days`, async () => {
     const reply = await ask(method, { ...scope, pageSize }, token);
     const pageToken = text(reply, "nextPageToken");
     const refused = async (request: JsonObject, by: string): Promise<void> => {

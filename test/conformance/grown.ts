@@ -1,5 +1,4 @@
-// What no operation makes: it comes of something else, or with an import. For the conformance suites, which want one
-// of everything.
+// Creates resources that have no Create, since they follow from others or from an import, for the conformance suites.
 
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
@@ -19,7 +18,7 @@ const firstRow = (reply: JsonObject, plural: string): JsonObject => {
 
 let made = 0;
 
-/** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
+/** Routes events and creates their deliveries without sending any, since the sample addresses do not exist. */
 const enqueueAll = ({ server }: World): Promise<void> => server.delivery.enqueue();
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
@@ -76,7 +75,7 @@ const grownRecord = async (world: World): Promise<JsonObject> => {
   return firstRow(await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id }), "vulnerabilityMetadata");
 };
 
-/** One in each ecosystem, each with a page and more of versions. */
+/** Creates one in each ecosystem, each with more than a page of versions. */
 const grownArtifact = async (world: World): Promise<JsonObject> => {
   const name = `grown-${++made}`;
   const versions = Array.from({ length: 13 }, (_, index) => ({ version: `1.${index}` }));
@@ -96,7 +95,7 @@ const grownVersion = async (world: World): Promise<JsonObject> => {
   return firstRow(await world.ok("libraries.ArtifactsService/ListArtifactVersions", { artifactId: String(uid) }), "artifactVersions");
 };
 
-/** Behind an import that made the packages of an image and an advisory on one of them. */
+/** Imports an image's packages and an advisory about one of them. */
 const grownAffectedImage = async (world: World, place: string): Promise<JsonObject> => {
   const name = `grown-${++made}`;
   const kind = made % 3;
@@ -116,7 +115,7 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
   return firstRow(await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", { packages: [name] }), "affectedImages");
 };
 
-/** The coverage of an ecosystem that an image has a package of. */
+/** Creates the coverage of an ecosystem by a package of an image. */
 const grownCoverage = async (world: World, place: string): Promise<JsonObject> => {
   const type = `grown${++made}`;
   await writeTestRecords(
@@ -129,7 +128,6 @@ const grownCoverage = async (world: World, place: string): Promise<JsonObject> =
   return firstRow(await world.ok("gantry.vulnerabilities.v1.AdvisoryCoverageService/ListAdvisoryCoverage", request), "advisoryCoverage");
 };
 
-/** An SBOM that a push has left to be read. */
 const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   const repo = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
   const digest = `sha256:${String(made).padStart(64, "0")}`;
@@ -138,7 +136,7 @@ const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   return firstRow(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
 };
 
-/** A source that an import has begun to read. */
+/** Creates a source with its first import. */
 const grownFeed = async (world: World, place: string): Promise<JsonObject> => {
   const source = `grown-${++made}`;
   const opened = { kind: "advisories", group: place, source, sourceName: source, manner: "", license: undefined, author: "" };
@@ -147,7 +145,7 @@ const grownFeed = async (world: World, place: string): Promise<JsonObject> => {
   return ((feeds ?? []) as JsonObject[]).find(({ sourceName }) => sourceName === source) ?? firstRow({}, "feeds");
 };
 
-/** Of each place: the person of its sessions, and the identity provider through which they began. */
+/** For each group: the user of its sessions, and the identity provider of their sign-in. */
 const signedIn = new Map<string, Promise<readonly [person: string, identityProviderUid: string]>>();
 
 const signedInAt = (world: World, place: string): Promise<readonly [person: string, identityProviderUid: string]> => {
@@ -167,10 +165,10 @@ const signedInAt = (world: World, place: string): Promise<readonly [person: stri
   return known;
 };
 
-/** The person of the sessions that grow at a place. */
+/** Returns the user of the sessions in a group. */
 export const personOfSessions = async (world: World, place: string): Promise<string> => (await signedInAt(world, place))[0];
 
-/** A session of the place's person, who has it for longer than a page token lasts. */
+/** Creates a session of the group's user that outlasts a page token. */
 const grownSession = async (world: World, place: string): Promise<JsonObject> => {
   const [identityUid, identityProviderUid] = await signedInAt(world, place);
   const [id, nowMs] = [newSessionId(), world.clock.now];
@@ -181,15 +179,15 @@ const grownSession = async (world: World, place: string): Promise<JsonObject> =>
   return firstRow(await world.ok("gantry.sessions.v1.SessionsService/ListGroupSessions", { group: place, uidp }), "sessions");
 };
 
-/** A report of a day is there without anything to report. */
+/** A daily report exists even if empty. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
 const requestGroups = "chainguard.platform.libraries.v2beta1.RequestGroupsService";
 
-/** Of the place's only submitted request: items come with it, and a library or version is what they ask for. */
+/** For each group, its only submitted request: items come with it, and a library or version is requested. */
 const requests = new Map<string, JsonObject>();
 
-/** A request group of this place that is submitted, with items enough for pages. */
+/** Returns this group's submitted request group, with more than a page of items. */
 const submittedRequest = async (world: World, place: string): Promise<JsonObject> => {
   const known = requests.get(place);
   if (known) return known;
@@ -216,13 +214,13 @@ const grownLibraryVersion = async (world: World, place: string): Promise<JsonObj
   return firstRow(await world.ok(`${requestGroups}/ListRequestedLibraryVersions`, asked), "requestedLibraryVersions");
 };
 
-/** What a request for grown things must say besides its sample, to find as many as there are. */
+/** Additional request fields that a list of these resources needs. */
 export const requestsOfGrown: Readonly<Record<string, JsonObject>> = {
   "chainguard.platform.advisory.v2.ResolvedVulnsReport": { startTime: "2024-01-01T00:00:00Z", endTime: "2024-01-14T00:00:00Z" },
   "chainguard.platform.libraries.v2beta1.RequestedLibraryVersion": { name: "requests", ecosystem: "ECOSYSTEM_PYTHON" },
 };
 
-/** By message name: makes one at the place, and returns it as its List shows it. */
+/** By message name: creates one in the group, and returns it as its List shows it. */
 export const grown: Readonly<Record<string, (world: World, place: string) => Promise<JsonObject>>> = {
   "gantry.events.v1.Delivery": grownDelivery,
   "gantry.events.v1.Event": grownEvent,

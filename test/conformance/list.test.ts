@@ -1,5 +1,4 @@
-// Every List of the contract: pages by cursor, order, skip, totals, filters, and whose tokens are taken
-// (requirement: Conventions; decisions: Lists).
+// Every List of the contract: cursors, order, skip, totals, filters, and page token ownership (requirement: Conventions; decisions: Lists).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -41,15 +40,15 @@ interface Subject {
   readonly message: MessageFact;
   readonly create: MethodFact;
   readonly table: string;
-  /** A group of its own; all its rows are known. */
+  /** A separate group with known rows only. */
   readonly place: string;
-  /** Where most of the rows are. */
+  /** The parent of most rows. */
   readonly parent: string;
   readonly rows: ReadonlyMap<string, JsonObject>;
 }
 
-// What lies in or below a place and was made there by an operation. grown-lists.test.ts has the others; a list of what is
-// above a place (ListTermsAcceptances) has a test of its own.
+// Rows that an operation creates in or below a group. grown-lists.test.ts covers the others; a list of rows above a group
+// (ListTermsAcceptances) has its own test.
 const lists = nonEmpty(
   methods.filter((method) => isList(method) && method.unscoped && stage.answers(method) && isMade(method)),
   "list with an answer",
@@ -58,7 +57,7 @@ const lists = nonEmpty(
 const method = (rpc: string): MethodFact | undefined => methods.find((each) => each.rpc === rpc && stage.answers(each));
 const ownerCall = async (called: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(called.name, request);
 
-// Bytes, not words: a space sorts before "-", "Z" before "a".
+// Byte order: a space sorts before "-", "Z" before "a".
 const stems = ["a", "a b", "a-b", "a.b", "a_b", "aa", "z", "Z", "_", "0"];
 
 const fill = async (list: MethodFact): Promise<Subject> => {
@@ -75,7 +74,7 @@ const fill = async (list: MethodFact): Promise<Subject> => {
   const fitting = name ? stems.filter((stem) => matcherOf(name).test(`${stem}1`)) : [];
   const uids: string[] = above === groupMessage && message.name === groupMessage ? [inner] : [];
   for (let index = 0; uids.length < rowsWanted; index++) {
-    // Some rows share their moment, others differ by a millisecond or a second.
+    // Some rows share a time, others differ by a millisecond or a second.
     world.clock.now += [0, 0, 1, 1000][index % 4] ?? 0;
     const body = fitting.length > 0 ? { name: `${fitting[index % fitting.length]}${index % 3}${index}` } : {};
     uids.push(text(await stage.make(message.name, { parent: parents[index % 4 === 3 ? 1 : 0] ?? place, body }), "uid"));
@@ -99,7 +98,7 @@ interface Walk {
   readonly rows: JsonObject[];
 }
 
-/** From the first page to the last. `between` runs between pages. */
+/** Walks from the first page to the last; calls `between` between pages. */
 const walk = async (
   list: MethodFact,
   request: JsonObject,
@@ -122,9 +121,9 @@ const walk = async (
 
 const bytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** Sorted as the contract promises: by the bytes of the field, then of the uid, both in the order's direction. */
+/** Sorts as the contract promises: by the bytes of the field, then of the uid, both in the order's direction. */
 const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolean): string[] => {
-  // gRPC's JSON leaves out a fraction of nothing, and "12Z" is behind "12.100Z".
+  // gRPC's JSON omits a zero fraction, and "12Z" sorts after "12.100Z".
   const key = (row: JsonObject): string => (field.kind === "timestamp" ? new Date(text(row, field.json)).toISOString() : text(row, field.json));
   return [...rows]
     .sort((one, other) => (bytes(key(one), key(other)) || bytes(text(one, "uid"), text(other, "uid"))) * (descending ? -1 : 1))
@@ -164,7 +163,6 @@ const assertViolation = (answer: Answer, field: string): string => {
   return violations[0]?.description ?? "";
 };
 
-/** Rows and total of the whole selection in one page. */
 const all = async (list: MethodFact, request: JsonObject, token = owner, protocol: Protocol = "rest"): Promise<string[]> => {
   const found = await walk(list, { pageSize: limits.pageSizeMax, ...request }, { token, protocol });
   assert.deepEqual(new Set(found.totals), new Set([String(found.uids.length)]));
@@ -183,7 +181,7 @@ for (const subject of subjects) {
     }
   });
 
-  // What has neither a column nor an embedded summary, a resource's own Get may say besides (SCIM state).
+  // A resource's Get may add fields without a column or an embedded summary (SCIM state).
   const besides = new Set((world.server.application.kernel.resources.get(message.name)?.methodFields ?? []).map((name) => message.byName.get(name)?.json));
 
   test(`${list.rpc} shows each row as its Get does`, async () => {
@@ -198,7 +196,7 @@ for (const subject of subjects) {
     }
   });
 
-  test(`${list.rpc} misses no row and shows none twice while others come and go between pages`, async () => {
+  test(`${list.rpc} neither misses nor repeats a row while others are created and deleted between pages`, async () => {
     const remove = method(`Delete${message.short}`) ?? assert.fail("nothing deletes");
     for (const { orderBy, protocol } of shareOf(
       orders(message).filter(({ field }) => ["uid", "name", "create_time", "update_time"].includes(field.name)),
@@ -252,7 +250,7 @@ for (const subject of subjects) {
     for (const protocol of protocols) assertViolation(await stage.call(protocol, list, { skip: -1 }, { token: owner }), "skip");
   });
 
-  test(`${list.rpc} gives 50 rows unless asked, at most 200, and refuses a negative page_size`, async () => {
+  test(`${list.rpc} returns 50 rows by default, at most 200, and refuses a negative page_size`, async () => {
     const crowded = await folder(stage);
     const columns = (await stage.query("select column_name from information_schema.columns where table_name = $1 and is_generated = 'NEVER'", [table])).map(
       ([name]) => name ?? "",
@@ -291,7 +289,7 @@ for (const subject of subjects) {
     );
   });
 
-  test(`${list.rpc} takes every name of every sortable field, and says which there are when it is given another`, async () => {
+  test(`${list.rpc} accepts every name of every sortable field, and lists them in the error for another`, async () => {
     for (const field of sortable(message)) {
       const wanted = await walk(list, { ...scope, orderBy: field.name, pageSize: 200 }, { token: owner });
       for (const name of [field.json, ...field.orderAliases, `${field.name} asc`, `  ${field.name}   asc `]) {
@@ -312,7 +310,7 @@ for (const subject of subjects) {
     }
   });
 
-  test(`${list.rpc} tells all that is wrong with a request at once`, async () => {
+  test(`${list.rpc} reports all errors of a request together`, async () => {
     for (const protocol of protocols) {
       const answer = await stage.call(protocol, list, { pageSize: -1, skip: -1, orderBy: "nonsense", uidp: { childrenOf: "no uid" } }, { token: owner });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
@@ -346,7 +344,7 @@ for (const subject of subjects) {
     for (const value of ["many", "1.5", "1e3", "2147483648", "0x10", ""]) assertViolation(await get(`page_size=${value}`), "page_size");
   });
 
-  test(`${list.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
+  test(`${list.rpc} always returns rows, totalCount and skipped, and nextPageToken on every page except the last`, async () => {
     const empty = await stage.call("rest", list, { uidp: { ids: [`${place}/0000000000000000`] } }, { token: owner });
     assert.deepEqual(empty.reply, { [pluralOf(list)]: [], totalCount: "0", skipped: 0 });
     const exact = await stage.call("rest", list, { ...scope, pageSize: rows.size }, { token: owner });
@@ -355,7 +353,7 @@ for (const subject of subjects) {
     assert.ok(Object.hasOwn(short.reply, "nextPageToken"));
   });
 
-  test(`${list.rpc} takes a page token from its own caller and query only, through either protocol, with any page_size and skip`, async () => {
+  test(`${list.rpc} accepts a page token only from its own caller and query, over either protocol, with any page_size and skip`, async () => {
     const request = { ...scope, orderBy: "uid", pageSize };
     const { reply } = await stage.call("rest", list, request, { token: owner });
     const pageToken = text(reply, "nextPageToken");
@@ -414,7 +412,7 @@ for (const subject of subjects) {
     assert.equal((await stage.call("rest", list, { ...scope, pageSize, pageToken }, { token: owner })).code, 0);
   });
 
-  test(`${list.rpc} starts again from its first page when the token is older than three days, and says so in a header`, async () => {
+  test(`${list.rpc} restarts at its first page if the token is older than three days, and reports it in a header`, async () => {
     const request = { ...scope, orderBy: "create_time", pageSize };
     const { reply } = await stage.call("rest", list, request, { token: owner });
     const pageToken = text(reply, "nextPageToken");
@@ -439,8 +437,8 @@ for (const subject of subjects) {
     }
   });
 
-  test(`${list.rpc} narrows by every uidp filter and by several at once, exactly as a plain filter over all rows does`, async () => {
-    // The owner's own organization, and the roles that are everybody's.
+  test(`${list.rpc} combines any uidp filters exactly as a plain filter over all rows`, async () => {
+    // The owner's own organization, and built-in roles.
     const isVisible = (uid: string): boolean => rootOf(uid) === world.organization || (message.name === roleMessage && isRoot(uid));
     const everything = (await stage.query(`select uid from ${table} order by uid`)).map(([uid]) => uid ?? "").filter(isVisible);
     const isGroup = message.name === groupMessage;
@@ -502,7 +500,7 @@ for (const subject of subjects) {
   const filters = list.input.fields.filter(({ filter }) => filter);
 
   if (filters.length > 0)
-    test(`${list.rpc} narrows by every declared filter (${filters.map(({ json }) => json).join(", ")}), alone and with a place`, async () => {
+    test(`${list.rpc} supports every declared filter (${filters.map(({ json }) => json).join(", ")}), alone and with a group`, async () => {
       const families: Readonly<Record<string, string>> = { is_referrer: "sha256-0a1b.sig", is_date: "latest-20250131", is_epoch: "1.2.3-r4" };
       const virtual: Readonly<Record<string, string>> = { parent: "left(uid, -17)" };
       const [, sample = {}] = [...rows.values()];
@@ -525,7 +523,7 @@ for (const subject of subjects) {
           if (field.kind === "enum") continue;
           const none = field.uid ? `${place}/0000000000000000` : "no-such-value";
           assert.deepEqual(await all(list, { ...scope, [field.json]: asked(none) }, owner, protocol), []);
-          // proto3 `optional`, and an entry of a list: an empty text that was given is a filter; else it is none.
+          // For proto3 `optional` fields and list entries an empty text is a filter; for others it is none.
           const empty = await callHttp(world.url, "GET", `${collectionOf(list)}?uidp.descendants_of=${place}&${field.name}=`, { token: owner });
           assert.equal(Number(empty.reply.totalCount), field.presence || field.shape === "list" ? 0 : rows.size, `${field.json} empty`);
         } else if (comparison === "after") {
@@ -546,10 +544,9 @@ for (const subject of subjects) {
       }
     });
 
-  test(`${list.rpc} gives the operator the rows of all organizations in one order, with an exact total`, async () => {
+  test(`${list.rpc} returns the operator the rows of all organizations in one order, with an exact total`, async () => {
     const wanted = (await stage.query(`select uid from ${table} order by uid`)).map(([uid]) => uid ?? "");
     assert.ok([other.organization, world.organization].every((root) => wanted.some((uid) => uid.startsWith(root))));
-    // No owner sees two organizations.
     const operator = await stage.operator();
     for (const { field, descending, orderBy, protocol } of shareOf(orders(message), 3)) {
       const found = await walk(list, { orderBy, pageSize: 97 }, { token: operator, protocol });
@@ -559,7 +556,7 @@ for (const subject of subjects) {
     }
   });
 
-  test(`${list.rpc} merges the branches of a caller that is bound in sibling groups, in every order, and shows nothing between them`, async () => {
+  test(`${list.rpc} merges a caller's sibling groups in every order, and shows nothing between them`, async () => {
     const [left, middle, right] = [await folder(stage), await folder(stage), await folder(stage)];
     const role = text(await stage.make(roleMessage, { capabilities: list.capabilities }), "uid");
     const { uid, token } = await stage.stranger(world.organization);

@@ -1,5 +1,5 @@
-// Rights are those of this moment, on every server of a database (decisions: Access): two servers share one, each with
-// its own memory of who may do what, and every change of rights counts from the very next request on both.
+// Permission changes take effect immediately on every server (decisions: Access). Two servers with separate caches share a database, and every
+// change applies to the next request on both.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -60,10 +60,7 @@ const named = (rpc: string): MethodFact =>
     rpc,
   )[0] ?? assert.fail(rpc);
 
-/**
- * The same call on both servers, in a long run through both protocols. A write only tries; of the OCI protocol, where nothing can be tried, it is
- * made again each time.
- */
+/** Sends the request to both servers, in a long run over both protocols. Writes are dry runs, except in the OCI protocol, which has none. */
 const everywhere = async (method: MethodFact, request: JsonObject, { token }: Holder): Promise<Answer[]> => {
   const answers: Answer[] = [];
   const isTried = method.writes && hasSafeWrites(method);
@@ -76,7 +73,7 @@ const everywhere = async (method: MethodFact, request: JsonObject, { token }: Ho
   return answers;
 };
 
-/** True for what hides rows instead of refusing. */
+/** Returns true if the method hides rows instead of refusing. */
 const hides = (method: MethodFact): boolean => isList(method) && method.unscoped && !isCatalogue(method);
 
 const allowed = (method: MethodFact, answer: Answer, uid: string): boolean => (hides(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0);
@@ -91,7 +88,7 @@ const assertEverywhere = async (method: MethodFact, request: JsonObject, holder:
   if (!wanted && !hides(method)) assert.ok(answers.every(({ code }) => code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND));
 };
 
-/** What a list must show, or an empty text. */
+/** Returns the uid that a list must show, or an empty text. */
 const target = async (method: MethodFact): Promise<string> => {
   const maker = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
   const message = maker?.output.name ?? rowMessage(method)?.name;
@@ -106,7 +103,7 @@ const asked = nonEmpty(
 );
 
 for (const method of asked) {
-  test(`${method.name}: a revoked binding, a role that shrank and a new binding count from the next request on, on both servers`, async () => {
+  test(`${method.name}: a revoked binding, a narrowed role and a new binding take effect on the next request, on both servers`, async () => {
     const role = text(await stage.make(roleMessage, { capabilities: everyCapabilityBut("") }), "uid");
     const holder = await stage.stranger(world.organization);
     const uid = await target(method);
@@ -121,7 +118,7 @@ for (const method of asked) {
     await stage.bind(group, holder.uid, role);
     await assertEverywhere(method, request, holder, true, uid, "bound anew");
     const capabilities = symbolsOf(everyCapabilityBut(method.capabilities[0] ?? ""));
-    // The role holds what only the operator can give.
+    // Only the operator can grant some of the role's capabilities.
     await world.ok(named("UpdateRole").name, { role: { uid: role, name: "shrunk", capabilities } }, { token: await stage.operator() });
     await assertEverywhere(method, request, holder, false, uid, "the role lost the capability");
   });
@@ -129,7 +126,7 @@ for (const method of asked) {
 
 const get = named("GetRepo");
 
-test("whoever changes rights all the time keeps nobody else out: every read and write beside it is answered", async () => {
+test("constant permission changes block no other caller's reads and writes", async () => {
   const role = text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid");
   const busy = await stage.stranger(world.organization);
   const reader = await stage.holder(everyCapabilityBut(""), world.organization);
@@ -166,7 +163,7 @@ test("the token of a deleted identity is UNAUTHENTICATED from the next request o
     assert.equal(answer.code, codes.UNAUTHENTICATED);
 });
 
-test("a person's rights follow the same rule, in each organization on its own", async () => {
+test("a user's permissions follow the same rule, in each organization separately", async () => {
   const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p1",
@@ -184,7 +181,7 @@ test("a person's rights follow the same rule, in each organization on its own", 
   await assertEverywhere(get, request, person, false, "", "revoked");
 });
 
-test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
+test("a user is visible only to themselves and to callers with identity.list in an organization that binds them", async () => {
   const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p2",
@@ -215,7 +212,7 @@ test("a person is visible to itself and to whoever may list identities where it 
   assert.deepEqual(await seenBy(self), all(true));
 });
 
-test("nobody grants what they do not hold: binding, batch, role and the identity's own keys need every capability", async () => {
+test("granting requires every granted capability: for bindings, batches, roles and the identity's own keys", async () => {
   const granter = await stage.holder(["role_bindings.create", "role_bindings.update", "roles.create", "roles.update", "identity.update", "repo.list"], place);
   const tooMuch = text(await stage.make(roleMessage, { capabilities: ["repo.list", "repo.delete"] }), "uid");
   const enough = text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid");

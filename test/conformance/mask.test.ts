@@ -1,4 +1,4 @@
-// Every Update of the contract: which fields change (requirement: Update convention; AIP-134).
+// The changed fields of every Update in the contract (requirement: Update convention; AIP-134).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -36,14 +36,14 @@ const subjectOfUpdate = (method: MethodFact): Subject => {
   return { method, message, get, key: field?.json ?? "", path: method.http[0]?.template ?? "" };
 };
 
-/** A resource with every field that can be written. Organizations, since some fields belong to them alone. */
+/** Creates a resource with every writable field. Groups are organizations, since some fields belong to them only. */
 const fresh = async ({ method, message, key }: Subject): Promise<string> => {
   const subject = subjectOf(method)?.name ?? "";
   const made = await stage.make(subject, subject === groupMessage ? { parent: "", whole: true } : { place, whole: true });
   const uid = text(made, "uid");
-  // What is changed but not made by itself (a readme).
+  // A part without a Create of its own (a readme).
   if (subject !== message.name) await world.ok(method.name, { [key]: { ...(await bodyOf(message, stage.sampling(place), true)), uid } });
-  // What a flag keeps is free without it.
+  // Fields that a flag makes read-only become writable without it.
   const keeping = [...new Set(message.fields.flatMap(({ fixedWhile }) => (fixedWhile === "" ? [] : [fixedWhile])))];
   for (const flag of keeping) {
     const asked = { [key]: { uid, [flag]: false }, updateMask: flag };
@@ -59,21 +59,20 @@ const patch = async ({ method, key }: Subject, uid: string, body: JsonObject, ma
   return stage.call(protocol, method, asked, { token: await stage.tokenFor(method, asked) });
 };
 
-/** A PATCH whose query is written out, as snake_case or what no message says. */
+/** Sends a PATCH with an explicit query, for snake_case and unknown names. */
 const patchRaw = async ({ method, key, path }: Subject, uid: string, query: string, body: JsonObject | string): Promise<Answer> =>
   callHttp(world.url, "PATCH", `${path.replace(/\{[^}]*\}/, uid)}${query}`, {
     token: await stage.tokenFor(method, { [key]: { uid } }),
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-/** True where everything that `wanted` says stands in `held`; the server may have filled in more. */
+/** Returns true if `held` contains everything in `wanted`; the server may add defaults. */
 const includes = (held: Json | undefined, wanted: Json | undefined): boolean => {
   if (Array.isArray(wanted) && Array.isArray(held)) return wanted.length === held.length && wanted.every((value, index) => includes(held[index], value));
   if (isObject(wanted) && isObject(held)) return Object.entries(wanted).every(([key, value]) => includes(held[key], value));
   return (held ?? false) === (wanted ?? false);
 };
 
-/** A value of the field that is not the one it has. */
 const another = async (field: FieldFact, message: MessageFact, held: Json | undefined): Promise<Json> => {
   for (let tries = 0; tries < 8; tries++) {
     const value = withoutImmutable(field, await valueOf(field, message, stage.sampling(place), true));
@@ -82,14 +81,14 @@ const another = async (field: FieldFact, message: MessageFact, held: Json | unde
   return assert.fail(`${message.short}.${field.name} has only one value to test with`);
 };
 
-/** A whole body of other values in which `field` is set, without its rivals in a oneof. */
+/** Returns a whole body of different values in which `field` is set, without its rivals in a oneof. */
 const bodyWith = async (field: FieldFact, message: MessageFact, value: Json): Promise<JsonObject> => {
   const body = await bodyOf(message, stage.sampling(place), true);
   for (const rival of rivalsOf(message, field)) delete body[rival.json];
   return { ...body, [field.json]: value };
 };
 
-/** Nothing but these fields (and the members of their oneofs) and updateTime differs. */
+/** Asserts that only these fields, the members of their oneofs, and updateTime differ. */
 const assertOnly = (message: MessageFact, before: JsonObject, later: JsonObject, fields: readonly FieldFact[], what: string): void => {
   const free = new Set(fields.flatMap((field) => [field, ...rivalsOf(message, field)]).map(({ json }) => json));
   for (const field of writable(message)) if (!free.has(field.json)) assert.deepEqual(later[field.json], before[field.json], `${what} changed ${field.json}`);
@@ -104,10 +103,10 @@ const assertUnchanged = async (subject: Subject, uid: string, before: JsonObject
   assert.equal(await eventCount(), eventsBefore, `${what} makes no event`);
 };
 
-/** May the field be emptied? REQUIRED ones, references and the members of a oneof that must be set may not. */
-/** What a record says of a field: a flag of ours that is false is left out. */
+/** Returns the field as a record shows it, which omits our own flags if false. */
 const shown = (field: FieldFact, record: JsonObject): Json | undefined => record[field.json] ?? (field.additive && field.kind === "bool" ? false : undefined);
 
+/** Reports whether the field can be cleared: not if it is REQUIRED, a reference, or in a required oneof. */
 const clearable = (message: MessageFact, field: FieldFact): boolean =>
   !field.required && field.minItems === 0 && field.refersTo === "" && rivalsOf(message, field).length === 0;
 
@@ -143,7 +142,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     `writable field of ${message.short}`,
   );
 
-  test(`${method.rpc} with a mask of one field changes that field alone, whatever else the body says`, async () => {
+  test(`${method.rpc} with a mask of one field changes that field alone, whatever else the body contains`, async () => {
     const uid = await fresh(subject);
     for (const [index, field] of fields.entries()) {
       const before = await read(subject, uid);
@@ -185,9 +184,9 @@ for (const subject of updates.map(subjectOfUpdate)) {
       : [],
   );
 
-  test(`${method.rpc} reaches into a message: a nested path, or a nested key without a mask, leaves the rest of it (${nested.length} paths)`, async () => {
+  test(`${method.rpc} with a nested path, or a nested key without a mask, keeps the rest of the message (${nested.length} paths)`, async () => {
     const uid = await fresh(subject);
-    // A client secret belongs to its issuer and client id, and would be needed anew (attack 64).
+    // A client secret belongs to its issuer and client ID, so changing them would require it again (attack 64).
     const oidc = { clientSecret: "", pkceEnabled: true };
     if (message.byName.has("oidc")) await world.ok(method.name, { identityProvider: { uid, oidc }, updateMask: "oidc.client_secret,oidc.pkce_enabled" });
     const get = async ({ field }: { readonly field: FieldFact }): Promise<JsonObject> => {
@@ -196,7 +195,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     };
     for (const [index, { field, leaf }] of nested.entries()) {
       const inner = field.message ?? assert.fail();
-      // The field's oneof member must be there to be reached into.
+      // The field's oneof member must be set before its fields can change.
       if (rivalsOf(message, field).length > 0)
         await patch(subject, uid, { [field.json]: await valueOf(field, message, stage.sampling(place), true) }, field.name);
       const before = await read(subject, uid);
@@ -215,13 +214,13 @@ for (const subject of updates.map(subjectOfUpdate)) {
     }
   });
 
-  test(`${method.rpc} without a mask changes the keys of the JSON body, an empty value clears; over gRPC the fields that are set`, async () => {
+  test(`${method.rpc} without a mask changes the JSON body's keys, and empty values clear; over gRPC it changes the fields that are set`, async () => {
     const uid = await fresh(subject);
     for (const field of fields) {
       const before = await read(subject, uid);
       const value = await another(field, message, before[field.json]);
       for (const protocol of protocols) {
-        // Over gRPC false and 0 are not there.
+        // gRPC omits false and 0.
         if (protocol === "grpc" && (value === false || value === 0)) continue;
         const start = await read(subject, uid);
         const next = protocol === "rest" ? value : await another(field, message, start[field.json]);
@@ -236,7 +235,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const held = await read(subject, uid);
       const eventsBefore = await eventCount();
       if (rivalsOf(message, field).length === 0 && !field.presence) {
-        // gRPC cannot tell an empty field from an absent one, where it is not said to be optional.
+        // gRPC cannot distinguish an empty field from an absent one unless it is optional.
         const silent = await patch(subject, uid, { [field.json]: emptyOf(field) }, undefined, "grpc");
         assert.equal(silent.code, 0, silent.message);
         await assertUnchanged(subject, uid, held, eventsBefore, `gRPC with an empty ${field.json} and no mask`);
@@ -254,7 +253,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     }
   });
 
-  test(`${method.rpc} with a mask clears what the body leaves out, through both protocols, and refuses to clear what is needed`, async () => {
+  test(`${method.rpc} with a mask clears fields missing from the body, over both protocols, and refuses to clear required ones`, async () => {
     const uid = await fresh(subject);
     for (const [index, field] of fields.entries()) {
       const protocol = protocols[index % 2] ?? "rest";
@@ -274,7 +273,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     }
   });
 
-  test(`${method.rpc} with "*" replaces everything public that can be written, and a field of ours only where the body names it`, async () => {
+  test(`${method.rpc} with "*" replaces every writable public field, and our own fields only if the body has them`, async () => {
     for (const protocol of protocols) {
       const uid = await fresh(subject);
       const before = await read(subject, uid);
@@ -306,7 +305,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
   });
 
   for (const field of fields.filter(({ fixedWhile }) => fixedWhile !== "")) {
-    test(`${method.rpc} keeps ${field.json} while ${field.fixedWhile} is true, however it is asked`, async () => {
+    test(`${method.rpc} never changes ${field.json} while ${field.fixedWhile} is true`, async () => {
       const uid = await fresh(subject);
       const asked = { [subject.key]: { uid, [field.fixedWhile]: true }, updateMask: field.fixedWhile };
       await world.ok(method.name, asked, { token: await stage.tokenFor(method, asked) });
@@ -319,7 +318,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     });
   }
 
-  test(`${method.rpc} refuses a mask with an unknown path, an output-only path or more beside "*", and changes nothing`, async () => {
+  test(`${method.rpc} refuses a mask with an unknown path, an output-only path or extra paths next to "*", and changes nothing`, async () => {
     const uid = await fresh(subject);
     const before = await read(subject, uid);
     const [first = assert.fail()] = fields;
@@ -335,7 +334,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       "constructor.name",
       "*,name",
       "toString",
-      // There, and yet naming nothing that could be read: taken for no mask it would change everything in the body.
+      // Present but empty: read as no mask, it would change every field of the body.
       ",",
       " ",
       "  ,  ",
@@ -351,7 +350,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     await assertUnchanged(subject, uid, before, eventsBefore, "a refused mask");
   });
 
-  test(`${method.rpc} refuses a body whose uid is not the path's, and takes one that repeats it`, async () => {
+  test(`${method.rpc} refuses a body with another uid than the path's, and accepts the same one`, async () => {
     const [uid, otherUid] = [await fresh(subject), await fresh(subject)];
     const before = await read(subject, uid);
     const otherBefore = await read(subject, otherUid);
@@ -367,11 +366,10 @@ for (const subject of updates.map(subjectOfUpdate)) {
     assert.equal(repeated.code, 0, repeated.message);
   });
 
-  test(`${method.rpc} that changes nothing leaves the resource as it was, updateTime included, and makes no event`, async () => {
+  test(`${method.rpc} without a change keeps the resource, updateTime included, and emits no event`, async () => {
     const uid = await fresh(subject);
     const before = await read(subject, uid);
     const eventsBefore = await eventCount();
-    // The same objects with their keys in another order are the same.
     const turned = (value: Json): Json =>
       Array.isArray(value)
         ? value.map(turned)
@@ -407,7 +405,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     await assertUnchanged(subject, uid, before, eventsBefore, "an empty body");
   });
 
-  test(`${method.rpc} of a resource that does not exist is NOT_FOUND and names it`, async () => {
+  test(`${method.rpc} of a missing resource is NOT_FOUND and names it`, async () => {
     const uid = unusedUid(await fresh(subject));
     for (const protocol of protocols) {
       const answer = await patch(subject, uid, await bodyOf(message, stage.sampling(place)), undefined, protocol);

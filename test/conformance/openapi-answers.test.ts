@@ -1,4 +1,4 @@
-// The OpenAPI document of version 2, and of our own operations, is what the server does (test/openapi/answers.ts).
+// The OpenAPI document of version 2 and of our own operations matches the server (test/openapi/answers.ts).
 
 import { methods } from "#contract/catalog.ts";
 import { judgeEveryOperation } from "../openapi/answers.ts";

@@ -1,4 +1,4 @@
-// The OpenAPI document of version 1 is what the server does (test/openapi/answers.ts).
+// The OpenAPI document of version 1 matches the server (test/openapi/answers.ts).
 
 import { version1 } from "#contract/catalog.ts";
 import { judgeEveryOperation } from "../openapi/answers.ts";

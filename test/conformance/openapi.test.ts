@@ -1,5 +1,4 @@
-// The OpenAPI documents say what the server does (decisions: 0044): their form, how they are served, and that every path that is served
-// stands in them and the other way round.
+// The OpenAPI documents match the server (decisions: 0044): they are valid and served, and list exactly the served paths.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -33,7 +32,7 @@ test("every document is valid OpenAPI 3.1", async () => {
   }
 });
 
-test("what is no OpenAPI is seen: an operation without answers", async () => {
+test("the validator rejects an operation without responses", async () => {
   const broken = structuredClone(whole);
   const [first] = operationsOf(broken);
   delete first?.described.responses;
@@ -41,7 +40,7 @@ test("what is no OpenAPI is seen: an operation without answers", async () => {
   assert.equal((await new Validator().validate(broken)).valid, false);
 });
 
-test("every operation of the contract over HTTP stands in a document under its name, and nothing else does that is called like one", () => {
+test("the documents contain exactly the contract's HTTP operations, under their names", () => {
   const served = (all: typeof methods): string[] => all.filter(({ http }) => http.length > 0).map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`);
   const described = (document: typeof whole): string[] => operationsOf(document).map(({ id }) => id.replace(/_\d+$/, ""));
   const beside = new Set(["OAuth", "Discovery", "Health", "Feed", "OpenApi"]);
@@ -49,7 +48,7 @@ test("every operation of the contract over HTTP stands in a document under its n
   assert.deepEqual([...new Set(described(v1))].sort(), served(version1).sort());
 });
 
-test("501 is described of what nothing answers, and of nothing else", async () => {
+test("exactly the unimplemented operations document 501", async () => {
   const described = (document: JsonObject): string[] =>
     operationsOf(document).flatMap((operation) => (part(operation.described, "responses")["501"] === undefined ? [] : [operation.id.replace(/_\d+$/, "")]));
   const unanswered = [...methods, ...version1].filter(
@@ -64,7 +63,7 @@ test("501 is described of what nothing answers, and of nothing else", async () =
 const account = { awsAccount: "123456789012" };
 const caller = { arn: "arn:aws:iam::123456789012:user/ada", userId: "AIDA" };
 
-/** Bodies by the path that they are sent to: those that are taken, and those that are refused. */
+/** Bodies by path: accepted ones and refused ones. */
 const bodies: readonly (readonly [document: JsonObject, path: (root: string) => string, taken: readonly JsonObject[], refused: readonly JsonObject[]])[] = [
   [
     whole,
@@ -111,7 +110,7 @@ const bodies: readonly (readonly [document: JsonObject, path: (root: string) => 
   ]),
 ];
 
-test("bounds of durations, and that one of two fields is needed, are the document's and the server's alike", async () => {
+test("document and server agree on duration limits and on the requirement of one of two fields", async () => {
   const [viewer = {}] = objectList(await world.ok("iam.RolesService/ListRoles", { name: "viewer" }), "roles");
   const role = text(viewer, "uid");
   const root = world.organization;
@@ -129,7 +128,7 @@ test("bounds of durations, and that one of two fields is needed, are the documen
   }
 });
 
-test("the parts together say what the whole says", async () => {
+test("the partial documents together equal the whole one", async () => {
   const parts = await Promise.all(names.filter((name) => name !== "v1").map((name) => fetchDocument(world.url, `/openapi/${name}.json`)));
   const of = (documents: readonly (typeof whole)[]): string[] =>
     documents.flatMap((document) => operationsOf(document).map((each) => JSON.stringify(each))).sort();
@@ -139,7 +138,7 @@ test("the parts together say what the whole says", async () => {
   );
 });
 
-test("a document is open, cached by its ETag, and packed for whoever takes gzip", async () => {
+test("a document is public, cached by its ETag, and compressed for clients that accept gzip", async () => {
   const url = `${world.url}/openapi.json`;
   const plain = await fetch(url, { headers: { "accept-encoding": "identity" } });
   const etag = plain.headers.get("etag") ?? "";
@@ -163,7 +162,7 @@ test("a document is open, cached by its ETag, and packed for whoever takes gzip"
   assert.equal((await fetch(url, { method: "POST" })).status, 405);
 });
 
-/** What an operation sends and answers as an example; undefined where there is none. `media`: of the answer that has one. */
+/** Returns an operation's example request and response; undefined if it has none. `media` is the type of the response's example. */
 const examplesOf = (operation: Operation): { readonly request: Json | undefined; readonly answer: Json | undefined; readonly media: string } => {
   const firstExample = (content: JsonObject): [string, Json] | undefined =>
     Object.entries(content).flatMap(([media, described]): [string, Json][] =>
@@ -173,7 +172,7 @@ const examplesOf = (operation: Operation): { readonly request: Json | undefined;
   return { request: firstExample(part(part(operation.described, "requestBody"), "content"))?.[1], answer, media };
 };
 
-test("the examples of both documents are ones that they describe", () => {
+test("the examples of both documents match their schemas", () => {
   let judged = 0;
   for (const judge of [judgeOf(whole), judgeOf(v1)]) {
     for (const operation of judge.operations) {
@@ -195,7 +194,7 @@ test("the examples of both documents are ones that they describe", () => {
   assert.ok(judged > 250, String(judged));
 });
 
-/** Why an operation that answers something shows no example. */
+/** Why an operation with a response shows no example. */
 const withoutExample: Readonly<Record<string, string>> = {
   OAuth_SignIn: "a page for people",
   OAuth_Authorize: "a page for people",
@@ -215,7 +214,7 @@ const withoutExample: Readonly<Record<string, string>> = {
   Registry_GetUpdateStatus: "not served: needs a build service",
 };
 
-test("every operation that answers something shows an example of it, files, credentials and version 1 too; which does not is listed with its reason", () => {
+test("every operation with a response body has an example, or is listed here with a reason", () => {
   const lacking = [whole, v1].flatMap((document) =>
     operationsOf(document).filter((operation) => {
       const { content } = part(part(operation.described, "responses"), "200");
@@ -225,7 +224,7 @@ test("every operation that answers something shows an example of it, files, cred
   assert.deepEqual(lacking.map(({ id }) => id).sort(), Object.keys(withoutExample).sort());
 });
 
-test("every fixed path beside the contract stands in the document with its verbs, and is served", async () => {
+test("every fixed path beyond the contract is in the document with its verbs, and is served", async () => {
   const described = new Set(operationsOf(whole).map(({ verb, path }) => `${verb} ${path}`));
   const served = world.server.transport.openPaths.flatMap(({ path, verbs }) => verbs.map((verb) => `${verb} ${path}`));
   assert.ok(served.length > 10);
@@ -233,7 +232,7 @@ test("every fixed path beside the contract stands in the document with its verbs
     served.filter((each) => !described.has(each)),
     [],
   );
-  // The other way round: what the document says beside the contract is no unknown path.
+  // Conversely, each path that the document has beyond the contract is known.
   for (const { verb, path, id } of operationsOf(whole)) {
     if (!/^(?:OAuth|Discovery|Health|Feed|OpenApi)_/.test(id)) continue;
     const { status } = await fetch(`${world.url}${path.replace("{name}", "iam").replace("{uid}", newChild(world.organization))}`, {
@@ -244,7 +243,7 @@ test("every fixed path beside the contract stands in the document with its verbs
   }
 });
 
-test("every operation, parameter, schema, field and value that the documents show has a text", () => {
+test("every operation, parameter, schema, field and value in the documents has a description", () => {
   const lacking: string[] = [];
   const need = (described: JsonObject, what: string): void => {
     if (text(described, "description") === "" && described.const === undefined) lacking.push(what);

@@ -1,5 +1,5 @@
-// REST and gRPC say the same: the same code, text, typed details, reply and headers for the same request, valid or not
-// (requirement: the same operations over gRPC on the same host).
+// REST and gRPC agree on code, text, typed details, response and headers for the same request, valid or not (requirement: the same operations
+// over gRPC on the same host).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -19,23 +19,22 @@ after(() => stage.close());
 const place = await folder(stage);
 const owner = await stage.owner();
 const stranger = await stage.stranger(world.organization);
-/** Of what has one protocol alone there is nothing to agree with. */
 const answered = nonEmpty(
   methods.filter((method) => stage.answers(method) && protocolsOf(method).length > 1 && !isBesideOpen(method)),
   "operation with an answer",
 );
 
-/** The reply as its message says it, without what proto3 cannot tell from absence. */
+/** Normalizes the response by its message, without values that proto3 cannot distinguish from absence. */
 const canonical = (method: MethodFact, reply: JsonObject): Json =>
   toJson(messageDescriptor(method.output), fromJson(messageDescriptor(method.output), reply, { registry }), { registry }) as Json;
 
-/** What differs each time by its nature: new uids, and sealed tokens. */
+/** Replaces values that differ in each response: new uids, and sealed tokens. */
 const settled = (json: Json, request: JsonObject, writes: boolean): string => {
   const asked = JSON.stringify(request);
   return JSON.stringify(json, (key, value: Json) => {
     if (key === "nextPageToken" || key === "token") return typeof value === "string" ? "a token" : value;
     if (key === "eventId" && writes) return "a new event's";
-    // A new uid may stand inside an address too.
+    // An address can contain a new uid.
     if (typeof value === "string")
       return value.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) =>
         asked.includes(uid) ? uid : `new below ${uid.includes("/") ? uid.slice(0, -17) : "nothing"}`,
@@ -55,8 +54,8 @@ const said = (method: MethodFact, { code, message, details, reply, headers }: An
 });
 
 /**
- * Asks the same through both protocols; a write only tries, so that both find the same. What nobody may try is done, each
- * time with what `tokenOf` gives: a refresh token is good once.
+ * Sends the same request over both protocols, writes as dry runs, so that both find the same state. An operation without a dry run runs for
+ * real with a new `tokenOf` each time, since a refresh token works once.
  */
 const agree = async (
   method: MethodFact,
@@ -77,7 +76,7 @@ const agree = async (
 const valid = (method: MethodFact, whole = true): Promise<JsonObject> => answerableRequest(stage, method, place, whole);
 
 for (const method of answered) {
-  test(`${method.rpc} answers a valid request alike through both protocols`, async () => {
+  test(`${method.rpc} returns the same response to a valid request over both protocols`, async () => {
     for (const whole of [false, true]) {
       const request = await valid(method, whole);
       const otherwise = await stage.tokenFor(method, request);
@@ -88,7 +87,7 @@ for (const method of answered) {
     }
   });
 
-  test(`${method.rpc} refuses alike through both protocols: nobody, a stranger, what does not exist, what is no uid, wrong fields`, async () => {
+  test(`${method.rpc} returns the same errors over both protocols: without a token, to a stranger, for missing and malformed uids, for wrong fields`, async () => {
     const request = await valid(method);
     await agree(method, request, undefined, "nobody");
     await agree(method, request, "garbage", "a wrong token");
@@ -107,7 +106,7 @@ for (const method of answered) {
     for (const inner of field?.message ? writable(field.message) : []) {
       if (inner.shape !== "one" || inner.kind !== "string") continue;
       const at = [field?.json ?? "", inner.json];
-      // Without a mask an empty field is a key over REST and nothing over gRPC, so an update names it.
+      // Without a mask, an empty field is a key over REST but absent over gRPC, so an update names it.
       const masked = method.input.byName.has("update_mask") ? { updateMask: inner.name } : {};
       for (const value of ["", "UPPER/é", "a".repeat(70_000), "a\0b"])
         await agree(method, { ...withValue(request, at, value), ...masked }, owner, `${inner.json} = ${value.slice(0, 10)}`);
@@ -124,16 +123,16 @@ for (const method of answered) {
   });
 }
 
-// Lists of what no operation makes are walked through both protocols in grown-lists.test.ts.
+// grown-lists.test.ts covers lists of rows without a Create over both protocols.
 for (const method of nonEmpty(
   answered.filter((each) => isList(each) && isMade(each)),
   "list",
 )) {
-  test(`${method.rpc} pages alike through both protocols, and refuses wrong parameters alike`, async () => {
+  test(`${method.rpc} pages alike over both protocols, and refuses wrong parameters alike`, async () => {
     const create = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
     for (let made = 0; create && made < 4; made++) await stage.make(create.output.name, { place });
     const uidp = { descendantsOf: place };
-    // What is asked at one place names it.
+    // A scoped list names its parent.
     const asked: JsonObject = method.scope ? { parent: world.organization } : {};
     const first = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc" }, owner, "first page");
     const pageToken = text(first.reply, "nextPageToken");
@@ -168,7 +167,7 @@ for (const method of nonEmpty(
   });
 }
 
-test("both protocols answer under the earlier package and path segment too, with the same reply", async () => {
+test("both protocols also accept the earlier package and path segment, with the same response", async () => {
   for (const method of nonEmpty(
     answered.filter(({ version, writes }) => version === "v2" && !writes),
     "v2 read",

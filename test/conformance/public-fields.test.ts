@@ -1,6 +1,5 @@
-// What clients of the public platform read: their decoders may refuse a field that the public message has not. Every
-// answer of every public operation is decoded with the public messages alone, which are the contract's without the
-// fields from 1000 up, and unknown fields refused (decisions: Identity of the product).
+// Compatibility with public clients, whose decoders may refuse unknown fields. Every response of a public operation must decode with the
+// public messages alone, that is, the contract without fields from 1000 up (decisions: Identity of the product).
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +25,7 @@ after(() => stage.close());
 const common = "requirement: Common fields. Every resource has uid, createTime and updateTime";
 const envelope = "requirement: List response envelope. Every list has nextPageToken, totalCount and skipped";
 
-/** Fields of ours that an answer over REST may carry, and why. Whatever else is a field too many. */
+/** Our own fields that a REST response can contain, and why. Any other one fails. */
 const exceptions: Readonly<Record<string, string>> = {
   "iam.v2.Group.authorApproval": "the organization's choice on reviews of authored advisories (0089); left out while it is false",
   "advisory.v2.ListDocumentsResponse.nextPageToken": envelope,
@@ -87,7 +86,7 @@ const exceptions: Readonly<Record<string, string>> = {
 const place = await folder(stage);
 const owner = await stage.owner();
 
-/** The same file without fields of ours. */
+/** Returns the file without our own fields. */
 const publicFile = (file: DescFile): FileDescriptorProto => {
   const copy = clone(FileDescriptorProtoSchema, file.proto);
   const strip = (message: DescriptorProto): void => {
@@ -114,7 +113,7 @@ const publicMessage = (name: string): DescMessage => registry.getMessage(name) ?
 
 const shortName = (message: DescMessage): string => message.typeName.replace("chainguard.platform.", "");
 
-/** The value without what its public message has not; what was left out is added to `found`. */
+/** Returns the value without fields that its public message lacks; adds those to `found`. */
 const publicPart = (message: DescMessage, value: JsonObject, found: Set<string>): JsonObject => {
   const out: JsonObject = {};
   for (const [key, held] of Object.entries(value)) {
@@ -138,7 +137,7 @@ const platformMethods = nonEmpty(
   "public operation with an answer",
 );
 
-/** Makes rows for a List, of which it asks for the first page. */
+/** Creates rows for a List; returns the request for its first page. */
 const filled = async (method: MethodFact): Promise<JsonObject> => {
   const message = isList(method) ? rowMessage(method) : undefined;
   if (!message) return {};
@@ -149,7 +148,7 @@ const filled = async (method: MethodFact): Promise<JsonObject> => {
 };
 
 for (const method of platformMethods) {
-  test(`${method.rpc} answers over REST with what the public message has, and beside it only what is listed here`, async () => {
+  test(`${method.rpc} returns over REST only fields of the public message, and the exceptions listed here`, async () => {
     const output = publicMessage(method.output.name);
     for (const whole of [false, true]) {
       const request = { ...(await answerableRequest(stage, method, place, whole)), ...(await filled(method)) };
@@ -168,7 +167,7 @@ for (const method of platformMethods) {
   });
 }
 
-test("a withdrawn record says so, and what replaces it, where it is asked for by its number", async (t) => {
+test("a withdrawn record, read by its ID, reports its withdrawal and its replacement", async (t) => {
   const scratch = mkdtempSync(join(tmpdir(), "gantry-fields-"));
   t.after(() => rmSync(scratch, { recursive: true, force: true }));
   const record = (id: string, aliases: readonly string[]): string =>
@@ -199,11 +198,11 @@ test("a withdrawn record says so, and what replaces it, where it is asked for by
   }
 });
 
-test("every exception is one: an answer carries it", () => {
+test("every listed exception occurs in a response", () => {
   assert.deepEqual([...seen].sort(), Object.keys(exceptions).sort());
 });
 
-test("answers of the STS and auth services carry no field of ours at all", () => {
+test("responses of the STS and auth services contain none of our own fields", () => {
   assert.ok(platformMethods.some(({ domain }) => domain === "oidc") && platformMethods.some(({ domain }) => domain === "auth"));
   assert.deepEqual(
     [...seen, ...Object.keys(exceptions)].filter((name) => /^(?:oidc|auth)\./.test(name)),
@@ -211,8 +210,8 @@ test("answers of the STS and auth services carry no field of ours at all", () =>
   );
 });
 
-// Answers that are no resource: a count, facts of an image, a session that is fetched once, a person's answer to an organization;
-// the state of a feed, whose times are those of its imports; a session, of which only the last use changes; and what never changes.
+// Responses that are no resource (a count, image data, a sign-in session, a membership decision). Also a feed's state, timed by its imports; a
+// session, of which only the last use changes; and immutable data.
 const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "auth.HeadlessSession": ["uid", "create_time", "update_time"],
   "libraries.v2.GetArtifactCountResponse": ["uid", "create_time", "update_time"],
@@ -226,14 +225,14 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.registry.v1.TagHistory": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],
   "gantry.sessions.v1.Session": ["update_time"],
-  // Computed with each request: it has the times of its sources.
+  // Computed with each request, with the times of its sources.
   "gantry.vulnerabilities.v1.AdvisoryCoverage": ["create_time", "update_time"],
   "google.protobuf.Empty": ["uid", "create_time", "update_time"],
 };
 
 test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {
   const lacking: Record<string, readonly string[]> = {};
-  // What SCIM shows has RFC 7643's fields (id, meta.created, meta.lastModified).
+  // SCIM resources have RFC 7643's fields (id, meta.created, meta.lastModified).
   for (const method of methods.filter(({ scim }) => scim === undefined)) {
     const message = isList(method) ? rowMessage(method) : /^(?:Get|Create|Update)/.test(method.rpc) ? method.output : undefined;
     if (!message) continue;

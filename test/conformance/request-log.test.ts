@@ -1,5 +1,5 @@
-// Every operation that is called is recorded once for each call, under its own name and with its own code, whichever protocol it
-// came by; so is what is beside the contract, and what nobody serves under one name.
+// Every request is recorded once, under its operation's own name and code, over every protocol. Paths beyond the contract have fixed names,
+// and unknown paths share one.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -27,7 +27,7 @@ after(() => world.close());
 
 const codeName = (number: number): string => Object.entries(codes).find(([, each]) => each === number)?.[0] ?? "OK";
 
-/** A request with whatever its path needs, about nothing that there is. */
+/** Returns a request with path parameters that match no resource. */
 const requestOf = ({ http, input, scope }: MethodFact): JsonObject => {
   let request: JsonObject = {};
   for (const [, name = ""] of (http[0]?.template ?? "").matchAll(/\{([^}=]+)/g)) {
@@ -84,14 +84,14 @@ test("each operation of the OCI Distribution protocol is recorded under its name
   }
 });
 
-test("a tool's call is recorded once, as the operation that it is, with the code that the model is told", async () => {
+test("a tool call is recorded once, as its operation, with the code that the model receives", async () => {
   const before = requests.lines().length;
   const client = await connectMcp("2026-07-28", { url: `${world.url}/mcp`, headers: { authorization: `Bearer ${await owners.token()}` } });
   const listed = await client.callTool("iam_list_groups", {});
   const missing = await client.callTool("iam_get_group", { uid: newChild(world.organization) });
   await client.close();
   assert.deepEqual([listed.isError, missing.isError], [false, true]);
-  // Whatever came after is recorded behind them.
+  // A later request is recorded after them.
   await requests.of((await callHttp(world.url, "GET", "/healthz")).headers["x-request-id"] ?? "");
   const told = requests
     .lines()
@@ -106,7 +106,7 @@ test("a tool's call is recorded once, as the operation that it is, with the code
   );
 });
 
-test("what is beside the contract has fixed names, and what nobody serves has one", async () => {
+test("paths beyond the contract have fixed names, and unknown paths share one", async () => {
   const asked: readonly (readonly [verb: string, path: string, operation: string, code: string])[] = [
     ["GET", "/healthz", "/healthz", "OK"],
     ["GET", "/readyz", "/readyz", "OK"],
@@ -131,12 +131,12 @@ test("what is beside the contract has fixed names, and what nobody serves has on
   }
 });
 
-test("nothing is recorded twice", () => {
+test("no request is recorded twice", () => {
   const ids = requests.lines().map(({ requestId }) => requestId);
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test("each request that was recorded is counted once: by operation and code, by protocol, its bytes, and why it was refused", async () => {
+test("each recorded request is counted once: by operation and code, by protocol, its bytes, and its refusal reason", async () => {
   const families = readScrape(await (await fetch(`http://${metricsAt}/metrics`)).text());
   const countedAs = (metric: string, ending: string, ...labels: string[]): Record<string, number> =>
     Object.fromEntries(

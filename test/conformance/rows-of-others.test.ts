@@ -1,9 +1,9 @@
-// What is decided in one organization follows from its own rows and the operator's settings. So no row of another
-// organization, of whatever kind, is missed there when it is gone (attack 66), and no row of one's own is in the way of a
-// right: whoever deletes it is never let in where they were refused before (attack 63).
+// Decisions in an organization depend only on its own rows and the operator's settings. Deleting another organization's row changes no
+// decision here (attack 66). A refused caller who deletes their own rows stays
+// refused (attack 63).
 //
-// Two organizations have a row in every table that has rows of organizations. One after the other each row is deleted in the
-// database and put back, and between the two everything is decided anew.
+// Two organizations have a row in every table with rows of organizations. The test deletes each row in the database, repeats every decision,
+// and restores the row.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -31,10 +31,10 @@ const clientId = "a client";
 const register = "chainguard.platform.auth.Auth/Register";
 const viewer = builtInRoleUid("viewer");
 
-/** Of each table that is tried, which in a short run is one in four; of identity providers all. */
+/** Rows tried per table, one in four in a short run; all for identity providers. */
 const rowsTried = shortOrLong(1, 4);
 
-/** Tables without rows of any organization, and whose they are. */
+/** Tables without rows of any organization, and their owners. */
 const nobodys: Readonly<Record<string, string>> = {
   advisory_documents: "of what is published, whosever advisories it is made of",
   affected_packages: "an import's",
@@ -79,15 +79,15 @@ const nobodys: Readonly<Record<string, string>> = {
 
 let database: TestDatabase;
 let stage: Stage;
-/** Whose e-mail addresses are believed, or not: by where the issuer is named. */
+/** Issuers by where they are named, which decides if their email addresses are trusted. */
 let issuers: Readonly<Record<"own" | "below" | "foreign" | "listed" | "known", Issuer>>;
 let provider: FakeProvider;
 let [victim, other] = ["", ""];
 let idp = "";
-/** What is asked of every caller, by the operation's name; in a short run one in three operations. */
+/** The request of each operation for every caller; one in three operations in a short run. */
 let requests: ReadonlyMap<MethodFact, JsonObject>;
 let callers: Readonly<Record<string, Holder>>;
-/** Tokens of the issuers themselves: of somebody who is registered, and of somebody new. */
+/** Tokens of the issuers: of a registered user and of a new one. */
 let tokens: Readonly<Record<string, { readonly known: string; readonly newcomer: string }>>;
 let invites: Readonly<Record<string, string>>;
 let program = "";
@@ -99,7 +99,7 @@ const createProvider = async (parent: string, issuer: string): Promise<string> =
   return text(await stage.world.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent, identityProvider }), "uid");
 };
 
-/** Everything of an organization: a row in each table that has any. */
+/** Fills an organization: a row in each table with rows of organizations. */
 const fill = async (organization: string): Promise<void> => {
   const { world } = stage;
   const { services } = world.server.application;
@@ -112,7 +112,7 @@ const fill = async (organization: string): Promise<void> => {
   await openBrowser().get(signInUrl(world, { idp_id: identityProvider }));
   const [[arrived] = []] = await query("select identity_uid from provider_arrivals where provider_uid = $1", [identityProvider]);
   const person = arrived ?? "";
-  // What SCIM says of them; it is off, so that nobody is kept out.
+  // SCIM state; SCIM is off, so it blocks no sign-in.
   await query(
     `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, user_name, document, create_time, update_time)
      values ($1 || '/0123456789abcdef', $1, 'somebody', $2, false, 'somebody', '{}', now(), now())`,
@@ -138,7 +138,7 @@ const fill = async (organization: string): Promise<void> => {
     await beginSession(rows, { ...session, program: { kind: "device", program: "gantry" }, expireTimesMs: [nowMs + 86_400_000] }, nowMs);
     await insertAccessRequest(rows, organization, person ?? "", nowMs, nowMs);
   });
-  // Who has been asked to belong to it, and who has declined.
+  // A user with a pending membership, and one who declined.
   const asked = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: newRoot(), email: "", name: "" });
   await query("insert into pending_memberships (organization_uid, identity_uid, create_time) values ($1, $2, now())", [organization, asked]);
   await query("insert into membership_declines (organization_uid, identity_uid, create_time) values ($1, $2, now())", [organization, callers.eve?.uid ?? ""]);
@@ -150,7 +150,6 @@ const fill = async (organization: string): Promise<void> => {
   await query("insert into advisory_suppressions (uid, suppression) select min(uid), '{}' from authored_advisories where uid like $1", [`${organization}/%`]);
   await query("insert into tag_policies (organization, pattern, end_date) values ($1, 'never:.*', '2020-01-01')", [organization]);
   await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
-  // What is pushed, and what is being pushed.
   const [blob, pushed] = [`sha256:${freshKey()}`, `sha256:${"c".repeat(64)}`];
   await query("insert into blobs (sha256, size_bytes, key, create_time) values ($1, 1, $1, now())", [blob]);
   await query("insert into repo_blobs (repo_uid, sha256, create_time, lease_time) values ($1, $2, now(), now())", [repo, blob]);
@@ -162,7 +161,6 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${pending} values ($1 || '/' || $2, $1, 'path/' || $2, now(), now())`, [organization, freshKey()]);
   const upload = "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time)";
   await query(`${upload} values ($2, $1, $2, 0, '{}', '', now(), now(), now())`, [repo, freshKey()]);
-  // An import that is for one group.
   const image = "insert into image_packages (owner, repo, tag, architecture, packages, feed, digest, create_time, update_time)";
   await query(`${image} values ($1, 'image', 'latest', 'amd64', '{"openssl": "3"}', 'images', 'digest', now(), now())`, [organization]);
   const lifecycle = "insert into lifecycles (owner, feed, product, names, releases, grace_months, digest, create_time, update_time)";
@@ -172,7 +170,6 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
   await world.server.delivery.enqueue();
   await sealAudit(world);
-  // A pushed report that is to be read some day.
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
   const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
@@ -180,7 +177,6 @@ const fill = async (organization: string): Promise<void> => {
     `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,
     [repo, digest],
   );
-  // What version 1 keeps of a repo and of an organization's repos.
   await query("insert into repo_deployments (repo_uid, charts) values ($1, '[]')", [repo]);
   await query("insert into registry_settings (root_uid, unique_tags, eol_grace_period) values ($1, true, true)", [organization]);
   await query("insert into quotas (organization, name, value) values ($1, 'repos', 900)", [organization]);
@@ -198,7 +194,7 @@ before(async () => {
   const { kernel } = world.server.application;
   victim = world.organization;
   const group = { uid: victim, name: domain, verified: true, kind: "ORG_KIND_CUSTOMER" };
-  // Who owns a domain is the operator's to say.
+  // Only the operator verifies domains.
   await world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }, { token: await stage.operator() });
   const stranger = { name: "stranger.example", verified: true, kind: "ORG_KIND_CUSTOMER" };
   other = text(await world.ok("iam.GroupsService/CreateGroup", { group: stranger }), "uid");
@@ -206,7 +202,7 @@ before(async () => {
 
   await createProvider(victim, own.url);
   await createProvider(text(await stage.make(groupMessage, { parent: victim }), "uid"), below.url);
-  // The stranger names its own issuer and others' too; one is named in the victim's organization alone.
+  // The stranger names its own issuer and others' too; one issuer is named in the victim's organization only.
   for (const { url } of [own, foreign, listed, known]) await createProvider(other, url);
   idp = await registerProvider(world, provider, { parent: victim });
 
@@ -251,12 +247,12 @@ before(async () => {
   );
   const built = new Map<MethodFact, JsonObject>();
   for (const method of shareOf(wanted, 3)) {
-    // All that is seen, not the page that happens to be the first.
+    // All visible rows, not just the first page.
     const request = { ...(await stage.request(method, { place: folder })), ...(method.input.byName.has("page_size") ? { pageSize: 200 } : {}) };
     built.set(method, method.input.byName.has("uidp") && isList(method) ? { ...request, uidp: { descendantsOf: victim } } : request);
   }
   requests = built;
-  // Whoever is let in by an invite is in from now on.
+  // A user who redeems an invite is a member from then on.
   await decide(1);
 });
 after(async () => {
@@ -264,28 +260,26 @@ after(async () => {
   await database?.drop();
 });
 
-// ---- decisions ----------------------------------------------------------------------------------------------------
-
-/** Every decision by what is decided: a status code, and what is shown besides. */
+/** Every decision by its description: a status code, and the visible rows. */
 type Decisions = ReadonlyMap<string, { readonly code: number; readonly shown: readonly string[] }>;
 
 const rehearse = async (name: string, request: JsonObject, token: string, headers: Readonly<Record<string, string>> = {}) =>
   stage.world.call(name, request, { token, headers, validateOnly: true });
 
-/** What a row is seen as. Whoever takes an invite again gets a role binding of another uid, which says the same. */
+/** Returns the visible form of a row. Redeeming an invite again creates an equal role binding with another uid. */
 const seenAs = (row: JsonObject): string =>
   isObject(row.identity) && isObject(row.role) ? ["group", "identity", "role"].map((each) => text(part(row, each), "uid")).join(" ") : text(row, "uid");
 
-/** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
+/** The share of callers' requests sent per round, since refusals above a rate take a second each. */
 const shares = shortOrLong(8, 4);
-/** Of what holders of issuers' tokens ask, too. */
+/** The same for holders of issuers' tokens. */
 const issuerShares = shortOrLong(6, 1);
 let round = 0;
 
 const decide = async (share = shares): Promise<Decisions> => {
   round++;
   const { world } = stage;
-  // Whoever asks so much has to wait otherwise.
+  // Time for the rate limits to refill.
   world.clock.now += 5_000;
   const decisions = new Map<string, { code: number; shown: readonly string[] }>();
   const note = async (
@@ -300,7 +294,7 @@ const decide = async (share = shares): Promise<Decisions> => {
   const asIssuers = async (name: string): Promise<void> => {
     const { known, newcomer } = tokens[name] ?? assert.fail();
     for (const [invite, code] of Object.entries(invites)) {
-      // It cannot be rehearsed; again by the same person it changes nothing, and is decided as the first time.
+      // It has no dry run; a repeat by the same user changes nothing and gets the same decision.
       await note(`${name}: a newcomer takes the invite ${invite}`, world.call(register, { code }, { token: newcomer }));
       await note(`${name}: who is registered takes the invite ${invite}`, world.call(register, { code }, { token: known }));
     }
@@ -330,7 +324,7 @@ const decide = async (share = shares): Promise<Decisions> => {
       await note(`${name}: sees ${seen}`, world.call("iam.IdentitiesService/GetIdentity", { uid }, { token }));
   };
   const throughProvider = async (): Promise<void> => {
-    // A provider that is gone is asked for on a page.
+    // A deleted provider is looked up through a page.
     const { status: begun } = await openBrowser().get(signInUrl(world, { idp_id: idp }));
     const { token, status } = begun === 400 ? { token: "", status: begun } : await signIn(world, provider, idp, { sub: "regular" });
     decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
@@ -340,11 +334,9 @@ const decide = async (share = shares): Promise<Decisions> => {
   return decisions;
 };
 
-// ---- rows ---------------------------------------------------------------------------------------------------------
-
 interface Table {
   readonly name: string;
-  /** What tells its rows apart, as SQL. */
+  /** A SQL key of its rows. */
   readonly key: string;
 }
 
@@ -358,20 +350,18 @@ const findTables = async (): Promise<Table[]> => {
   return found.map(([name, key]) => ({ name: name ?? "", key: key ?? "" }));
 };
 
-/** Keys of the rows that name one organization and not the other. */
+/** Returns keys of the rows that name one organization and not the other. */
 const rowsOf = async ({ name, key }: Table, one: string, without: string): Promise<string[]> =>
   (await query(`select ${key} from ${name} as t where t::text like $1 and t::text not like $2 order by 1`, [`%${one}%`, `%${without}%`])).map(
     ([row]) => row ?? "",
   );
 
-/** Keeps every row as it is now. */
 const keepRows = async (tables: readonly Table[]): Promise<void> => {
   await query("drop schema if exists kept cascade");
   await query("create schema kept");
   for (const { name } of tables) await query(`create table kept.${name} as table public.${name}`);
 };
 
-/** Puts back every row that is gone since. */
 const restoreRows = async (tables: readonly Table[]): Promise<void> => {
   await query(`do $$
     declare
@@ -388,13 +378,12 @@ const restoreRows = async (tables: readonly Table[]): Promise<void> => {
     end $$`);
 };
 
-/** So many of them, by chance. */
 const sampleOf = <T>(list: readonly T[], count: number, random: () => number): T[] => {
   const left = [...list];
   return Array.from({ length: Math.min(count, list.length) }, () => left.splice(Math.floor(random() * left.length), 1)).flat();
 };
 
-/** Deletes rows of an organization one after the other, with what the database deletes along, and puts each back. */
+/** Deletes an organization's rows one at a time, with cascades, and restores each. */
 const withoutEach = async (one: string, without: string, count: number, compare: (what: string, now: Decisions) => void): Promise<void> => {
   const tables = await findTables();
   await keepRows(tables);
@@ -406,7 +395,7 @@ const withoutEach = async (one: string, without: string, count: number, compare:
     assert.ok(rows.length > 0, `${table.name} has no row of the organization: make one in fill, or say whose its rows are`);
     const providers = table.name === "identity_providers";
     for (const row of sampleOf(rows, providers ? rows.length : inThisRun.has(table) ? count : 0, random)) {
-      // What the database keeps for others.
+      // Rows that foreign keys protect.
       if (table.name === "repo_blobs") await query("delete from manifest_blobs");
       const gone = await query(`delete from ${table.name} as t where ${table.key} = $1 returning 1`, [row]);
       assert.equal(gone.length, 1, `${table.name} ${row}`);
@@ -416,14 +405,14 @@ const withoutEach = async (one: string, without: string, count: number, compare:
   }
 };
 
-test("every table has rows of organizations, or it is said whose its rows are", async () => {
+test("every table has rows of organizations, or a listed owner", async () => {
   for (const table of await findTables()) {
     const [ours, theirs] = [await rowsOf(table, victim, other), await rowsOf(table, other, victim)];
     assert.equal(ours.length + theirs.length > 0, nobodys[table.name] === undefined, table.name);
   }
 });
 
-test("attack 66: no decision in an organization changes when a row of another one is gone, of whatever kind", async () => {
+test("attack 66: deleting any row of another organization changes no decision in this one", async () => {
   const first = await decide(1);
   for (const [name, invite, code] of [
     ["own", "locked", 0],
@@ -442,7 +431,7 @@ test("attack 66: no decision in an organization changes when a row of another on
   await withoutEach(other, victim, rowsTried, (what, now) => {
     for (const [decision, is] of now) {
       const held = first.get(decision);
-      // One belongs to the other organization, and whom two see who are bound in both is decided in either.
+      // One is a member of the other organization, and users bound in both are decided in either.
       if (decision.includes("foreigner") || /^(?:bea|vic): sees /.test(decision)) continue;
       if (JSON.stringify(is) !== JSON.stringify(held)) differing.push(`${what}, ${decision}: ${JSON.stringify(held)} is ${JSON.stringify(is)}`);
     }
@@ -450,7 +439,7 @@ test("attack 66: no decision in an organization changes when a row of another on
   assert.deepEqual(differing, []);
 });
 
-test("attack 63: whoever deletes a row of their own is let in nowhere where they were refused before, and sees nothing more", async () => {
+test("attack 63: a refused caller who deletes their own rows stays refused and sees nothing more", async () => {
   const first = await decide(1);
   const wider: string[] = [];
   await withoutEach(victim, other, rowsTried, (what, now) => {

@@ -1,4 +1,4 @@
-// Safe writes (decisions): a write can be repeated, tried out, and made only if nobody else was quicker.
+// Safe writes (decisions): a write can be retried, run as a dry run, and made conditional on an ETag.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -30,13 +30,13 @@ const writes = nonEmpty(
 const ask = (protocol: Protocol, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
   stage.call(protocol, method, request, { token: owner.token, ...options });
 
-/** What an undelete brings back, a repo here, is told besides. */
-const eventsOfOne = ({ handsOn }: MethodFact): number => (handsOn?.rights === "deletion" ? 2 : 1);
+/** Returns the number of events; an undelete also emits one for the restored repo. */
+const eventsOfOne = ({ delegates }: MethodFact): number => (delegates?.rights === "deletion" ? 2 : 1);
 const eventCount = async (): Promise<number> => Number((await stage.query("select count(*) from outbox"))[0]?.[0]);
 
 const elsewhere = await folder(stage);
 
-/** Another request of the same operation, which the caller may make too; undefined if every request of it is the same. */
+/** Returns a different valid request of the same operation and caller; undefined if all are the same. */
 const other = (method: MethodFact, request: JsonObject): JsonObject | undefined => {
   if (method.input.fields.length === 0) return undefined;
   const field = bodyField(method);
@@ -48,18 +48,16 @@ const other = (method: MethodFact, request: JsonObject): JsonObject | undefined 
   return withValue(request, method.scope ?? [first.json], elsewhere);
 };
 
-/** What is shown by the call that made it and never again. */
+/** Returns the one-time fields. */
 const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
 
-/** The reply as it may be given again. */
+/** Returns the response without one-time fields, as a retry gets it. */
 const lasting = (method: MethodFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
 
-/** Fields that a mask may name. */
 const updatable = (method: MethodFact): readonly FieldFact[] =>
   (bodyField(method)?.message?.fields ?? []).filter((field) => !field.outputOnly && !field.inputOnly);
 
-/** The same values with the keys of every object in the other order. */
 const turned = (value: JsonObject): JsonObject => {
   const each = (entry: Json): Json => (Array.isArray(entry) ? entry.map(each) : isObject(entry) ? turned(entry) : entry);
   return Object.fromEntries(
@@ -69,13 +67,13 @@ const turned = (value: JsonObject): JsonObject => {
   );
 };
 
-/** Without a mask gRPC says no false: REST's would be one field more. */
+/** Removes false values, which gRPC without a mask cannot express. */
 const sayable = (value: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(value).flatMap(([key, entry]) => (entry === false ? [] : [[key, isObject(entry) ? sayable(entry) : entry]])));
 
 for (const method of writes) {
   for (const protocol of oneOrAll(protocols)) {
-    test(`${method.rpc} over ${protocol} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
+    test(`${method.rpc} over ${protocol} with an Idempotency-Key runs once: a retry gets the first response, a different request is refused`, async () => {
       const request = await stage.request(method, { place });
       const headers = { "idempotency-key": freshKey() };
       const { token } = await stage.callerOf(method, owner);
@@ -107,19 +105,18 @@ for (const method of writes) {
     });
   }
 
-  test(`${method.rpc} is the same request over either protocol: the key that one has used replays the answer over the other`, async () => {
+  test(`${method.rpc} shares idempotency keys between protocols: a key used over one replays the response over the other`, async () => {
     for (const [one, another] of oneOrAll([protocols, protocols.toReversed()])) {
       const whole = await stage.request(method, { place, whole: bodyField(method)?.message?.name !== groupMessage });
       const masked = method.input.byName.has("update_mask") ? updatable(method) : [];
       for (const spelling of masked.length > 0 ? [undefined, masked.map(({ name }) => name).join(), "*"] : [undefined]) {
         const request = spelling === undefined ? sayable(whole) : { ...whole, updateMask: spelling };
-        // The same mask in the other spelling and order.
         const camel = masked.map(({ json }) => json).reverse();
         const respelled = { ...turned(request), ...(spelling?.includes("*") === false ? { updateMask: camel.join(", ") } : {}) };
         const headers = { "idempotency-key": freshKey() };
         const { token } = await stage.callerOf(method, owner);
         const first = await ask(one ?? "rest", method, request, { headers, token });
-        // A sample need not be one that may stand under each mask.
+        // A sample may not be valid under each mask.
         if (spelling === undefined) assert.equal(first.code, 0, first.message);
         if (first.code !== 0) continue;
         const untouched = await stage.fingerprint();
@@ -134,7 +131,7 @@ for (const method of writes) {
     }
   });
 
-  test(`${method.rpc} sent many times at once under one Idempotency-Key is done once`, async () => {
+  test(`${method.rpc} sent many times concurrently with one Idempotency-Key runs once`, async () => {
     const request = await stage.request(method, { place });
     const headers = { "idempotency-key": freshKey() };
     const { token } = await stage.callerOf(method, owner);
@@ -142,14 +139,14 @@ for (const method of writes) {
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask("rest", method, request, { headers, token })));
     const done = answers.filter(({ code }) => code === 0);
     assert.ok(done.length > 0);
-    // A duplicate waits for the first, or is told that it lost.
+    // A duplicate waits for the first, or gets an error.
     for (const { code, message } of answers) assert.ok(code === 0 || code === codes.ABORTED, message);
     for (const { reply } of done) assert.deepEqual(lasting(method, reply), lasting(method, done[0]?.reply ?? {}));
     assert.equal(done.filter(({ headers: sent }) => sent["gantry-replayed"] === undefined).length, 1);
     assert.equal(await eventCount(), before + eventsOfOne(method));
   });
 
-  test(`${method.rpc} with validateOnly answers as the write would, makes neither row nor event, and does not use the key up`, async () => {
+  test(`${method.rpc} with validateOnly responds as the write would, creates neither row nor event, and does not use the key`, async () => {
     const request = await stage.request(method, { place });
     const headers = { "idempotency-key": freshKey() };
     const { token } = await stage.callerOf(method, owner);
@@ -165,7 +162,7 @@ for (const method of writes) {
     const real = await ask("rest", method, request, { headers, token });
     assert.equal(real.code, 0, real.message);
     assert.equal(real.headers["gantry-replayed"], undefined);
-    // A new uid or event is the one thing that the trial could not know, and a secret the one that it did not tell.
+    // A dry run cannot know a new uid or event, and omits secrets.
     const without = (reply: JsonObject | undefined): string =>
       JSON.stringify(reply)
         .replace(/"eventId":"[^"]+"/, "an event")
@@ -177,7 +174,7 @@ for (const method of writes) {
 
 const create = writes.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
 
-test("a key belongs to its caller, and is forgotten after 24 hours", async () => {
+test("a key belongs to its caller and expires after 24 hours", async () => {
   const headers = { "idempotency-key": freshKey() };
   const request = await stage.request(create, { place });
   const mine = await ask("rest", create, request, { headers });
@@ -197,7 +194,7 @@ test("a key belongs to its caller, and is forgotten after 24 hours", async () =>
   world.clock.now = madeMs;
 });
 
-test("a refused write does not use its key up, and a key of wrong length is refused", async () => {
+test("a refused write does not use its key, and a key of invalid length is refused", async () => {
   const headers = { "idempotency-key": freshKey() };
   const request = await stage.request(create, { place });
   const wrong = await ask("rest", create, withValue(request, ["repo", "name"], "UPPER"), { headers });
@@ -214,7 +211,7 @@ test("a refused write does not use its key up, and a key of wrong length is refu
   }
 });
 
-test("a repeat by a caller that has lost its rights is refused, not replayed", async () => {
+test("a retry by a caller without the permission is refused, not replayed", async () => {
   const headers = { "idempotency-key": freshKey() };
   const caller = await stage.stranger(world.organization);
   const role = text(await stage.make("chainguard.platform.iam.v2.Role", { capabilities: ["repo.create"] }), "uid");
@@ -225,7 +222,7 @@ test("a repeat by a caller that has lost its rights is refused, not replayed", a
   assert.equal((await ask("rest", create, request, { headers, token: caller.token })).code, codes.PERMISSION_DENIED);
 });
 
-// One resource that is read by its uid: what has an ETag.
+// Resources read by uid have an ETag.
 const gets = nonEmpty(
   answered.filter(({ rpc, output, writes: changes }) => rpc.startsWith("Get") && !changes && output.byName.has("uid")),
   "get",
@@ -235,7 +232,7 @@ for (const method of gets) {
   const update = answered.find(({ service, rpc }) => service === method.service && rpc === `Update${method.output.short}`);
   const remove = answered.find(({ service, rpc }) => service === method.service && rpc === `Delete${method.output.short}`);
 
-  test(`${method.rpc} carries an ETag that stays while the resource does, and gives 304 without a body to If-None-Match`, async () => {
+  test(`${method.rpc} returns an ETag that changes only with the resource, and 304 without a body for If-None-Match`, async () => {
     const request = await stage.request(method, { place });
     const first = await ask("rest", method, request);
     const { etag = assert.fail("no ETag") } = first.headers;
@@ -253,7 +250,7 @@ for (const method of gets) {
   });
 
   if (update) {
-    test(`${update.rpc} answers with the ETag of the next ${method.rpc}, honours If-Match, and refuses an old one with ABORTED and 412`, async () => {
+    test(`${update.rpc} returns the ETag of the next ${method.rpc}, and If-Match with an old one fails with ABORTED and 412`, async () => {
       const request = await stage.request(update, { place, whole: method.output.short !== "Group" });
       const uid = String(valueAt(request, update.scope ?? []));
       const read = (): Promise<Answer> => ask("rest", method, { uid });
@@ -284,7 +281,7 @@ for (const method of gets) {
       assert.equal(done.headers.etag, (await read()).headers.etag);
     });
 
-    test(`${update.rpc} by several at once with the same If-Match lets exactly one through`, async () => {
+    test(`of concurrent ${update.rpc} requests with the same If-Match exactly one succeeds`, async () => {
       const uid = String(valueAt(await stage.request(update, { place }), update.scope ?? []));
       const { etag = "" } = (await ask("rest", method, { uid })).headers;
       const key = bodyField(update)?.json ?? "";
@@ -297,7 +294,7 @@ for (const method of gets) {
   }
 
   if (remove) {
-    test(`${remove.rpc} honours If-Match: an old one leaves the resource, today's deletes it`, async () => {
+    test(`${remove.rpc} honours If-Match: an old ETag keeps the resource, the current one deletes it`, async () => {
       const request = await stage.request(remove, { place });
       const { etag = "" } = (await ask("rest", method, request)).headers;
       const untouched = await stage.fingerprint();
@@ -316,12 +313,12 @@ for (const method of gets) {
   }
 }
 
-test("lists and other answers that are no single resource carry no ETag", async () => {
+test("lists and other responses without a single resource have no ETag", async () => {
   for (const method of answered.filter(({ rpc, writes: changes }) => rpc.startsWith("List") && !changes))
     assert.equal((await ask("rest", method, {})).headers.etag, undefined, method.rpc);
 });
 
-test("a field that REST clears by its name makes another request than the one without it", async () => {
+test("clearing a field by its name over REST is a different request than omitting it", async () => {
   const update = writes.find(({ rpc }) => rpc === "UpdateRepo") ?? assert.fail();
   const repo = await stage.make("chainguard.platform.registry.v2.Repo", { place });
   const uid = text(repo, "uid");
@@ -338,7 +335,7 @@ test("a field that REST clears by its name makes another request than the one wi
   }
 });
 
-test("a text of one 0 is no absent field: with it and without it are two requests", async () => {
+test('requests with the text "0" and without it are different', async () => {
   const create = writes.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
   for (const protocol of ["rest", "grpc"] as const) {
     const headers = { "idempotency-key": freshKey() };

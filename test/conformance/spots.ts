@@ -1,4 +1,4 @@
-// The places in a message where a value can stand, and messages with a value put there.
+// Spots: the positions in a message that can hold a value, and messages with a value placed there.
 
 import assert from "node:assert/strict";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -6,17 +6,17 @@ import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { bodyOf, rivalsOf, writable } from "../samples.ts";
 import type { Stage } from "./stage.ts";
 
-/** One place in a message where a value can stand: "claimMatch.subject", "requests[0].roleBinding". */
+/** A position in a message that can hold a value: "claimMatch.subject", "requests[0].roleBinding". */
 export interface Spot {
   readonly field: FieldFact;
   readonly owner: MessageFact;
   /** Keys and list indexes, from the message down. */
   readonly path: readonly string[];
-  /** As a violation names it. */
+  /** The name in a violation. */
   readonly name: string;
 }
 
-/** A key that a map of this field takes. */
+/** Returns a valid key for a map of this field. */
 export const keyOf = (field: FieldFact): string => (field.keyKind === "string" ? "key" : "1");
 
 export const into = (at: string, field: FieldFact): { readonly name: string; readonly keys: readonly string[] } =>
@@ -26,7 +26,7 @@ export const into = (at: string, field: FieldFact): { readonly name: string; rea
       ? { name: `${at}[${JSON.stringify(keyOf(field))}]`, keys: [keyOf(field)] }
       : { name: at, keys: [] };
 
-/** Every place in a message, and in the messages inside it. */
+/** Returns every spot in a message and its nested messages. */
 export const spotsOf = (message: MessageFact, naming: "json" | "name", path: readonly string[] = [], prefix = ""): Spot[] =>
   writable(message).flatMap((field): Spot[] => {
     const name = prefix ? `${prefix}.${field[naming]}` : field[naming];
@@ -37,11 +37,11 @@ export const spotsOf = (message: MessageFact, naming: "json" | "name", path: rea
   });
 
 export interface Spots {
-  /** `root` with a valid value everywhere on the way to the spot, and `put` at the spot itself. */
+  /** Returns `root` with valid values on the way to the spot, and `put` at the spot itself. */
   readonly placed: (root: JsonObject, message: MessageFact, path: readonly string[], put: Json | undefined) => Promise<JsonObject>;
 }
 
-/** Spots of messages whose samples lie at this place. */
+/** Returns the spots of messages with samples in this group. */
 export const spotsIn = (stage: Stage, place: string): Spots => {
   const placed = async (root: JsonObject, message: MessageFact, path: readonly string[], put: Json | undefined): Promise<JsonObject> => {
     const [key = "", ...rest] = path;

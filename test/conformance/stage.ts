@@ -1,5 +1,5 @@
-// What the conformance suites share: a running server with things in it, callers that hold exactly what a test says,
-// and a valid request for any operation of the contract.
+// Shared by the conformance suites: a running server with resources, callers with exact capabilities, and a valid request for any operation of
+// the contract.
 
 import { randomBytes } from "node:crypto";
 import { builtInRoleUid } from "#authz";
@@ -26,16 +26,16 @@ import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
-/** The protocols over which an operation is called: those of the OCI Distribution protocol come over HTTP alone. */
+/** Returns the protocols of an operation; the OCI Distribution protocol is HTTP only. */
 export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution || method.givesFile ? ["rest"] : protocols);
 
-/** True for what is asked by an identity provider with its SCIM token alone (test/story/scim-*.test.ts, test/attacks/scim.test.ts). */
+/** Returns true for operations that only an identity provider's SCIM token can call (test/story/scim-*.test.ts, test/attacks/scim.test.ts). */
 export const isScim = ({ scim }: MethodFact): boolean => scim !== undefined;
 
-/** True for what can be rehearsed, and repeated with an idempotency key: the OCI Distribution protocol has words for neither. */
+/** Returns true if the operation supports dry runs and idempotency keys; the OCI Distribution protocol has neither. */
 export const hasSafeWrites = ({ distribution }: MethodFact): boolean => distribution === undefined;
 
-/** The domain of the stage's organization, and the issuer that the operator believes about addresses there. */
+/** The domain of the stage's organization, and the issuer that the operator trusts for addresses there. */
 const ownDomain = "stage.example";
 const peopleIssuer = "https://people.example.com";
 
@@ -52,7 +52,7 @@ const repoMessage = "chainguard.platform.registry.v2.Repo";
 const imageDigest = `sha256:${"ab".repeat(32)}`;
 
 const vulnerabilities = "chainguard.platform.registry.Vulnerabilities";
-/** What a request says where one of several fields is needed. */
+/** The chosen field if one of several is required. */
 const oneOfSeveral: Readonly<Record<string, JsonObject>> = {
   [`${vulnerabilities}/ListVulnReports`]: { digest: imageDigest },
   [`${vulnerabilities}/GetRawVulnReport`]: { digest: imageDigest },
@@ -67,67 +67,66 @@ const bindingMessage = `${iam}.RoleBinding`;
 export interface Holder {
   readonly uid: string;
   readonly token: string;
-  /** What the token says of its upstream. */
+  /** The token's upstream identity. */
   readonly act?: Readonly<Record<string, string>>;
 }
 
 export interface RequestOptions {
-  /** The group below which the request's target lies. */
+  /** The group that contains the request's target. */
   readonly place?: string;
-  /** Capability names that roles in the request may carry: nobody grants what they do not hold. */
+  /** Capabilities of roles in the request; the caller must hold them. */
   readonly capabilities?: readonly string[] | undefined;
-  /** With everything that a body can say. */
+  /** Fills every field of the body. */
   readonly whole?: boolean;
-  /** Asks for this uid instead of something that is made for it. */
+  /** Uses this uid instead of creating a resource. */
   readonly uid?: string;
 }
 
 export interface Stage {
-  /** Its calls come from an owner, unless the operation is the operator's or makes an organization (test/owner.ts). */
+  /** Calls as an owner, except for the operator's operations and those that create an organization (test/owner.ts). */
   readonly world: World;
-  /** True where the server has an answer for who has a token of an identity; every other operation but those of SCIM is UNIMPLEMENTED. */
+  /** Returns true if an identity's token gets a response; all other operations except SCIM are UNIMPLEMENTED. */
   readonly answers: (method: MethodFact) => boolean;
-  /** Any operation through any protocol; without `token` as nobody. */
+  /** Calls any operation over any protocol; without `token`, unauthenticated. */
   readonly call: (protocol: Protocol, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
-  /** The token of an owner of this organization, or of the stage's, who holds what the built-in role says and nothing else. */
+  /** Returns a token of an owner of this organization, or of the stage's, with the built-in role only. */
   readonly owner: (organization?: string) => Promise<string>;
   /**
-   * The token of whoever makes a valid request of this operation: an owner, or the operator for what is the operator's. Organizations are
-   * written by the operator, who makes them and sets two of their fields, `verified` and `kind`.
+   * Returns a token that can make a valid request: an owner's or the operator's. Only the operator creates organizations and sets their
+   * `verified` and `kind`.
    */
   readonly tokenFor: (method: MethodFact, request: JsonObject) => Promise<string>;
-  /** The operator's token. A test that asks for it says why. */
+  /** Returns the operator's token. A test that uses it says why. */
   readonly operator: () => Promise<string>;
-  /** The world as the operator calls it. A test that asks for it says why. */
+  /** The world as the operator calls it. A test that uses it says why. */
   readonly operatorWorld: World;
-  /** A number that was not given before. */
+  /** Returns an unused number. */
   readonly next: () => number;
   readonly sampling: (place: string, capabilities?: readonly string[]) => Sampling;
-  /** Makes a resource of this message as an owner of its organization; its uid is made up where the server cannot make one yet. */
+  /** Creates a resource of this message as an owner of its organization; returns a random uid if the server cannot create one yet. */
   readonly make: (message: string, asking?: RequestOptions & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
-  /** A valid request of this operation. */
+  /** Returns a valid request of this operation. */
   readonly request: (method: MethodFact, asking?: RequestOptions) => Promise<JsonObject>;
-  /** Puts back what a valid request takes away although it only reads: the session of a sign-in is fetched once. */
+  /** Restores what a valid read consumes: a sign-in's session can be fetched once. */
   readonly putBack: (method: MethodFact, request: JsonObject) => Promise<void>;
-  /** An identity of the place's organization, bound at the place with a custom role of exactly these capabilities. */
+  /** Creates an identity of the group's organization, bound in the group with a custom role of exactly these capabilities. */
   readonly holder: (names: readonly string[], place: string) => Promise<Holder>;
-  /** Where a caller must hold what the operation needs: above its place where the request names a further group. */
+  /** Returns the group where a caller needs the capabilities: an ancestor if the request names a second group. */
   readonly needsAt: (method: MethodFact, place: string) => string;
-  /** An identity of this group without any binding. */
+  /** Creates an identity of this group without a binding. */
   readonly stranger: (group: string) => Promise<Holder>;
   /**
-   * Who may ask for this operation: for one that asks for no right, being about its caller, somebody new with a
-   * verified address of the organization's own domain; for one that takes a refresh token, its bearer; for the end of
-   * one's own identity, whoever the last request names; else `otherwise`.
+   * Returns a caller for the operation. Without a capability: a new user with a verified address of the organization's domain. With a
+   * refresh token: its bearer. For deleting one's own identity: the user of the last request. Otherwise `otherwise`.
    */
   readonly callerOf: (method: MethodFact, otherwise: Holder) => Promise<Holder>;
-  /** Lets somebody who is registered accept that they belong to the group's organization: until then, what an owner binds gives nothing. */
+  /** Accepts membership for a registered user; until then, an owner's binding has no effect. */
   readonly join: (person: Holder, group: string) => Promise<void>;
-  /** Binds an identity at a group. Returns the binding's uid. */
+  /** Binds an identity in a group; returns the binding's uid. */
   readonly bind: (group: string, identity: string, role: string) => Promise<string>;
-  /** A statement on the server's own database. */
+  /** Runs a statement on the server's own database. */
   readonly query: (statement: string, values?: readonly string[]) => Promise<readonly (readonly (string | null)[])[]>;
-  /** Everything that the database holds but the keys of safe writes, as one text: equal before and after means untouched. */
+  /** Returns a checksum of all rows except idempotency keys, to compare before and after. */
   readonly fingerprint: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
@@ -135,29 +134,29 @@ export interface Stage {
 /** Items of a request group are numbered. */
 const firstItemOf = (uid: string): string => `${uid}/0000000000000001`;
 
-/** Capabilities that a custom role needs in order to carry these. */
+/** Returns these capabilities and those that a custom role requires with them. */
 const withRequiredCapabilities = (names: readonly string[]): string[] => [
   ...new Set([...names, ...(names.some((name) => capabilityByName(name)?.internalOnly) ? ["internal"] : [])]),
 ];
 
-/** Every capability that the operator can give away, but this one. */
+/** Returns every capability that the operator can grant, except this one. */
 export const everyCapabilityBut = (name: string): string[] => (builtInRoles.operator ?? []).filter((other) => other !== name);
 
 export const symbolsOf = (names: readonly string[]): string[] => names.map((name) => capabilityByName(name)?.symbol ?? name);
 
-/** A uid of the same shape that nothing has: its last segment is new. */
+/** Returns an unused uid of the same shape, with a new last segment. */
 export const unusedUid = (uid: string): string => (uid.includes("/") ? newChild(uid.slice(0, -17)) : newRoot());
 
-/** The same text with this uid out of it. */
+/** Returns the text without this uid. */
 export const withoutUid = (value: unknown, uid: string): string => JSON.stringify(value).replaceAll(uid, "<uid>");
 
-/** What two answers must have in common to be told apart by nothing: the body's bytes, and headers but those of the moment. */
+/** Returns the comparable parts of a response: the body's bytes and the headers without times. */
 export const comparableAnswer = ({ status, code, message, details, headers, raw }: Answer, uid: string): string => {
   const { date: _date, "x-request-id": _id, ...lasting } = headers;
   return withoutUid({ status, code, message, details, headers: lasting, raw }, uid);
 };
 
-/** The first text under this key, however deep. */
+/** Returns the first text under this key, at any depth. */
 const textNamed = (value: JsonObject, key: string): string =>
   text(value, key) ||
   (Object.values(value)
@@ -167,36 +166,36 @@ const textNamed = (value: JsonObject, key: string): string =>
     "");
 
 /**
- * Anybody reads these at the same address without a token, and a right shows more (docs/decisions/0036): there is nothing
- * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts, private-feed-files.test.ts and test/attacks/private-feeds.test.ts.
+ * Returns true for public operations that show more with a permission (docs/decisions/0036), so they refuse no caller.
+ * test/story/private-feeds.test.ts, private-feed-files.test.ts and test/attacks/private-feeds.test.ts cover them.
  */
 export const isBesideOpen = ({ service }: MethodFact): boolean => service.startsWith("gantry.feeds.v1.");
 
-/** True for what everybody may do for themselves. */
+/** Returns true for operations that all users can call for themselves. */
 export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
 
 export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
 
-/** True for what has its parent's uid and no own: there is one in each, and another needs another parent. */
+/** Returns true for messages with their parent's uid, so that each parent has one. */
 const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?.refersTo ?? "") !== "";
 
-/** True for an operation on what lies in no group: unscoped, and there is no place in its request to ask about. */
+/** Returns true for operations on resources outside groups: unscoped, and without a parent in the request. */
 export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): boolean =>
   unscoped && capabilities.length > 0 && !["uid", "parent"].some((name) => input.byName.has(name)) && !hasPlaces(input);
 
-/** True for a List whose rows have their places in the hierarchy, by which it can be narrowed. */
+/** Returns true for a List of rows in groups, which can be filtered by group. */
 export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp")?.message?.name === "chainguard.platform.common.UIDPFilter";
 
-/** True for a List of what an operation makes; the others' rows grow by themselves, or with an import (grown.ts). */
+/** Returns true for a List of rows with a Create; grown.ts makes the others. */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
 
-/** What a List lists. */
+/** Returns the message that a List lists. */
 export const rowMessage = (method: MethodFact): MessageFact | undefined => method.output.fields.find(({ json }) => json === pluralOf(method))?.message;
 
-/** The plural field of a List's response. */
+/** Returns the plural field of a List's response. */
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
-/** A List's rows. gRPC knows no empty list. */
+/** Returns a List's rows; gRPC omits an empty list. */
 export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => objectList(reply, pluralOf(method));
 
 export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsOf(method, reply).map((row) => text(row, "uid"));
@@ -218,7 +217,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     variant: next(),
     nowMs: world.clock.now,
     capabilities: names && symbolsOf(names),
-    // A place to refer to is the organization itself; anything else is made anew there.
+    // A reference to a group means the organization itself; any other resource is created there.
     refer: async (message) => {
       const root = rootOf(place);
       return message === groupMessage ? root : text(await make(message, { place: root, capabilities: names }), "uid");
@@ -231,7 +230,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
   };
 
-  /** Fields of a resource as the request has them that says them itself: what refers to something has a name of its own there. */
+  /** Returns resource fields that the request contains itself; references have their own names there. */
   const inRequest = ({ input, output }: MethodFact, body: JsonObject): JsonObject =>
     Object.fromEntries(
       Object.entries(body).map(([key, value]) => {
@@ -241,7 +240,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       }),
     );
 
-  /** Roles with a capability that no owner holds, and so none can bind. */
+  /** Roles with a capability that no owner holds, so that none can bind them. */
   const operatorsRoles = new Set<string>();
   const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
     const grow = grown[message];
@@ -254,13 +253,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const sample = await bodyOf(field.message, sampling(place, names), whole);
     const asked = { parent: above, [field.json]: { ...sample, ...body } };
     if (!isBeyondOwners(names ?? [])) return ownerCall(create, asked);
-    // Nobody gives what they do not hold, and no owner holds these.
+    // No owner holds these capabilities, so none can grant them.
     const made = await opened.ok(create.name, asked);
     if (message === roleMessage) operatorsRoles.add(text(made, "uid"));
     return made;
   };
 
-  // What must have happened before an operation can be done.
+  // Steps that an operation requires first.
   const preparations: Readonly<Record<string, (uid: string) => Promise<void>>> = {
     RegenerateScimToken: async (uid) => void (await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: uid })),
     RestoreItems: async (uid) =>
@@ -278,18 +277,18 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     },
   };
 
-  /** What the subject says now where the request must show that it has seen it. */
+  /** Returns the subject's current values if the request must repeat them. */
   const seen = async (subject: MessageFact, uid: string): Promise<string> => {
     const get = methods.find(({ rpc, output }) => rpc === `Get${subject.short}` && output.name === subject.name);
     return get ? textNamed(await ownerCall(get, { uid }), "etag") : "";
   };
 
-  /** Things of this kind below the batch's parent; made up where nothing can be made there. */
+  /** Returns uids of this kind below the batch's parent; random ones if none can be created there. */
   const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> => [
     uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent),
   ];
 
-  /** True for a list of what lies below what the operation is about. */
+  /** Returns true for a list of rows below the operation's subject. */
   const liesBelowSubject = (method: MethodFact, { shape, refersTo }: FieldFact): boolean => {
     const above = messageByName(refersTo)?.byName.get("uid")?.liesBelow ?? "";
     return shape === "list" && above !== "" && above === subjectOf(method)?.name;
@@ -297,7 +296,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
-  /** What a repo must have for an operation of the OCI protocol to find it; as fields of the request. */
+  /** Returns request fields for an existing target in a repo, which the OCI protocol needs. */
   const distributionFields = async (method: MethodFact, repo: string | undefined): Promise<JsonObject> => {
     const push = async (rpc: string, request: JsonObject, content?: Uint8Array): Promise<Answer> => {
       const operation = methods.find((other) => other.service === method.service && other.rpc === rpc);
@@ -361,7 +360,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       built.code = code;
       await putBack(method, built);
     }
-    // Whatever else the path holds.
+    // The other path fields.
     for (const field of method.input.fields) {
       const [found, form] = new RegExp(`\\{${field.name}(=\\*\\*)?`).exec(method.http[0]?.template ?? "") ?? [];
       if (found === undefined || built[field.json] !== undefined) continue;
@@ -375,9 +374,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return { ...built, ...oneOfSeveral[method.name] };
   };
 
-  /** The person of all sessions that are revoked. */
+  /** The user of all revoked sessions. */
   let sessionHolder: Promise<Holder> | undefined;
-  /** Begins a session through a new identity provider at the place. Returns its uid. */
+  /** Starts a session through a new identity provider in the group; returns its uid. */
   const openSignInSession = async (place: string, identityUid: string): Promise<string> => {
     const identityProviderUid = text(await make("chainguard.platform.iam.v2.IdentityProvider", { place }), "uid");
     const [id, nowMs] = [newSessionId(), world.clock.now];
@@ -388,7 +387,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 
   const openRows = openOpenRows(services.authn.clientLimits);
-  /** The keys of sign-ins that are finished. */
+  /** The keys of completed sign-ins. */
   const headlessCodes = new Set<string>();
   const putBack: Stage["putBack"] = async ({ name }, { code }) => {
     if (name !== getHeadlessSession || typeof code !== "string" || !headlessCodes.has(code)) return;
@@ -425,12 +424,12 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   let verified: Promise<unknown> | undefined;
   const colleague = async (): Promise<Holder> => {
     const group = { uid: world.organization, name: ownDomain, verified: true, kind: "ORG_KIND_CUSTOMER" };
-    // Who owns a domain is the operator's to say.
+    // Only the operator verifies domains.
     await (verified ??= opened.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     return person();
   };
 
-  /** Somebody new. Whether their address counts for an organization is not settled. */
+  /** Creates a new user; no organization trusts their address yet. */
   const person = async (): Promise<Holder> => {
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
@@ -446,7 +445,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return held;
   };
 
-  /** Somebody whom the organization has bound, and who has not agreed to it. */
+  /** Creates a user with a pending membership. */
   const boundStranger = async (): Promise<Holder> => {
     const [person, binder, role] = await Promise.all([
       colleague(),
@@ -461,12 +460,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return person;
   };
 
-  /**
-   * One statement with a sum over each table. Hashes are added up, so that nothing is sorted: suites ask this before and after most
-   * of what they refuse.
-   */
+  /** Returns one statement with a sum over each table. Sums of hashes avoid sorting, since suites run this around most refusals. */
   const statementOfSums = async (): Promise<string> => {
-    // What the server sweeps by itself is nothing that a request has changed.
+    // Rows that the server deletes in the background are not part of a request's changes.
     const tables = await services.store.read.query(
       `select table_name from information_schema.tables
        where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name not in ('idempotency_keys', 'blob_removals') order by 1`,
@@ -475,10 +471,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
   let sumsOfTables: Promise<string> | undefined;
 
-  /** Whom the last request to delete oneself is about. */
+  /** The user of the last request to delete oneself. */
   let leaver: Holder | undefined;
 
-  /** Of somebody who has signed in through an identity provider. */
+  /** Returns a refresh token of a user who signed in through an identity provider. */
   const refreshToken = async (): Promise<string> => {
     const { uid } = await colleague();
     const identityProvider = text(await make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
@@ -493,12 +489,12 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (method.rpc === "Register") return colleague();
       if (method.name === deleteOneself) return leaver ?? otherwise;
       if (method.name === revokeSession) {
-        // Their token names no session, so that the event does not tell from which sign-in it is.
+        // Their token names no session, so the event does not depend on the sign-in.
         const { uid, token } = await (sessionHolder ??= person());
         return { uid, token };
       }
       if (method.name === revokeAllSessions) {
-        // One session, which is not the one of the token: that is refused from then on.
+        // Not the session of the token, which would be refused from then on.
         const { uid, token } = await person();
         await openSignInSession(world.organization, uid);
         return { uid, token };
@@ -535,10 +531,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 };
 
-/** A folder of the organization, as a place of its own for one test. */
+/** Creates a group in the organization for one test. */
 export const folder = async (stage: Stage, parent = stage.world.organization): Promise<string> => text(await stage.make(groupMessage, { parent }), "uid");
 
-/** Another organization with an owner of its own. */
+/** Creates another organization with its own owner. */
 export const neighbour = async (stage: Stage): Promise<{ readonly organization: string; readonly owner: Holder }> => {
   const organization = text(await stage.make(groupMessage, { parent: "" }), "uid");
   const owner = await stage.stranger(organization);
@@ -546,7 +542,7 @@ export const neighbour = async (stage: Stage): Promise<{ readonly organization: 
   return { organization, owner };
 };
 
-/** A request that is answered; an image has facts to be asked for. */
+/** Returns a request that succeeds; an image gets data first. */
 export const answerableRequest = async (stage: Stage, method: MethodFact, place: string, whole: boolean): Promise<JsonObject> => {
   const organization = bodyField(method)?.message?.name === groupMessage;
   const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
@@ -564,5 +560,5 @@ export const answerableRequest = async (stage: Stage, method: MethodFact, place:
   return { ...request, digest: imageDigest };
 };
 
-/** A key that no test has used. */
+/** Returns an unused key. */
 export const freshKey = (): string => randomBytes(8).toString("hex");

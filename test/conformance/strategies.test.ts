@@ -1,5 +1,5 @@
-// A list has several ways to its rows (store/list.ts): sort a small branch, walk the order's index, merge branches.
-// Whichever is taken, the rows, their order and their number are those of a plain filter and sort over all rows.
+// A list has several strategies (store/list.ts): sort a small branch, walk the order's index, merge branches. Each returns the rows, order and
+// total of a plain filter and sort over all rows.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -21,7 +21,7 @@ interface Plain {
 const root = (digit: string): string => digit.repeat(40);
 const child = (parent: string, number: number): string => `${parent}/${number.toString(16).padStart(16, "0")}`;
 
-// Three organizations, folders in folders, parents with many and with no rows.
+// Three organizations, nested groups, parents with many and with no rows.
 const roots = ["1", "2", "3"].map(root);
 const folders = roots.flatMap((each) => [child(each, 1), child(each, 2), child(child(each, 2), 1)]);
 const parents = [...roots, ...folders];
@@ -33,7 +33,7 @@ for (let index = 0; index < 240; index++) {
     name: `${["a", "a b", "a-b", "B", "é", "z"][index % 6]}${index % 5 === 0 ? "" : index}-${index}`,
     digest: `sha256:${(index % 4).toString(16).repeat(64)}`,
     deprecated: index % 3 === 0,
-    // Ties by the handful.
+    // Groups of five ties.
     time: new Date(Date.UTC(2026, 0, 1) + Math.floor(index / 5) * 250).toISOString(),
   });
 }
@@ -89,7 +89,7 @@ const meets = (row: Plain, { column, comparison, value }: Condition): boolean =>
 
 const inside = (row: Plain, { low, high }: Branch): boolean => bytes(row.uid, low) >= 0 && bytes(row.uid, high) < 0;
 
-/** What a selection must give: everything that it selects, and the page. */
+/** Returns the expected total and page of a selection. */
 const plainly = (selection: Selection): { total: number; page: string[]; all: string[] } => {
   const { column, descending } = selection.order;
   const key = keys[column as keyof typeof keys];
@@ -109,7 +109,7 @@ const plainly = (selection: Selection): { total: number; page: string[]; all: st
   };
 };
 
-// Branches as the kernel makes them: a place with or without its own row; prefixes of each other are folded before.
+// Branches as the kernel makes them: a group with or without its own row; nested prefixes are merged before.
 const place = fc.constantFrom(...parents, ...rows.slice(0, 3).map(({ uid }) => uid));
 const branch = fc.tuple(place, fc.boolean()).map(([at, whole]): Branch => ({ low: whole ? at : `${at}/`, high: `${at}0` }));
 const branches = fc.oneof(
@@ -146,7 +146,7 @@ const selection = fc.record({
     .array(condition, { maxLength: 2 })
     .filter((each) => each.filter(({ column, comparison }) => column === "parent" && comparison === "equal").length < 2),
   order: fc.record({ column: fc.constantFrom("uid", "name", "digest", "create_time"), descending: fc.boolean() }),
-  /** Which of the selected rows was the last one of the page before: a cursor belongs to its own query. */
+  /** The index of the previous page's last row among the selected ones, since a cursor belongs to its own query. */
   after: fc.option(fc.nat(), { nil: undefined }),
   skip: fc.constantFrom(0, 0, 1, 7, 300),
   limit: fc.constantFrom(1, 5, 51, 201),
@@ -155,7 +155,7 @@ const selection = fc.record({
 
 const few = { numRuns: runs(250) };
 
-test("every strategy gives the rows of a plain filter and sort, whatever the branches, conditions, order and position", async () => {
+test("every strategy returns the rows of a plain filter and sort, whatever the branches, conditions, order and position", async () => {
   const kinds = new Set<string>();
   await fc.assert(
     fc.asyncProperty(selection, async ({ after: nth, ...chosen }) => {
@@ -184,7 +184,7 @@ test("every strategy gives the rows of a plain filter and sort, whatever the bra
   assert.ok(kinds.size >= 6, "several strategies were taken");
 });
 
-test("a walk by cursors visits each row once in order, along every strategy", async () => {
+test("a walk by cursors visits each row once in order with every strategy", async () => {
   await fc.assert(
     fc.asyncProperty(selection, fc.constantFrom(undefined, limits.sortRowsMax + 1), fc.constantFrom(3, 17), async (chosen, size, limit) => {
       const whole = { ...chosen, after: undefined, skip: 0, count: false, size };
@@ -204,7 +204,7 @@ test("a walk by cursors visits each row once in order, along every strategy", as
   );
 });
 
-test("no branches, no rows", async () => {
+test("a selection without branches has no rows", async () => {
   const nothing: Selection = {
     branches: [],
     conditions: [],

@@ -1,6 +1,6 @@
-// No text costs more than it is long: every field of every request is given the longest texts that it takes, of every
-// hostile shape, and the work grows with their length as it should. A new field gets this unasked. The short form takes a
-// sixth of the shapes for each field, another sixth wherever the same field comes again; all of them for Markdown.
+// Text handling takes time proportional to the length. Every field of every request gets the longest texts it accepts, in every hostile shape;
+// new fields are covered automatically. The short run takes a sixth of the shapes per field, another sixth at its next occurrence, and all for
+// Markdown.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -22,11 +22,11 @@ const owner = await stage.owner();
 const place = await folder(stage);
 const { placed } = spotsIn(stage, place);
 
-/** What a field without a length of its own can be sent: more is refused with the whole request. */
+/** The longest text for a field without a limit; a longer one is refused with the whole request. */
 const longestText = 262_144;
 const entriesMax = 1_000;
 
-/** Values of this field that hold so much text: one text, one entry or key of this length, or as many as there may be. */
+/** Returns values of this field with this much text: one text, one entry or key, or as many as allowed. */
 const formsOf = (field: FieldFact): readonly ((text: string) => Json)[] => {
   if (field.shape === "one") return [(text) => text];
   const most = Math.min(entriesMax, field.maxLength > 0 ? field.maxLength : entriesMax);
@@ -47,7 +47,7 @@ const longestOf = (field: FieldFact): number => (field.shape === "one" && field.
 
 const isMarkdown = (field: FieldFact): boolean => field.maxLength === longestText;
 
-/** Shapes for a field: those of Markdown where it says so, and what begins as its example does. */
+/** Returns shapes for a field: Markdown if declared, and those that start like its example. */
 const shapesOf = (field: FieldFact): readonly (readonly [string, HostileText])[] => {
   const shapes = Object.entries(isMarkdown(field) ? hostileMarkdown : hostileTexts);
   const example = field.example;
@@ -60,7 +60,7 @@ const random = randomNumbers(36);
 const turns = new Map<FieldFact, number>();
 const tried = new Set<string>();
 
-/** Of the shapes for a field those whose turn it is: with the next form, and in the next operation, others. */
+/** Returns the field's next share of shapes, which differs in each form and operation. */
 const chosenFor = (field: FieldFact): readonly (readonly [string, HostileText])[] => {
   const turn = turns.get(field) ?? Math.floor(random() * shares);
   turns.set(field, turn + 1);
@@ -75,7 +75,7 @@ for (const method of nonEmpty(methods.filter(stage.answers), "operation with an 
   const spots = spotsOf(method.input, "json").filter(({ field }) => field.kind === "string");
   if (spots.length === 0) continue;
   fields += spots.length;
-  test(`${method.name.split(".").at(-1)}: no text costs more than it is long (${spots.length} fields)`, async () => {
+  test(`${method.name.split(".").at(-1)}: the cost of a text is proportional to its length (${spots.length} fields)`, async () => {
     const request = await stage.request(method, { place, whole: true });
     for (const spot of spots) {
       for (const [index, form] of formsOf(spot.field).entries()) {
@@ -97,7 +97,7 @@ for (const method of nonEmpty(methods.filter(stage.answers), "operation with an 
   });
 }
 
-test("every text of the contract was asked about, and every shape was tried", () => {
+test("every text field of the contract is covered, and every shape is tried", () => {
   assert.ok(fields > 100, `${fields} fields`);
   assert.deepEqual(
     Object.keys(hostileMarkdown).filter((name) => !tried.has(name)),
@@ -106,8 +106,8 @@ test("every text of the contract was asked about, and every shape was tried", ()
   assert.ok(longestText <= limits.bodyBytesMax);
 });
 
-test("work that is the square of a text's length is seen", async () => {
-  // Sums of 32 bits: what outgrows that would be a new object each time.
+test("the check detects work that is quadratic in a text's length", async () => {
+  // 32-bit sums, since a larger number would allocate an object each time.
   const square = (text: string): number => {
     let sum = 0;
     for (let one = 0; one < text.length; one++) for (let other = 0; other < text.length; other++) sum = (sum + (text.charCodeAt(other) ^ one)) | 0;

@@ -1,4 +1,4 @@
-// Every operation that can be a tool is one, says of itself what is true, and answers as over REST, over HTTP and over standard input.
+// Every suitable operation is a tool with a correct description, and responds over HTTP and standard input as over REST.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -58,7 +58,6 @@ const toolOf = (method: MethodFact): ListedTool => {
   return tool;
 };
 
-/** They make a secret and show it, or are given one. */
 const secretOperations: ReadonlySet<string> = new Set([
   "CreateGroupInvite",
   "CreateIdentityProvider",
@@ -69,7 +68,7 @@ const secretOperations: ReadonlySet<string> = new Set([
   "UpdateIdentityProvider",
 ]);
 
-test("every operation is one tool, but those of bytes, of credentials and of a user's own answers; names are short, and each is one operation's", () => {
+test("every operation except binary, credential and personal ones is exactly one tool with a short, unique name", () => {
   assert.equal(tools.length, operations.length);
   assert.equal(byName.size, tools.length);
   for (const { name } of tools) assert.match(name, /^[a-z][a-z0-9_]{1,59}$/);
@@ -80,7 +79,7 @@ test("every operation is one tool, but those of bytes, of credentials and of a u
   }
 });
 
-test("every tool says in words what it is for, and what each argument is", () => {
+test("every tool describes its purpose and each argument", () => {
   for (const method of operations) {
     const { description, inputSchema } = toolOf(method);
     assert.match(description, /^[A-Z][^\0]{10,}[.?:)]$/s, method.name);
@@ -106,7 +105,7 @@ test("hints are right for each verb", () => {
   }
 });
 
-test("what a tool's schema says of its arguments accepts every request that the server accepts", async () => {
+test("a tool's schema accepts every request that the server accepts", async () => {
   const validator = new AjvJsonSchemaValidator();
   for (const method of operations.filter(stage.answers)) {
     const isValid = validator.getValidator(toolOf(method).inputSchema);
@@ -123,7 +122,7 @@ const reads = nonEmpty(
   "operation that reads",
 );
 
-/** What differs each time by its nature: sealed tokens. Of a page whose entries are long, as many as the tool gives. */
+/** Replaces sealed tokens, which differ each time, and cuts a page of long entries to as many as the tool returns. */
 const settled = (method: MethodFact, reply: JsonObject, most = Number.POSITIVE_INFINITY): Json => {
   const listed = pagedFieldOf(method);
   return JSON.parse(
@@ -133,14 +132,14 @@ const settled = (method: MethodFact, reply: JsonObject, most = Number.POSITIVE_I
   ) as Json;
 };
 
-/** Made once: both lines of clients ask the same. */
+/** Created once, since both transports send the same requests. */
 const asked = new Map<MethodFact, JsonObject>();
 for (const method of reads) asked.set(method, await answerableRequest(stage, method, place, true));
 
 for (const line of mcpLines) {
-  test(`every tool that reads gives over HTTP and standard input what REST gives: ${line}`, async () => {
+  test(`every read tool returns over HTTP and standard input what REST returns: ${line}`, async () => {
     const [ofHttp, ofStdio] = [await overHttp(owner, "all", line), await overStdio(owner, line)];
-    // With the list the official clients check what comes against what the tool says that it gives.
+    // With the list, official clients check results against the tool's output schema.
     const listed = await ofStdio.listTools();
     assert.deepEqual([listed.pages, listed.tools], [1, (await ofHttp.listTools()).tools]);
     let whole = 0;
@@ -155,7 +154,7 @@ for (const line of mcpLines) {
           continue;
         }
         assert.deepEqual(JSON.parse(texts[0] ?? ""), structured, method.rpc);
-        // What is too long for a conversation says so.
+        // A second text reports that the result was cut.
         if (texts.length > 1) continue;
         const entries = structured[pagedFieldOf(method) ?? ""];
         const most = Array.isArray(entries) && entries.length > 0 ? entries.length : undefined;
@@ -167,7 +166,7 @@ for (const line of mcpLines) {
   });
 }
 
-test("who lacks the right gets a refused call from every tool that needs one", async () => {
+test("a caller without the permission is refused by every tool that needs one", async () => {
   const stranger = await overHttp((await stage.stranger(world.organization)).token, "all/write");
   const scoped = nonEmpty(
     operations.filter((method) => stage.answers(method) && method.scope !== undefined && method.capabilities.length > 0),

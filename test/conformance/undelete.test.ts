@@ -1,5 +1,5 @@
-// What is deleted can be brought back, of every resource that an operation makes and another deletes: the same rows, told as what
-// is made. By the contract, so that a new resource is asked unasked.
+// Every resource with a Create and a Delete can be restored: the same rows, with an event as if created. Driven by the contract, so new
+// resources are covered automatically.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -37,7 +37,7 @@ const found = nonEmpty(
 );
 type Found = (typeof found)[number];
 
-/** Every row of the resource and of all that goes along with it, as the database has it; by table. */
+/** Returns all rows of the resource and its children from the database, by table. */
 const rowsOf = async (resource: Found, uid: string): Promise<Record<string, string[]>> => {
   const along = (each: Found): Found[] =>
     each.children.filter(({ deletedWithParent }) => deletedWithParent).flatMap((child) => [child, ...along(child as Found)]) as Found[];
@@ -72,7 +72,7 @@ const lastPosition = async (): Promise<string> => {
 
 for (const resource of found) {
   const { fact, parentMessage } = resource;
-  // One that has its parent's uid is given a parent of its own, and comes back by itself.
+  // A resource with its parent's uid gets its own parent, and is restored separately.
   const goes = resource.children.filter(
     (child) => child.deletedWithParent && createOf(child.fact.name) !== undefined && child.fact.byName.get("uid")?.refersTo !== fact.name,
   );
@@ -81,7 +81,7 @@ for (const resource of found) {
     isForGood ? `a ${fact.short} that was deleted is gone for good` : `a ${fact.short} that was deleted comes back as it was, with all that went along`,
     async () => {
       const above = parentMessage === groupMessage && resource.cascades.length === 0 ? { parent: await folder(stage) } : {};
-      // A folder has none of what only organizations have.
+      // A subgroup lacks what only organizations have.
       const made = await stage.make(fact.name, { whole: fact.name !== groupMessage, ...above });
       const uid = text(made, "uid");
       const along: string[] = [];
@@ -108,7 +108,7 @@ for (const resource of found) {
       assert.equal(answer.leftOut, undefined, JSON.stringify(answer.leftOut));
       assert.deepEqual(await rowsOf(resource, uid), before);
       assert.equal(await deletionOf(uid), undefined);
-      // Each is told as what is made, what others stand on first.
+      // Each emits an event as if created, parents first.
       const told = await eventsAbout([uid, ...along], position);
       assert.deepEqual(told.map((line) => line.split(" ")[1]).sort(), [uid, ...along].sort());
       assert.ok(told[0]?.endsWith(` ${uid}`), told[0]);
@@ -125,13 +125,12 @@ for (const resource of nonEmpty(
   "resource with a name that can be taken",
 )) {
   const { fact } = resource;
-  test(`a ${fact.short} whose place was taken meanwhile does not come back, and nothing changes`, async () => {
+  test(`a ${fact.short} cannot be restored if its unique place was taken, and nothing changes`, async () => {
     const made = await stage.make(fact.name);
     const uid = text(made, "uid");
     const before = (await rowsOf(resource, uid))[`${resource.shape.table.name} by uid`];
     await remove(fact.name, uid);
     const deletion = (await deletionOf(uid)) ?? assert.fail("nothing is kept");
-    // As if somebody else had made it: the same in every column but the uid.
     const other = `${uid.slice(0, -16)}${"f".repeat(16)}`;
     const columns = (
       await stage.query("select attname from pg_attribute where attrelid = $1::regclass and attnum > 0 and attgenerated = ''", [resource.shape.table.name])
@@ -155,7 +154,7 @@ for (const resource of nonEmpty(
 
 for (const { fact } of found.filter(({ fact: { resource } }) => !resource?.deletedForGood)) {
   for (const capability of nonEmpty(createOf(fact.name)?.capabilities ?? [], "capability of a create")) {
-    test(`a ${fact.short} does not come back for whoever holds everything but ${capability}, which making one asks for`, async () => {
+    test(`a ${fact.short} cannot be restored without ${capability}, which creating one requires`, async () => {
       const uid = text(await stage.make(fact.name), "uid");
       await remove(fact.name, uid);
       const deletion = (await deletionOf(uid)) ?? assert.fail("nothing is kept");

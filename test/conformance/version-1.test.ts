@@ -1,6 +1,5 @@
-// Version 1 is a second shape of version 2 (requirement: Versioning 3). Every operation that is declared as a view is asked beside
-// its counterpart, whose own conformance the other suites prove: it is allowed, refused, empty and wrong where that one is, and
-// answers the same in its own names. A new view is asked unasked.
+// Version 1 is a second form of version 2 (requirement: Versioning 3). Each view is compared with its counterpart, which the other suites
+// cover: same permissions, errors and results, under version 1 names. New views are covered automatically.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -52,7 +51,7 @@ const lists = nonEmpty(
   "list",
 );
 
-/** A valid request of version 2, and the same in the shape of version 1. */
+/** Returns a valid request of version 2, and the same in version 1's form. */
 const asked = async (method: ViewedMethodFact, options: RequestOptions): Promise<{ readonly first: JsonObject; readonly second: JsonObject }> => {
   const { of } = method.view;
   const grows = requestsOfGrown[rowMessage(of)?.name ?? ""] ?? {};
@@ -60,18 +59,17 @@ const asked = async (method: ViewedMethodFact, options: RequestOptions): Promise
   return { second, first: inView(method, second) };
 };
 
-/** In the shape of version 1. What both a field of its own and the filter by place could say is said by the filter. */
+/** Converts a request to version 1; if both a field and the group filter fit, uses the filter. */
 const inView = (method: ViewedMethodFact, request: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(requestInView(method, request)).filter(([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp.")),
   );
 
-/** What an answer says of permission: its code, and the words without uids. */
+/** Returns the authorization result: the code, and the message without uids. */
 const verdict = ({ code, message }: Answer): string => `${code} ${message.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "<uid>")}`;
 
 const assertUntyped = (answer: Answer): void => assert.deepEqual(answer.details, [], "version 1 has no typed details");
 
-/** All entries of a list over version 2. */
 const everyPage = async (of: MethodFact, request: JsonObject, token: string | undefined): Promise<JsonObject[]> => {
   const rows: JsonObject[] = [];
   for (let pageToken = ""; ; ) {
@@ -83,7 +81,7 @@ const everyPage = async (of: MethodFact, request: JsonObject, token: string | un
   }
 };
 
-/** Without what gRPC's JSON cannot tell from absence, and with times in one form. */
+/** Removes values that gRPC's JSON cannot distinguish from absence, and unifies times. */
 const sparse = (value: Json): Json => {
   if (typeof value === "string") return value.replace(/(T\d\d:\d\d:\d\d)(?:\.0+)?Z$/, "$1Z").replace(/(\.\d*?[1-9])0+Z$/, "$1Z");
   if (Array.isArray(value)) return value.map(sparse);
@@ -95,7 +93,7 @@ const sparse = (value: Json): Json => {
   );
 };
 
-test("every field of version 1 has its counterpart, and says so where it has none", () => {
+test("every field of version 1 has a counterpart or is declared without one", () => {
   for (const method of all) assert.ok(linksOfMethod(method));
   const absent = all.flatMap(({ input, output }) => [input, output]).flatMap(fieldsWithin);
   assert.deepEqual([...new Set(absent)].sort(), [
@@ -120,7 +118,7 @@ const fieldsWithin = (message: MessageFact): string[] =>
     ...(field.message?.name.startsWith("chainguard.") ? fieldsWithin(field.message) : []),
   ]);
 
-test("every field that version 2 requires can be said in version 1", () => {
+test("version 1 can express every required field of version 2", () => {
   for (const method of all) {
     const { of } = method.view;
     const reached = new Set(linksOfMethod(method).request.map(({ path }) => path[0]?.name));
@@ -129,16 +127,16 @@ test("every field that version 2 requires can be said in version 1", () => {
   }
 });
 
-test("the place where capabilities are needed is a field of version 1 too", () => {
+test("the group where capabilities are needed is a field of version 1 too", () => {
   for (const method of all) assert.equal(method.scope === undefined, method.view.of.scope === undefined, method.name);
 });
 
-/** A request of any operation of version 1 about something that does not exist. */
+/** Returns a request of any version 1 operation for a missing resource. */
 const about = async (method: MethodFact): Promise<JsonObject> =>
   isViewed(method) ? (await asked(method, { place, uid: unusedUid(place) })).first : stage.request(method, { place, uid: unusedUid(place) });
 
 for (const method of version1.filter(({ open }) => !open)) {
-  test(`${method.name} tells who is asking: without a token and with a wrong one it is UNAUTHENTICATED`, async () => {
+  test(`${method.name} authenticates the caller: without a token or with a wrong one it is UNAUTHENTICATED`, async () => {
     const first = await about(method);
     for (const protocol of oneOrAll(protocols)) {
       for (const token of [undefined, "garbage"]) {
@@ -152,7 +150,7 @@ for (const method of version1.filter(({ open }) => !open)) {
 }
 
 for (const method of all.filter(({ view }) => view.of.scope)) {
-  test(`${method.name}: neither a stranger nor a neighbour's owner can tell what exists from what does not`, async () => {
+  test(`${method.name}: neither a stranger nor another organization's owner can detect what exists`, async () => {
     const { first } = await asked(method, { place });
     const uid = String(valueAt(first, method.scope ?? []));
     const absentUid = unusedUid(uid);
@@ -169,20 +167,20 @@ for (const method of all.filter(({ view }) => view.of.scope)) {
 }
 
 for (const method of all.filter(({ capabilities, open }) => capabilities.length > 0 && !open)) {
-  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")}`, async () => {
+  test(`${method.name} requires exactly ${method.capabilities.join(" and ")}`, async () => {
     const { of } = method.view;
     const { token } = await stage.holder(method.capabilities, stage.needsAt(of, place));
     for (const protocol of oneOrAll(protocols)) {
       const { first } = await asked(method, { place, capabilities: method.capabilities });
       const answer = await stage.call(protocol, method, first, { token });
-      // Nothing has been pushed: that one is told of the image's absence is permission enough.
+      // No image is pushed, so NOT_FOUND proves permission.
       const absent = answer.code === codes.NOT_FOUND && !method.writes && of.input.byName.has("digest");
       if (!absent) assert.equal(answer.code, done, answer.message);
     }
   });
 
   for (const missing of method.capabilities) {
-    test(`${method.name} is refused, in the words of version 2, to whoever holds every capability but ${missing}`, async () => {
+    test(`${method.name} is refused, with version 2's message, with every capability except ${missing}`, async () => {
       const { of } = method.view;
       const { token } = await stage.holder(everyCapabilityBut(missing), place);
       for (const protocol of oneOrAll(protocols)) {
@@ -195,22 +193,22 @@ for (const method of all.filter(({ capabilities, open }) => capabilities.length 
   }
 }
 
-/** What version 1 alone has, as far as it is answered. */
+/** Implemented operations that only version 1 has. */
 const own = nonEmpty(
   version1.filter((method) => !isViewed(method) && !method.open && method.capabilities.length > 0 && stage.answers(method)),
   "operation of version 1 alone",
 );
 
-/** What a read asks about was not made, or was not pushed. */
+/** Returns true for success, and for reads that miss an uncreated or unpushed resource. */
 const isAllowed = ({ writes }: MethodFact, { code }: Answer): boolean =>
   code === done || (!writes && (code === codes.NOT_FOUND || code === codes.INVALID_ARGUMENT));
 
-/** Only the operator may call this operation, whatever capabilities others hold (test/attacks/invites.test.ts). */
+/** Only the operator can call this operation, with any capabilities (test/attacks/invites.test.ts). */
 const byOperator = "chainguard.platform.iam.GroupInvites/CreateWithGroup";
 
 for (const method of own) {
-  test(`${method.name}, which version 2 has not, is allowed to whoever holds exactly ${method.capabilities.join(" and ")}`, async () => {
-    // Settings are of an organization, and of no folder.
+  test(`${method.name}, version 1 only, requires exactly ${method.capabilities.join(" and ")}`, async () => {
+    // Settings belong to an organization, not a subgroup.
     const ofOrganization = method.input.byName.has("registry_id");
     const { token } = await stage.holder(method.capabilities, ofOrganization ? world.organization : place);
     for (const protocol of oneOrAll(protocols)) {
@@ -222,13 +220,13 @@ for (const method of own) {
   });
 
   for (const missing of method.capabilities) {
-    test(`${method.name}, which version 2 has not, is refused to whoever holds every capability but ${missing}, and changes nothing`, async () => {
+    test(`${method.name}, version 1 only, is refused with every capability except ${missing}, and changes nothing`, async () => {
       const { token } = await stage.holder(everyCapabilityBut(missing), world.organization);
       for (const protocol of oneOrAll(protocols)) {
         const request = await stage.request(method, { place });
         const before = method.writes ? await stage.fingerprint() : "";
         const answer = await stage.call(protocol, method, request, { token });
-        // Of an unscoped one nothing is seen; what is looked for by its name is not found.
+        // An unscoped one shows nothing; a lookup by name finds nothing.
         if (method.unscoped) assert.ok(answer.code === done || answer.code === codes.NOT_FOUND || answer.code === codes.PERMISSION_DENIED, answer.message);
         else assert.equal(answer.code, codes.PERMISSION_DENIED, answer.message);
         if (method.writes) assert.equal(await stage.fingerprint(), before);
@@ -236,7 +234,7 @@ for (const method of own) {
     });
   }
 
-  test(`${method.name}, which version 2 has not, tells neither a stranger nor a neighbour's owner what exists`, async () => {
+  test(`${method.name}, version 1 only, reveals existence to neither a stranger nor another organization's owner`, async () => {
     const request = await stage.request(method, { place });
     const uid = method.scope ? String(valueAt(request, method.scope)) : unusedUid(place);
     const absentUid = unusedUid(uid);
@@ -253,7 +251,7 @@ for (const method of own) {
 }
 
 for (const method of all.filter((each) => isForEverybody(each.view.of))) {
-  test(`${method.name} asks for a token and no right`, async () => {
+  test(`${method.name} requires a token and no capability`, async () => {
     for (const protocol of oneOrAll(protocols)) {
       const { token } = await stage.callerOf(method.view.of, nobody);
       const { first } = await asked(method, {});
@@ -264,7 +262,7 @@ for (const method of all.filter((each) => isForEverybody(each.view.of))) {
 }
 
 for (const method of lists) {
-  test(`${method.name} shows each caller what version 2 shows it, whole, and an empty list where there is nothing`, async () => {
+  test(`${method.name} shows each caller the same as version 2, unpaged, and an empty list if there is nothing`, async () => {
     const { of } = method.view;
     const shown = rowMessage(of)?.name ?? "";
     for (const where of [place, other.organization]) {
@@ -283,7 +281,6 @@ for (const method of lists) {
         : []),
     ];
     for (const request of requests) {
-      // The operator's list has the rows of both organizations.
       for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
         const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
         for (const protocol of oneOrAll(protocols)) {
@@ -308,7 +305,7 @@ for (const method of version1.filter((each) => each.http.length > 0 && each.inpu
     const { verb, path, body } = restRequest(method, first);
     const before = await stage.fingerprint();
     const token = await stage.owner();
-    // Of a body that cannot be read the place is missed first, where it stands inside.
+    // In an unreadable body the missing parent is reported first, if it belongs inside.
     const unread = new RegExp(`body|${method.scope?.at(-1) ?? "body"}`);
     const wrong: readonly (readonly [path: string, body: string | undefined, names: RegExp])[] =
       http?.body === ""
@@ -333,7 +330,7 @@ for (const method of version1.filter((each) => each.http.length > 0 && each.inpu
 }
 
 for (const method of all.filter(({ view }) => view.of.input.fields.some(({ required }) => required))) {
-  test(`${method.name} without anything is refused as version 2 refuses it, in fields of its own`, async () => {
+  test(`${method.name} without any field is refused as in version 2, with its own field names`, async () => {
     const { of } = method.view;
     const { first, second } = await asked(method, { place });
     const kept = (request: JsonObject, path: readonly string[] | undefined): JsonObject => (path ? withValue({}, path, valueAt(request, path)) : {});
@@ -354,7 +351,7 @@ for (const method of all.filter(({ view }) => view.of.input.fields.some(({ requi
   });
 }
 
-/** The message whose fields a violation names. */
+/** Returns the message with the fields that a violation names. */
 const messageOfBody = (method: ViewedMethodFact): MessageFact => method.input.byName.get(method.http[0]?.body ?? "")?.message ?? method.input;
 
 interface Told {
@@ -377,7 +374,7 @@ const toldAfter = async (number: string): Promise<Told[]> => {
   }));
 };
 
-/** Fields of version 1 whose values no event shows: secrets, personal details, what is not public. */
+/** Returns version 1 fields that no event shows: secrets, personal details, private values. */
 const hidden = (method: ViewedMethodFact): string[] => {
   const found: string[] = [];
   const visit = (links: ReturnType<typeof linksOfMethod>["reply"]): void => {
@@ -395,7 +392,7 @@ const keysWithin = (value: Json): string[] =>
   Array.isArray(value) ? value.flatMap(keysWithin) : isObject(value) ? Object.entries(value).flatMap(([key, entry]) => [key, ...keysWithin(entry)]) : [];
 
 for (const method of writes.filter(({ event, capabilities, view }) => event && (capabilities.length > 0 || isForEverybody(view.of)))) {
-  test(`${method.name} is told once, with its own message and path, in a form that a strict decoder reads, and without secrets`, async () => {
+  test(`${method.name} emits one event with its own message and path, valid for a strict decoder, without secrets`, async () => {
     for (const protocol of oneOrAll(protocols)) {
       const caller = await stage.callerOf(method.view.of, owner);
       const { first } = await asked(method, { place, whole: bodyField(method.view.of)?.message?.name !== groupMessage });

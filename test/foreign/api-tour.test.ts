@@ -1,5 +1,5 @@
-// The tour of the API in a shell: every command runs, and prints what the page shows. It runs over HTTP/1.1, as curl does by itself,
-// and with HTTP/2 from the first byte.
+// The API tour in a shell: every command runs and prints what the page shows, over HTTP/1.1, curl's default, and over HTTP/2 with prior
+// knowledge.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -18,7 +18,7 @@ for (const [how, possible, settings] of [
   ["HTTP/1.1", hasCurl, ""],
   ["HTTP/2 with prior knowledge", hasHttp2, "http2-prior-knowledge\n"],
 ] as const)
-  test(`every command of the tour of the API prints what the page shows, over ${how}`, { skip: !possible && "this machine's curl cannot" }, async (t) => {
+  test(`every command of the API tour prints what the page shows, over ${how}`, { skip: !possible && "this machine's curl cannot" }, async (t) => {
     const steps = stepsOf(await readFile(join(root, "docs", "guides", "api-tour.md"), "utf8"));
     assert.ok(steps.length > 10, "the tour has its commands");
     const installation = await openInstallation({ GANTRY_SERVICE_DOMAIN: "gantry.local" });

@@ -1,5 +1,4 @@
-// Somebody else's gRPC client on the command line, buf curl: with the server's reflection, and with the contract's
-// files in its place.
+// The gRPC command line client buf curl, with the server's reflection and with the contract's files.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -36,7 +35,7 @@ const curl = (path: string, data: JsonObject | undefined, ...more: string[]): Pr
 
 const bearer = (): string[] => ["-H", `Authorization: Bearer ${token}`];
 
-test("reflection lists every service of the contract, also under its beta package, health and reflection", async () => {
+test("reflection lists every service of the contract and its beta package, health and reflection", async () => {
   const { code, out } = await curl("", undefined, "--list-services");
   assert.equal(code, 0);
   const services = [
@@ -100,14 +99,14 @@ test("reflection describes the beta packages so that their services can be calle
     ...bearer(),
   );
   assert.equal(made.code, 0, made.err);
-  // What has no version 2 names messages of the beta package.
+  // A service without a version 2 uses messages of the beta package.
   const overlay = { name: "tools", config: { contents: { packages: ["curl"] } } };
   const kept = await curl("/chainguard.platform.registry.v2beta1.OverlaysService/CreateOverlay", { parent: world.organization, overlay }, ...bearer());
   assert.equal(kept.code, 0, kept.err);
   assert.deepEqual((JSON.parse(kept.out) as JsonObject).config, overlay.config);
 });
 
-test("without a token it is told so", async () => {
+test("a request without a token fails with a clear error", async () => {
   const { code, err } = await curl("/chainguard.platform.iam.v2.RolesService/ListRoles", undefined);
   assert.notEqual(code, 0);
   assert.equal((JSON.parse(err) as JsonObject).code, "unauthenticated");

@@ -1,5 +1,5 @@
-// The guides to clients, done as they are written: each program of theirs runs against a server. The long form installs what Python
-// and Go need; where the machine or its registries do not have it, that program is left out, and the test says why.
+// The client guides as written: each of their programs runs against a server. The long form installs packages for Python and Go; a program is
+// skipped, with the reason, if the machine or its registries lack them.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -21,7 +21,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The blocks of a guide in this language. */
+/** Returns a guide's code blocks in this language. */
 const blocksOf = (guide: string, language: string): string[] =>
   [...readFileSync(join(root, "docs", "guides", guide), "utf8").matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].flatMap(([, kind, content = ""]) =>
     kind === language ? [content] : [],
@@ -32,7 +32,7 @@ const environment = async (): Promise<Record<string, string>> => {
   return { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? folder, BASE: world.url, TOKEN: await world.token(), TOKEN_FILE: join(folder, "token") };
 };
 
-test("the programs in TypeScript are checked strictly, and do what the guide says", async () => {
+test("the TypeScript programs pass strict type checks and do what the guide says", async () => {
   const place = join(folder, "typescript");
   await mkdir(join(place, "node_modules"), { recursive: true });
   await symlink(root, join(place, "node_modules", "gantry"));
@@ -51,7 +51,7 @@ test("the programs in TypeScript are checked strictly, and do what the guide say
     const { stdout, stderr } = await execute(process.execPath, [`program-${index}.ts`], { cwd: place, env: await environment() });
     assert.equal(stderr, "");
     said.push(stdout);
-    // What the next program waits for.
+    // Events that the next program waits for.
     await world.server.delivery.finish();
   }
   assert.deepEqual(said, [
@@ -66,7 +66,7 @@ test("the programs in TypeScript are checked strictly, and do what the guide say
 
 const generator = join(root, "node_modules", ".cache", "clients", "python");
 
-/** Why there is no generator for Python; false where there is. */
+/** Why the Python generator is missing; false if it is available. */
 const pythonMissing = (): string | false => {
   if (existsSync(join(generator, "bin", "openapi-python-client"))) return false;
   if (spawnSync("python3", ["-m", "venv", generator]).status !== 0) return "python3 with venv is not here";
@@ -77,7 +77,7 @@ const pythonMissing = (): string | false => {
 
 const onlyLong = (missing: () => string | false): string | false => shortOrLong<() => string | false>(() => "in the long form", missing)();
 
-test("the program in Python, with a client made from the OpenAPI document, does what the guide says", { skip: onlyLong(pythonMissing) }, async () => {
+test("the Python program, with a client generated from the OpenAPI document, does what the guide says", { skip: onlyLong(pythonMissing) }, async () => {
   const [install = "", exchange = ""] = blocksOf("clients-python.md", "sh");
   const generate = install.split("\n").find((line) => line.startsWith("openapi-python-client ")) ?? "";
   const own = await environment();
@@ -91,7 +91,7 @@ test("the program in Python, with a client made from the OpenAPI document, does 
   assert.match(asked.stdout, /^eyJ/);
 });
 
-/** Why the public SDK is not to be had; false where it is. */
+/** Why the public SDK is missing; false if it is available. */
 const goMissing = (): string | false => {
   if (spawnSync("go", ["version"]).status !== 0) return "go is not here";
   const [, version = ""] = /chainguard\.dev\/sdk@(\S+)/.exec(blocksOf("clients-go.md", "sh").join("")) ?? [];
@@ -103,7 +103,7 @@ const goMissing = (): string | false => {
   return status === 0 ? false : "the module proxy of this machine does not give chainguard.dev/sdk";
 };
 
-test("the program in Go, with the public platform's SDK, does what the guide says", { skip: onlyLong(goMissing) }, async () => {
+test("the Go program, with the public platform's SDK, does what the guide says", { skip: onlyLong(goMissing) }, async () => {
   const place = join(folder, "go");
   await mkdir(place);
   await writeFile(join(place, "main.go"), blocksOf("clients-go.md", "go").join("\n"));

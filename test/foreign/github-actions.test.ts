@@ -1,5 +1,5 @@
-// The lines of README that a job at GitHub runs: docker's client logs in with the token of the job's issuer and nothing else, and what
-// reads docker's file pushes. There is no engine here, so `docker push` is skopeo's. Where a program is not installed, there is nothing to run.
+// The README's commands for a GitHub job: docker logs in with the job's own token only, and clients that read docker's file can push. There is
+// no Docker engine here, so skopeo stands in for `docker push`. Skipped if a program is not installed.
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
@@ -27,7 +27,7 @@ const skip = missing.length === 0 ? false : `NOT TESTED: ${missing.join(", ")} n
 const folder = await mkdtemp(join(tmpdir(), "gantry-actions-"));
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** The shell lines of the step, as docs/how-to/push-and-pull.md has them. */
+/** Returns the step's shell lines from docs/how-to/push-and-pull.md. */
 const readLines = async (): Promise<string> => {
   const page = await readFile(join(import.meta.dirname, "..", "..", "docs", "how-to", "push-and-pull.md"), "utf8");
   const [, yaml = ""] = /```yaml\n(permissions: \{ id-token: write \}[\s\S]*?)```/.exec(page) ?? [];
@@ -36,7 +36,7 @@ const readLines = async (): Promise<string> => {
   return lines.replace(/^ {6}/gm, "");
 };
 
-test("the lines for GitHub's jobs log in by the job's own token, and push; another job's token does neither", { skip }, async (t) => {
+test("the GitHub job's commands log in and push with the job's own token, and fail with another job's", { skip }, async (t) => {
   const [world, issuer] = await Promise.all([openWorld(), startIssuer()]);
   const host = world.url.replace("http://", "");
   const identity = { name: "ci", claimMatch: { issuer: issuer.url, subject: "repo:acme/shop:ref:refs/heads/main" } };
@@ -44,7 +44,7 @@ test("the lines for GitHub's jobs log in by the job's own token, and push; anoth
   const roleBinding = { identityUid: uid, roleUid: builtInRoleUid("registry.push") };
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding });
 
-  // As GitHub gives a job its token: for the audience in the query, to who shows the job's own secret.
+  // GitHub issues a token for the audience in the query to the holder of the job's own secret.
   let subject = "";
   const service = createServer((request, response) => {
     const { searchParams } = new URL(request.url ?? "", "http://127.0.0.1");
@@ -57,7 +57,7 @@ test("the lines for GitHub's jobs log in by the job's own token, and push; anoth
   await new Promise<void>((resolve) => service.listen(port, "127.0.0.1", resolve));
   t.after(() => Promise.all([world.close(), issuer.close(), new Promise((resolve) => service.close(resolve))]));
 
-  // An image to push, and a `docker` whose push is skopeo's, by the file that the real one has written.
+  // An image to push, and a `docker` whose push is skopeo's, with the file that the real docker wrote.
   await mkdir(join(folder, "rootfs"));
   await writeFile(join(folder, "rootfs", "file"), randomBytes(10_000));
   execFileSync("tar", ["cf", join(folder, "layer.tar"), "-C", join(folder, "rootfs"), "file"]);

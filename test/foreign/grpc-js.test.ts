@@ -1,5 +1,4 @@
-// Somebody else's gRPC client, @grpc/grpc-js: the main flows once with the contract compiled in, and once with
-// nothing but what the server's own reflection tells.
+// The gRPC client @grpc/grpc-js: the main flows, once with the compiled contract, and once with server reflection only.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -41,7 +40,7 @@ interface Called {
 
 type Call = (name: string, request: JsonObject, metadata?: grpc.Metadata, options?: grpc.CallOptions) => Promise<Called>;
 
-/** Calls any method of a registry of descriptors. */
+/** Returns a function that calls any method of a descriptor registry. */
 const caller =
   (known: FileRegistry | typeof registry, through: () => grpc.Client = () => client): Call =>
   (name, request, metadata = metadataOf(), options = {}) => {
@@ -61,7 +60,7 @@ const caller =
     });
   };
 
-/** All files of the contract, asked of the server by reflection, one service after another. */
+/** Returns all files of the contract, fetched by reflection for each service. */
 const reflected = (version: "v1" | "v1alpha"): Promise<FileRegistry> =>
   new Promise((resolve, reject) => {
     const files = new Map<string, FileDescriptorProto>();
@@ -91,7 +90,7 @@ const reflected = (version: "v1" | "v1alpha"): Promise<FileRegistry> =>
     call.write({ listServices: "" });
   });
 
-/** Every file after those that it imports. */
+/** Sorts files after their imports. */
 const sorted = (files: ReadonlyMap<string, FileDescriptorProto>): FileDescriptorProto[] => {
   const done = new Set<FileDescriptorProto>();
   const add = (name: string): void => {
@@ -104,7 +103,7 @@ const sorted = (files: ReadonlyMap<string, FileDescriptorProto>): FileDescriptor
   return [...done];
 };
 
-/** The typed details of an error, as JSON. */
+/** Returns the typed details of an error as JSON. */
 const detailsOf = (error: grpc.ServiceError | undefined): JsonObject[] => {
   const schema = registry.getMessage("google.rpc.Status");
   const [packed] = error?.metadata.get("grpc-status-details-bin") ?? [];
@@ -162,22 +161,22 @@ const flows = async (call: Call): Promise<void> => {
   assert.equal(detailsOf(gone.error)[1]?.resourceName, uid);
 };
 
-test("the main flows with the contract compiled in", async () => {
+test("the main flows work with the compiled contract", async () => {
   await flows(caller(registry));
 });
 
 for (const version of ["v1", "v1alpha"] as const)
-  test(`the main flows with nothing but what reflection ${version} tells`, async () => {
+  test(`the main flows work with only reflection ${version}`, async () => {
     await flows(caller(await reflected(version)));
   });
 
-test("without a token every method but the open ones is UNAUTHENTICATED", async () => {
+test("without a token every method except public ones is UNAUTHENTICATED", async () => {
   const { error } = await caller(registry)("chainguard.platform.iam.v2.RolesService/ListRoles", {}, new grpc.Metadata());
   assert.equal(error?.code, grpc.status.UNAUTHENTICATED);
   assert.equal(detailsOf(error)[0]?.reason, "UNAUTHENTICATED");
 });
 
-test("messages that the client packs with gzip are read", async () => {
+test("messages that the client compresses with gzip are read", async () => {
   const packing = new grpc.Client(new URL(world.url).host, grpc.credentials.createInsecure(), { "grpc.default_compression_algorithm": 2 });
   const description = "again and ".repeat(50).trim();
   const { reply, error } = await caller(registry, () => packing)("chainguard.platform.registry.v2.ReposService/CreateRepo", {
@@ -189,7 +188,7 @@ test("messages that the client packs with gzip are read", async () => {
   assert.equal(reply.description, description);
 });
 
-test("a deadline that has passed is DEADLINE_EXCEEDED, and a call that is given up leaves the connection good", async () => {
+test("an expired deadline is DEADLINE_EXCEEDED, and a cancelled call leaves the connection usable", async () => {
   const call = caller(registry);
   const late = await call("chainguard.platform.iam.v2.RolesService/ListRoles", {}, metadataOf(), { deadline: Date.now() - 1 });
   assert.equal(late.error?.code, grpc.status.DEADLINE_EXCEEDED);
@@ -222,7 +221,7 @@ test("a message over 4 MiB is refused as too large, and one below it is read", a
   assert.equal(long.error?.code, grpc.status.INVALID_ARGUMENT);
 });
 
-test("the health service says that the server serves, for all and for each service", async () => {
+test("the health service reports SERVING for the server and for each service", async () => {
   const ask = (service: string): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
       // HealthCheckRequest{service=1}, HealthCheckResponse{status=1}; 1 is SERVING.

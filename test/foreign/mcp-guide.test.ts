@@ -1,5 +1,4 @@
-// docs/guides/mcp.md as it is written: each configuration of a client is given to the official SDK's client, which then works, and the
-// line to try it by hand is run.
+// docs/guides/mcp.md as written: each client configuration works with the official SDK's client, and the command for a manual test runs.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -19,7 +18,7 @@ after(() => world?.close());
 const guide = readFileSync("docs/guides/mcp.md", "utf8");
 const blocks = [...guide.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = "", block = ""]) => ({ language, block }));
 
-/** What "claude mcp add" makes of its arguments. */
+/** Parses the arguments of "claude mcp add". */
 const serverOfCommand = (line: string): JsonObject => {
   const words = line.trim().split(" ");
   const separator = words.indexOf("--");
@@ -38,20 +37,20 @@ const servers = blocks.flatMap(({ language, block }): JsonObject[] => {
 const placeOf = async (server: JsonObject): Promise<McpPlace> => {
   const token = await world.token();
   const here = (value: string): string => value.replace("https://gantry.example.com", world.url);
-  // In place of the sign-in, which a person does.
+  // Replaces the interactive sign-in.
   if (text(server, "url") !== "") return { url: here(text(server, "url")), headers: { authorization: `Bearer ${token}` } };
   assert.equal(server.command, "gantry");
   const { PATH = "", HOME = "" } = process.env;
   return { command: process.execPath, args: ["cli/main.ts", ...texts(server, "args").map(here)], env: { PATH, HOME, GANTRY_TOKEN: token } };
 };
 
-test("the guide has lines for three clients, over HTTP and over standard input", () => {
+test("the guide has configurations for three clients, over HTTP and over standard input", () => {
   assert.equal(servers.filter((server) => text(server, "url") !== "").length, 3);
   assert.equal(servers.filter((server) => text(server, "command") !== "").length, 3);
 });
 
 for (const [index, server] of servers.entries()) {
-  test(`configuration ${index + 1} of the guide works as it is written`, async (t) => {
+  test(`configuration ${index + 1} of the guide works as written`, async (t) => {
     const client = await connectMcp("with initialize", await placeOf(server));
     t.after(() => client.close());
     const { tools } = await client.listTools();
@@ -60,7 +59,7 @@ for (const [index, server] of servers.entries()) {
   });
 }
 
-test("the line to try it by hand answers as the guide shows", async () => {
+test("the guide's manual test command prints what the guide shows", async () => {
   const at = blocks.findIndex(({ language }) => language === "sh");
   const env = { ...process.env, BASE: world.url, TOKEN: await world.token() };
   const { stdout } = await promisify(execFile)("bash", ["-ec", blocks[at]?.block ?? "exit 1"], { env });

@@ -1,5 +1,5 @@
-// Clients of registries, as others wrote them, with registry tokens that permit what their scopes name: first pushes, pulls, copies
-// across repositories, deletes, anonymous pulls, and the token of a CI job. Clients that are not installed are skipped.
+// Third-party registry clients with scoped registry tokens: first pushes, pulls, copies across repos, deletes, anonymous pulls, and the token
+// of a CI job. Clients that are not installed are skipped.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -48,7 +48,7 @@ const runIn = (cwd: string, program: string, args: readonly string[]): Promise<E
     );
   });
 
-/** A client in a directory of its own. */
+/** Opens a client in its own directory. */
 const openClient = async (
   program: string,
 ): Promise<{ readonly home: string; done(...args: string[]): Promise<string>; failed(...args: string[]): Promise<string> }> => {
@@ -71,7 +71,7 @@ const openClient = async (
 
 const digestOf = (bytes: string | Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 
-/** An OCI layout of one image, which clients push. */
+/** Writes an OCI layout of one image for clients to push. */
 const writeLayout = async (path: string): Promise<string> => {
   await mkdir(join(path, "blobs", "sha256"), { recursive: true });
   const put = async (mediaType: string, content: string | Uint8Array) => {
@@ -98,7 +98,7 @@ const openToEverybody = async (name: string): Promise<void> => {
     await world.ok("registry.ReposService/UpdateRepo", { repo: { uid, anonymousPull: true }, updateMask: "anonymous_pull" });
 };
 
-/** How many mounts the registry has answered, by status, since `from`. */
+/** Returns how many mounts the registry completed since `from`, by status. */
 const uploadsSince = (from: number): unknown[] =>
   requests
     .lines()

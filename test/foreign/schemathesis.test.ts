@@ -1,11 +1,9 @@
-// schemathesis makes requests of our OpenAPI documents alone: none is answered with a fault of the server or with what the document does
-// not describe, and none that it allows is refused. Runs where there is Python: the program is installed once, in a folder of its own,
-// and without a registry to install it from the test is left out. The long form takes some forty seconds and a random seed.
-//
-// How a finding is repeated: each is printed with its request as a line of curl, and the run with its seed, which `--seed N` gives again
-// (test/length.ts). How far a run comes in its time is the machine's affair, and so is what the other worker has changed meanwhile: the
-// line of curl is the sure way, the seed the one that finds the operation again. Only findings fail: what the program or the machine could
-// not do (its health checks, a refusal with 429, 503 or 504) is no fault, and no time is asserted on.
+// schemathesis derives requests from the OpenAPI documents alone: no response is a server error or undocumented, and no allowed request is
+// refused. Runs if Python exists: the program is installed once in its own directory, and the test is skipped without a package registry. The
+// long form takes about forty seconds with a random seed.
+// To repeat a finding, use its printed curl command, or `--seed N` with the run's printed seed (test/length.ts). The curl command is exact.
+// The seed finds the operation again, but depends on machine speed and on concurrent changes. Only findings fail: health checks and 429, 503
+// or 504 responses do not, and no time is asserted.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -24,7 +22,7 @@ const own = join(import.meta.dirname, "schemathesis");
 const environment = join(import.meta.dirname, "../../node_modules/.cache/schemathesis");
 const program = join(environment, "bin/schemathesis");
 
-/** Why there is no schemathesis; false where there is. */
+/** Why schemathesis is missing; false if it is available. */
 const missing = (): string | false => {
   if (existsSync(program)) return false;
   if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
@@ -36,7 +34,7 @@ const reason = missing();
 const stage = await openStage();
 after(() => stage.close());
 
-/** Values of paths that name something, by verb and path of the document. */
+/** Returns path values of existing resources, by verb and path of the document. */
 const existingThings = async (): Promise<Record<string, Readonly<Record<string, string>>>> => {
   const judge = judgeOf(await fetchDocument(stage.world.url, "/openapi.json"));
   const place = await folder(stage);
@@ -77,7 +75,7 @@ const runOnce = (document: string, maxSeconds: number, token: string, existing: 
 
 const started = /Test cases:\s+[1-9]\d* generated/;
 
-/** A machine under load has read the document when the time is over, and made no request yet: it gets more. */
+/** Retries with more time if a loaded machine only managed to read the document. */
 const run: typeof runOnce = async (document, maxSeconds, token, existing) => {
   let made = await runOnce(document, maxSeconds, token, existing);
   for (let times = 2; times <= 16 && !started.test(made.output); times *= 2) made = await runOnce(document, maxSeconds * times, token, existing);
@@ -91,19 +89,19 @@ for (const [address, seconds] of shortOrLong<readonly (readonly [string, number]
     ["/openapi/v1.json", 9],
   ],
 )) {
-  test(`what ${address} allows is neither refused nor answered otherwise than it says`, { skip: reason }, async () => {
+  test(`a request that ${address} allows is never refused and always gets a documented response`, { skip: reason }, async () => {
     const existing = address === "/openapi.json" ? await existingThings() : {};
     const { status, output } = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
     assert.match(output, started, output);
-    // That it could not make enough of its own (its health checks) says nothing of us.
+    // Its health checks, which fail if it generates too little, do not matter.
     assert.ok(status === 0 || status === 1, output.slice(0, 100_000));
     assert.doesNotMatch(output, /^Failures:/m, output.slice(0, 100_000));
   });
 }
 
-// It starts the program once more, which takes as long as the short form has.
+// It starts the program again, which takes as long as the short form has.
 if (shortOrLong(false, true))
-  test("planted: a document that says otherwise than the server answers is found", {
+  test("schemathesis finds a planted contradiction between document and server", {
     skip: reason || shortOrLong<string | false>("in the long form", false),
   }, async (context) => {
     const document = await fetchDocument(stage.world.url, "/openapi/ping.json");

@@ -1,5 +1,5 @@
-// PyPI's scim2-tester finds nothing wrong with our SCIM: it reads what we say of ourselves, and tries all of it. Runs where there is
-// Python: the program is installed once, in a folder of its own, and without a registry to install it from the test is left out.
+// scim2-tester from PyPI tests everything that the SCIM service advertises and finds no error. Runs if Python exists: the program is installed
+// once in its own directory, and the test is skipped without a package registry.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ const environment = join(import.meta.dirname, "../../node_modules/.cache/scim2-t
 const python = join(environment, "bin/python");
 const installed = join(environment, "installed");
 
-/** Why there is no scim2-tester; false where there is. */
+/** Why scim2-tester is missing; false if it is available. */
 const missing = (): string | false => {
   if (existsSync(installed)) return false;
   if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
@@ -40,7 +40,7 @@ interface Finding {
   readonly reason: string;
 }
 
-test("scim2-tester finds no error in users, groups and what we say of them", { skip: reason }, async () => {
+test("scim2-tester finds no error in users, groups and discovery", { skip: reason }, async () => {
   const { stdout } = await promisify(execFile)(python, [join(own, "check.py"), idp.base, idp.token], { timeout: 120_000 });
   const findings = stdout
     .trim()

@@ -1,5 +1,5 @@
-// skopeo, as somebody else wrote it: images of several architectures go in and come out with the digests that they had, in clear
-// text and over TLS; and whoever may not pull cannot. Where it is not installed there is nothing to run.
+// The real skopeo copies multi-architecture images in and out with equal digests, in plain text and over TLS, and cannot pull without
+// permission. Skipped if it is not installed.
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
@@ -28,7 +28,7 @@ interface Ended {
   readonly err: string;
 }
 
-/** Runs skopeo; `typed` is what it reads. */
+/** Runs skopeo with `typed` as its input. */
 const skopeoReading = (typed: string, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const environment = { ...process.env, HOME: folder, XDG_RUNTIME_DIR: folder };
@@ -48,7 +48,7 @@ const done = async (...args: string[]): Promise<string> => {
 
 const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** An OCI layout of one index with an image for each architecture. Returns the index's digest. */
+/** Writes an OCI layout of one index with an image for each architecture; returns the index's digest. */
 const writeLayout = async (path: string, architectures: readonly string[]): Promise<string> => {
   await mkdir(join(path, "blobs", "sha256"), { recursive: true });
   const put = async (mediaType: string, content: string | Uint8Array) => {
@@ -75,7 +75,7 @@ const writeLayout = async (path: string, architectures: readonly string[]): Prom
 
 const hostOf = ({ url }: World): string => url.replace(/^https?:\/\//, "");
 
-/** A multi-architecture image in and out: the same digests, and the same bytes. */
+/** Copies a multi-architecture image in and out with the same digests and bytes. */
 const copyInAndOut = async (host: string, token: string, options: { readonly name: string; readonly from: string[]; readonly to: string[] }): Promise<void> => {
   const layout = join(folder, `${options.name}-in`);
   const index = await writeLayout(layout, ["amd64", "arm64", "riscv64"]);
@@ -94,7 +94,7 @@ const copyInAndOut = async (host: string, token: string, options: { readonly nam
     assert.equal(sha256(await readFile(join(out, "blobs", "sha256", path))), path);
 };
 
-test("skopeo copies an image of three architectures in and out with equal digests, in clear text", { skip }, async (t) => {
+test("skopeo copies an image of three architectures in and out with equal digests, in plain text", { skip }, async (t) => {
   const world = await openWorld();
   t.after(() => world.close());
   await copyInAndOut(hostOf(world), await world.token(), { name: "clear", from: ["--src-tls-verify=false"], to: ["--dest-tls-verify=false"] });
@@ -128,7 +128,7 @@ test("skopeo copies an image of three architectures in and out with equal digest
   await copyInAndOut(`127.0.0.1:${port}`, token, { name: "tls", from: ["--src-cert-dir", certificates], to: ["--dest-cert-dir", certificates] });
 });
 
-test("an identity below a subgroup pulls what lies there, and cannot pull from the root's repos", { skip }, async (t) => {
+test("an identity of a subgroup pulls from its repos and not from the root's", { skip }, async (t) => {
   const world = await openWorld();
   t.after(() => world.close());
   const host = hostOf(world);
@@ -160,7 +160,7 @@ test("an identity below a subgroup pulls what lies there, and cannot pull from t
   }
 });
 
-test("a CI job logs in with the token of its issuer and nothing else, pushes and pulls", { skip }, async (t) => {
+test("a CI job logs in with only its issuer's token, and pushes and pulls", { skip }, async (t) => {
   const [world, issuer] = await Promise.all([openWorld(), startIssuer()]);
   t.after(() => Promise.all([world.close(), issuer.close()]));
   const host = hostOf(world);

@@ -1,5 +1,5 @@
-// The pages on CI, run: each service's job logs in by the lines of its page and no other job does; the AWS page's program signs
-// what AWS believes; the answers that all pages share, and what the log says of issuers on private networks, are the server's own.
+// Runs the CI guides: each service's job logs in with the page's commands, and no other job does. The AWS page's program signs requests that
+// AWS accepts. Shared errors and log messages about private issuers match the server's.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ let issuer: Issuer;
 let folder: string;
 let host: string;
 
-// What stands in for docker and skopeo: it logs in as they do, by the registry's token endpoint, and pushes once it is logged in.
+// Stands in for docker and skopeo: logs in through the registry's token endpoint as they do, and then pushes.
 const registryClient = `#!/bin/bash -e
 case $1 in
 login)
@@ -67,7 +67,7 @@ const readYaml = async (page: string, word: string): Promise<JsonObject> => {
 
 interface Job {
   readonly lines: string;
-  /** What its service sets for it, and the programs that it has besides. */
+  /** Sets the service's variables and its additional programs. */
   prepare(t: TestContext, token: (audience: string) => Promise<string>): Promise<Readonly<Record<string, string>>>;
 }
 
@@ -120,7 +120,7 @@ const jobs: Readonly<Record<string, () => Promise<Job>>> = {
   buildkite: async () => {
     const [step = {}] = objectList(await readYaml("buildkite", "steps:"), "steps");
     return {
-      // As the upload of a pipeline leaves it.
+      // Unescaped, as the upload of a pipeline leaves it.
       lines: text(step, "command").replaceAll("$$", "$"),
       prepare: async (_, token) => {
         const wanted = `oidc request-token --audience ${host} --subject-claim pipeline_id --claim organization_id`;
@@ -141,7 +141,7 @@ const makeIdentity = async (create: string, documented: string): Promise<string>
 };
 
 for (const [page, readJob] of Object.entries(jobs))
-  test(`the job of the page ${page} logs in and pushes by its lines, and another job by the same lines does not`, { skip }, async (t) => {
+  test(`the job of page ${page} logs in and pushes with its commands, and another job with the same commands does not`, { skip }, async (t) => {
     const [section] = jobSectionsOf(await readGuide(`ci-identities/${page}.md`));
     assert.ok(section);
     const identity = await makeIdentity(section.create, text(section.token, "iss"));
@@ -159,7 +159,7 @@ for (const [page, readJob] of Object.entries(jobs))
     assert.match(await runAs(first?.claims ?? {}), /curl: \(22\).*(?:401|403)/);
   });
 
-test("the lines by which a job's token is exchanged, by curl and by the command line, give what its identity may see", { skip }, async () => {
+test("exchanging a job's token by curl and by the command line gives its identity's permissions", { skip }, async () => {
   const [exchange, login] = blocksOf(await readGuide("ci-identities.md"))
     .filter(({ kind, content }) => kind === "sh" && content.includes("$GANTRY_IDENTITY"))
     .map(({ content }) => content);
@@ -183,10 +183,10 @@ test("the lines by which a job's token is exchanged, by curl and by the command 
   }
 });
 
-/** The answers that a page explains: what stands as code in the first column of its tables. */
+/** Returns the explained errors: code in the first column of the page's tables. */
 const explainedAnswers = (markdown: string): string[] => [...markdown.matchAll(/^\| `([^`]+)` \| /gm)].map(([, answer = ""]) => answer);
 
-test("the answers that every page shares are what the server says, and each of them is explained", { skip }, async (t) => {
+test("the errors that every page shares match the server's, and each is explained", { skip }, async (t) => {
   const stranger = await startIssuer();
   const silent = `http://127.0.0.1:${await freePort()}`;
   t.after(() => stranger.close());
@@ -214,7 +214,7 @@ test("the answers that every page shares are what the server says, and each of t
     await exchange(identity, [header, payload, forged.split(".")[2]].join(".")),
     await exchange(unreachable, await stranger.token({ ...claims, iss: silent })),
   ];
-  // It may do nothing yet.
+  // It has no permissions yet.
   const exchanged = await world.ok("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token: await issuer.token(claims) });
   said.push(
     (await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "app" } }, { token: text(exchanged, "token") })).message,
@@ -235,7 +235,7 @@ test("the answers that every page shares are what the server says, and each of t
   assert.deepEqual(said.map(inTheWordsOfThePage).toSorted(), explained.toSorted());
 });
 
-test("the program of the page on AWS signs what AWS believes; another role, another account, a role made anew and a second use are refused in its words", {
+test("the AWS page's program is accepted by AWS; another role or account, a recreated role and a second use are refused", {
   skip: skip || (missingPrograms(["python3"]).length > 0 && "NOT TESTED: python3 not installed"),
 }, async (t) => {
   const session = { secret: "anotherSecretKeyOfAnExample", session: "FwoGZXIvYXdzEXAMPLE//////////TOKEN==" };
@@ -282,7 +282,7 @@ test("the program of the page on AWS signs what AWS believes; another role, anot
   assert.equal(done.code, 0, done.stderr);
   assert.equal((await run(principals.other, lines)).code, 22);
 
-  // The command's identity takes the same role, and neither of the others.
+  // The command's identity accepts the same role, and neither of the others.
   const byCommand = await runLines(`GROUP=${inAws.organization}\n${await blockOf("aws", "sh", "--aws-role")}\nprintf %s "$IDENTITY"`, {
     PATH: [join(home, "bin"), process.env.PATH ?? ""].join(delimiter),
     HOME: home,
@@ -302,7 +302,7 @@ test("the program of the page on AWS signs what AWS believes; another role, anot
   const exchange = async (token: string, as = uid): Promise<string> =>
     (await inAws.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: as }, { token })).message;
   const stranger = { ...deployer, secret: "wrong" };
-  // Two of one second are one signature, unless they are for another of the server's names.
+  // Two requests within one second have the same signature, unless they are for another name of the server.
   const used = await sign(deployer, here);
   assert.equal(await exchange(used), "");
   const said: string[] = [];
@@ -334,7 +334,7 @@ test("the program of the page on AWS signs what AWS believes; another role, anot
 
 const role = (account: string, name: string): string => `arn:aws:sts::${account}:assumed-role/${name}/i-1`;
 
-test("an issuer on a private network: the two settings let it in, and what the log says without them or of its faults is what the page explains", {
+test("the two settings admit an issuer on a private network, and the page explains the log messages without them", {
   skip,
 }, async (t) => {
   const authority = makeAuthority(folder, "authority");
@@ -366,7 +366,7 @@ test("an issuer on a private network: the two settings let it in, and what the l
   ]);
   t.after(() => Promise.all([both.close(), noAuthority.close(), noAddress.close(), server.close()]));
 
-  /** The exchange of a job of this issuer: its answer. Each comes later, when nobody is left alone any more. */
+  /** Returns the response to a job's exchange; advances the clock so that no earlier failure is cached. */
   const tryJob = async (at: World, named: string): Promise<string> => {
     at.clock.now += 600_000;
     const identity = { name: "private", claimMatch: { issuer: named, subject: "job" } };

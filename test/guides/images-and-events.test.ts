@@ -1,4 +1,4 @@
-// The README's five minutes, and the guides on images, their vulnerabilities, and events.
+// The README's first five minutes, and the guides on images, vulnerabilities and events.
 
 import { testGuide } from "./test-guide.ts";
 

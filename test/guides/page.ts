@@ -1,4 +1,4 @@
-// The guides as a reader has them, read for tests: blocks by their kind, and the sections on identities for CI.
+// Parses guides for tests: blocks by kind, and the sections on CI identities.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const guides = join(import.meta.dirname, "..", "..", "docs", "guides");
 export const readGuide = (name: string): Promise<string> => readFile(join(guides, name), "utf8");
 
 export interface Block {
-  /** What stands behind the fence: "sh", "json", ""… */
+  /** The text after the fence: "sh", "json", ""… */
   readonly kind: string;
   readonly content: string;
 }
@@ -17,14 +17,14 @@ export interface Block {
 export const blocksOf = (markdown: string): Block[] =>
   [...markdown.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind = "", content = ""]) => ({ kind, content }));
 
-/** The parts of a page under its headings of the second level. */
+/** Returns the parts of a page under its second-level headings. */
 export const sectionsOf = (markdown: string): { readonly title: string; readonly content: string }[] =>
   markdown
     .split(/^## /m)
     .slice(1)
     .map((each) => ({ title: each.slice(0, each.indexOf("\n")), content: each.slice(each.indexOf("\n") + 1) }));
 
-/** What a page shows, as a pattern: "…" stands for anything. */
+/** Returns a pattern for shown output, in which "…" matches anything. */
 export const shownPattern = (shown: string): RegExp =>
   new RegExp(
     `^${shown
@@ -33,14 +33,14 @@ export const shownPattern = (shown: string): RegExp =>
       .join("[^]*?")}$`,
   );
 
-/** A way to make an identity for a job: a section with the token of that job, the lines that make the identity, and what is refused. */
+/** A section about a job's identity: the job's token, the commands that create the identity, and refused tokens. */
 export interface JobSection {
   readonly title: string;
   readonly token: JsonObject;
   readonly create: string;
-  /** The same by the command line, where the section has it. */
+  /** The same by the command line, if the section has it. */
   readonly command: string | undefined;
-  /** The answer to a token that has other claims than the job's; null takes a claim out. */
+  /** Errors for tokens with changed claims; null removes a claim. */
   readonly refusals: readonly { readonly claims: JsonObject; readonly answer: string }[];
 }
 

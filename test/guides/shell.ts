@@ -1,4 +1,4 @@
-// Lines of a guide, run by a shell as a reader runs them: with `api` and what else the guide has them set before.
+// Runs a guide's commands in a shell as a reader does, with `api` and other preparations of the guide.
 
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,11 +10,11 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
-/** Which of these programs this machine does not have. */
+/** Returns the programs that this machine lacks. */
 export const missingPrograms = (names: readonly string[]): string[] =>
   names.filter((name) => !(process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, name))));
 
-/** Runs lines with bash, which stops at the first that fails. */
+/** Runs lines with bash, which stops at the first failure. */
 export const runLines = (lines: string, env: Readonly<Record<string, string>>, cwd?: string): Promise<ShellResult> =>
   new Promise((resolve) => {
     const child = execFile(

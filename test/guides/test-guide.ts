@@ -1,5 +1,4 @@
-// A guide walked through as somebody who is new would: on a server of its own that was just started, every command in its order, and
-// what it prints is what the guide shows.
+// Runs a guide as a new user would: on a fresh server, with every command in order, comparing the output with the guide.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -15,20 +14,20 @@ import { makeReaderHome, type Step, stepsOf, walk } from "./walk.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** What the first steps set, which the other guides begin with. */
+/** Returns the setup of the first steps, which the other guides start with. */
 const readPreparation = async (): Promise<Step[]> => {
   const section = sectionsOf(await readGuide("first-steps.md")).find(({ title }) => title === "A token, and something to call with");
   return stepsOf(section?.content ?? "").map(({ commands }) => ({ commands, shown: undefined }));
 };
 
-/** The five minutes of the README. */
+/** Returns the README's first five minutes. */
 const readReadme = async (): Promise<Step[]> => {
   const [, section = ""] = /^## Five minutes$([\s\S]*?)^## /m.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
   assert.ok(section.includes("docker://") && section.includes("CVE-"), "the five minutes end with a CVE in a pushed image");
   return stepsOf(section);
 };
 
-/** The steps of a guide; those that start the server are done by the test. */
+/** Returns the steps of a guide, without those that start the server. */
 const readSteps = async (guide: string): Promise<Step[]> => {
   if (guide === "README.md") return readReadme();
   const steps = stepsOf(await readGuide(guide)).filter(({ commands }) => !commands.includes("npm start"));
@@ -37,7 +36,7 @@ const readSteps = async (guide: string): Promise<Step[]> => {
   return guide === "first-steps.md" ? steps : [...(await readPreparation()), ...steps];
 };
 
-/** Runs commands of guides on a new server, in a directory that has of the project what a reader's has. */
+/** Runs commands of guides on a new server, in a directory with the files that a reader has. */
 const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>): Promise<void> => {
   const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(t), freePort(), freePort()]);
   const cwd = join(home, "gantry");
@@ -70,7 +69,7 @@ const skipped = (programs: readonly string[]): string | false => {
   return missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`;
 };
 
-/** Makes the test of a guide, which needs these programs besides curl. */
+/** Declares the test of a guide, which needs these programs and curl. */
 export const testGuide = (guide: string, programs: readonly string[] = []): void => {
   after(stopAll);
   test(`every command of the guide ${guide} runs, and prints what the guide shows`, { skip: skipped(programs) }, (t) =>

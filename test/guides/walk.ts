@@ -1,5 +1,4 @@
-// Pages that show commands and what they print, walked through by a shell: every command runs, in order, and what it prints is what
-// the page shows behind it.
+// Runs the commands of a page in order in a shell and compares their output with the page.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,11 +13,11 @@ const root = join(import.meta.dirname, "..", "..");
 
 export interface Step {
   readonly commands: string;
-  /** What the page shows behind the commands. */
+  /** The output that the page shows. */
   readonly shown: string | undefined;
 }
 
-/** The commands of a page or a part of it, each with the output that is shown behind it. */
+/** Returns the commands of a page or a part of it, each with its shown output. */
 export const stepsOf = (markdown: string): Step[] => {
   const blocks = blocksOf(markdown);
   return blocks.flatMap(({ kind, content }, index) => {
@@ -29,7 +28,7 @@ export const stepsOf = (markdown: string): Step[] => {
 
 const quoted = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-/** What is shown, as a pattern: "…" stands for anything; uids and the times of today are others each time. */
+/** Returns a pattern for shown output: "…" matches anything, and uids and current times may differ. */
 const patternOf = (shown: string): RegExp => {
   const parts = shown
     .trimEnd()
@@ -43,7 +42,7 @@ const patternOf = (shown: string): RegExp => {
 
 const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    // What waits for what never comes must not outlive the test.
+    // A command that hangs must not outlive the test.
     const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: 150_000 };
     const child = execFile("/bin/sh", ["-e"], options, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}\n${stdout.slice(-2000)}`)) : resolve(stdout),
@@ -52,8 +51,8 @@ const run = (script: string, environment: Readonly<Record<string, string>>, cwd:
   });
 
 /**
- * A home of its own for a reader, below the temporary directory, with npx as one has it, without its look at the registry of npm.
- * It goes with the test, or is its maker's to remove.
+ * Creates a home for a reader below the temporary directory, with npx that skips the npm registry. It is removed with the test, or by the
+ * caller.
  */
 export const makeReaderHome = async (t?: TestContext): Promise<string> => {
   const home = await mkdtemp(join(tmpdir(), "gantry-home-"));
@@ -68,10 +67,7 @@ export const makeReaderHome = async (t?: TestContext): Promise<string> => {
   return home;
 };
 
-/**
- * Walks through the steps, at a server that listens on `port`. `environment`: what its commands find; `cwd`: the project's folder
- * where it is not said.
- */
+/** Runs the steps against a server on `port`, with these environment variables, in `cwd` (default: the project's directory). */
 export const walk = async (
   steps: readonly Step[],
   {
@@ -88,7 +84,7 @@ export const walk = async (
   assert.equal(printed.length, steps.length + 1);
   for (const [index, { commands, shown }] of steps.entries()) {
     if (shown === undefined) continue;
-    // A terminal shows the line ends of CSV (RFC 4180) as any other.
+    // A terminal shows CSV's line ends (RFC 4180) as any other.
     const said = (printed[index] ?? "").trimEnd().replaceAll("\r\n", "\n").replaceAll(port, "8080");
     assert.match(said, patternOf(shown), `behind\n${commands}`);
   }

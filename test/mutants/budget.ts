@@ -1,3 +1,3 @@
-// How many rows of docs/attacks.md have no mutant. It may only fall: a new row comes with a mutant, or with a reason in the review.
+// The number of rows in docs/attacks.md without a mutant, which may only fall: a new row needs a mutant, or a reason in review.
 
 export const rowsWithoutMutantMax = 108;

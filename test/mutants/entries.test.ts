@@ -1,4 +1,4 @@
-// The list of mutants fits the project: no entry goes stale silently, and no row of docs/attacks.md loses its mutant.
+// The list of mutants matches the project: no entry becomes stale unnoticed, and no row of docs/attacks.md loses its mutant.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ test("the text that each mutant replaces occurs exactly once in its file", () =>
   assert.deepEqual(stale, []);
 });
 
-test("a text that occurs twice, not at all, or in no file is stale", () => {
+test("a text that is missing or repeated, or a missing file, is stale", () => {
   const mutant = { attack: 1, file: "package.json", find: '"name": "gantry"', replace: "" };
   assert.equal(staleReason(root, mutant), undefined);
   assert.match(staleReason(root, { ...mutant, find: '"' }) ?? "", /occurs \d+ times/);
@@ -28,7 +28,7 @@ test("a text that occurs twice, not at all, or in no file is stale", () => {
   assert.match(staleReason(root, { ...mutant, replace: mutant.find }) ?? "", /equals/);
 });
 
-test("each mutant belongs to a row of docs/attacks.md, and to test files that exist", () => {
+test("each mutant belongs to a row of docs/attacks.md and to existing test files", () => {
   const testsByRow = new Map(rows.map(({ number, tests }) => [number, tests]));
   assert.ok(rows.length > 200);
   for (const { attack, tests = testsByRow.get(attack) ?? [] } of mutants) {

@@ -2,10 +2,10 @@
 //
 //   npm run mutants                          every mutant of test/mutants/entries
 //   npm run mutants -- --only 11,24          those of these rows
-//   npm run mutants -- --sample 5 --seed 7   five by chance (default seed: random, printed)
-//   --unconfirmed                            skips the run of each killing test file without a mutant
+//   npm run mutants -- --sample 5 --seed 7   five random ones (default seed: random, printed)
+//   --unconfirmed                            skips running each killing test file without a mutant
 //
-// Ends with status 1 if a defence can be removed unnoticed, or if the text that a mutant replaces has changed.
+// Exits with 1 if no test notices a removed defence, or if the text that a mutant replaces has changed.
 
 import { randomInt } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     sample: { type: "string" },
     seed: { type: "string" },
     unconfirmed: { type: "boolean", default: false },
-    /** For the tests of this program: another project, and a JSON file with its mutants. */
+    /** For this program's own tests: another project, and a JSON file with its mutants. */
     project: { type: "string" },
     entries: { type: "string" },
   },
@@ -46,7 +46,7 @@ const readEntries = (path: string): readonly Mutant[] => {
   }));
 };
 
-/** `count` of them, chosen by the seed. */
+/** Returns `count` of them, chosen by the seed. */
 const sampleOf = <T>(all: readonly T[], count: number, seed: number): readonly T[] => {
   const left = [...all];
   let state = seed >>> 0;
@@ -64,7 +64,7 @@ const describe = (result: MutantResult): string => {
   return `${head}\n               ${result.why.replaceAll("\n", "\n               ")}`;
 };
 
-/** Runs work with the database server that the tests share: the caller's, or a new one. */
+/** Runs work with the tests' shared database server: the caller's, or a new one. */
 const withTestServer = async <T>(work: (environment: Record<string, string | undefined>) => Promise<T>): Promise<T> => {
   if (process.env.GANTRY_TEST_DATABASE_URL) return work({});
   const { DATABASE_URL: databaseUrl } = process.env;
@@ -102,7 +102,7 @@ const main = async (): Promise<boolean> => {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => interrupted.abort());
   const temporary = realpathSync(mkdtempSync(join(tmpdir(), "gantry-mutants-")));
-  // PostgreSQL runs as an ordinary user where root runs the tests.
+  // PostgreSQL runs as an ordinary user if root runs the tests.
   chmodSync(temporary, 0o755);
   try {
     const run = (environment: Record<string, string | undefined>): Promise<readonly MutantResult[]> =>

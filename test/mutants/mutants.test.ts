@@ -1,5 +1,5 @@
-// `npm run mutants` sees: it tells a defence that a test guards from one that none does, from a text that has changed, and from a mutant
-// that only breaks the program. The long form removes some of the real defences, chosen by the seed.
+// `npm run mutants` distinguishes a tested defence from an untested one, from a stale text, and from a mutant that breaks the program. The
+// long form removes a seeded sample of the real defences.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -56,7 +56,7 @@ const withMutants = async (mutants: readonly object[]): Promise<{ readonly statu
 
 const killed = { attack: 1, file: "server/gate.ts", find: 'name === "ada"', replace: "name !== undefined" };
 
-test("a removed defence is reported with the test that failed, and the checkout stays as it was", async () => {
+test("a removed defence is reported with the test that failed, and the checkout stays unchanged", async () => {
   const { status, out } = await withMutants([killed]);
   assert.equal(status, 0, out);
   assert.match(out, /^killed {6}1 {2}server\/gate\.ts .*\n +test\/gate\.test\.ts: a stranger stays outside$/m);
@@ -65,7 +65,7 @@ test("a removed defence is reported with the test that failed, and the checkout 
   assert.equal(await readFile(join(project, "server/gate.ts"), "utf8"), gate);
 });
 
-test("a defence that no test guards, a text that has changed, and a mutant that is no program fail the run", async () => {
+test("an untested defence, a stale text, and an invalid mutant fail the run", async () => {
   const mutants = [
     killed,
     { attack: 1, file: "server/gate.ts", find: "(): boolean => true", replace: "(): boolean => false" },
@@ -84,7 +84,7 @@ test("a test file that fails without the mutant proves nothing", async () => {
   assert.match(out, /test\/wrong\.test\.ts fails without the mutant, too/);
 });
 
-test("some of the defences of docs/attacks.md, chosen by the seed, are removed, and a test fails for each", {
+test("removing a seeded sample of the defences in docs/attacks.md makes a test fail for each", {
   skip: shortOrLong<boolean | string>("a long run removes some", false),
 }, async () => {
   const { status, out } = await runMutants(["--sample", "4", "--seed", String(seed)]);

@@ -1,16 +1,16 @@
-// A reporter for node's test runner that writes one line of JSON for each test that failed, and one for the end.
+// A reporter for Node's test runner that writes one line of JSON per failed test, and one at the end.
 
 import type { TestEvent } from "node:test/reporters";
 
-/** What the runner of the mutants reads. */
+/** A line that the mutant runner reads. */
 export type ReportLine =
   | { readonly is: "passed" }
   | { readonly is: "failed"; readonly title: string; readonly kind: "assertion" | "timeout" | "error" | "broken"; readonly message: string };
 
-/** Starts a line of the report: tests print to the same stream. */
+/** Starts a line of the report, since tests print to the same stream. */
 export const reportMark = "\u0001mutant ";
 
-/** Errors that a mutant causes which does not load or is no program: they prove nothing about a defence. */
+/** Errors of a mutant that does not load or is invalid, which prove nothing about a defence. */
 const brokenNames: ReadonlySet<string> = new Set(["SyntaxError", "ReferenceError", "TypeError"]);
 const brokenCodes: ReadonlySet<string> = new Set(["ERR_MODULE_NOT_FOUND", "ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"]);
 
@@ -20,7 +20,7 @@ const lineOf = (event: TestEvent): ReportLine | undefined => {
   if (details.passed) return skip || todo ? undefined : { is: "passed" };
   const error: (Error & { code?: unknown; failureType?: unknown }) | undefined = details.error;
   const failureType = error?.failureType;
-  // A test with subtests fails with them, and hooks are no tests.
+  // A test with subtests fails with them, and hooks are not tests.
   if (todo || failureType === "subtestsFailed") return undefined;
   const cause: unknown = error?.cause;
   const message = cause instanceof Error ? cause.message : String(cause ?? error?.message);

@@ -1,4 +1,4 @@
-// Applies mutants one by one to a copy of the project and runs the tests that should notice. The project itself is never changed.
+// Applies mutants one at a time to a copy of the project and runs the tests that should fail. The project itself is never changed.
 
 import { spawn } from "node:child_process";
 import { chmodSync, constants, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { type Mutant, mutatedSource, staleReason } from "./mutant.ts";
 import { type ReportLine, reportMark } from "./reporter.ts";
 
-/** What became of a mutant. */
+/** The result of a mutant. */
 export type MutantResult = {
   readonly mutant: Mutant;
   readonly seconds: number;
@@ -19,14 +19,14 @@ export type MutantResult = {
   | { readonly outcome: "survived"; readonly tests: readonly string[] }
   /** Its text no longer occurs exactly once. */
   | { readonly outcome: "stale"; readonly why: string }
-  /** Tests failed for a reason that proves nothing: the mutant does not load, or a test ended without an assertion. */
+  /** Tests failed without proof: the mutant does not load, or a test ended without an assertion. */
   | { readonly outcome: "broken"; readonly why: string }
 );
 
 export interface RunMutantsOptions {
   /** The project. */
   readonly root: string;
-  /** An empty folder for the copy and for what tests write. */
+  /** An empty directory for the copy and the tests' files. */
   readonly temporary: string;
   /** Test files of a mutant, from the project's root. */
   readonly testsOf: (mutant: Mutant) => readonly string[];
@@ -34,7 +34,7 @@ export interface RunMutantsOptions {
   readonly preloaded: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly testTimeoutMs: number;
-  /** Runs each test file that killed a mutant once without one. */
+  /** Runs each test file that killed a mutant once without it. */
   readonly confirmsKills: boolean;
   readonly onResult: (result: MutantResult) => void;
   readonly signal: AbortSignal;
@@ -51,7 +51,7 @@ const copyProject = (root: string, copy: string): void => {
   if (existsSync(join(root, "node_modules"))) symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
 };
 
-/** Kills what the tests of a mutant have started and left: processes whose working directory lies in the temporary folder. */
+/** Kills processes that a mutant's tests left running, found by a working directory below the temporary one. */
 const killLeftProcesses = (temporary: string): void => {
   if (!existsSync("/proc/self")) return;
   for (const name of readdirSync("/proc")) {
@@ -67,17 +67,17 @@ const killLeftProcesses = (temporary: string): void => {
 interface FileOutcome {
   readonly passed: number;
   readonly failures: readonly (ReportLine & { readonly is: "failed" })[];
-  /** The last lines that the process wrote, where it ended without a report. */
+  /** The process's last lines if it ended without a report. */
   readonly complaint: string;
 }
 
 /** Runs one test file; ends at the first failure that proves something. */
 const runTestFile = (copy: string, path: string, options: RunMutantsOptions): Promise<FileOutcome> =>
   new Promise((resolve) => {
-    // The short form and the fixed seed: whether a mutant is killed is no matter of chance.
+    // The short form with the fixed seed, so that chance does not decide if a mutant is killed.
     const { NODE_TEST_CONTEXT: _nested, GANTRY_TEST_LONG: _long, GANTRY_TEST_SEED: _seed, ...inherited } = process.env;
     const reporterFile = pathToFileURL(join(import.meta.dirname, "reporter.ts")).href;
-    // Node asks for a default export.
+    // Node requires a default export.
     const reporter = `data:text/javascript,${encodeURIComponent(`export { report as default } from ${JSON.stringify(reporterFile)};`)}`;
     const args = [
       ...options.preloaded.map((name) => `--import=${pathToFileURL(join(copy, name)).href}`),
@@ -135,7 +135,7 @@ const judge = async (copy: string, mutant: Mutant, options: RunMutantsOptions): 
   writeFileSync(path, mutatedSource(options.root, mutant));
   const broken: string[] = [];
   try {
-    // Whole files: tests of a file may build on those before them, so that one by itself would fail without the mutant, too.
+    // Whole files, since a test may depend on earlier ones and fail alone without the mutant.
     for (const test of tests) {
       mkdirSync(join(options.temporary, "tests"), { recursive: true });
       chmodSync(join(options.temporary, "tests"), 0o1777);
@@ -156,7 +156,7 @@ const judge = async (copy: string, mutant: Mutant, options: RunMutantsOptions): 
   return broken.length > 0 ? done({ outcome: "broken", why: broken.join("\n").slice(0, 2000) }) : done({ outcome: "survived", tests });
 };
 
-/** Test files that fail without any mutant: what they say of one proves nothing. By path, each looked at once. */
+/** Test files that fail without any mutant, by path, each run once; their failures prove nothing. */
 type Baseline = Map<string, Promise<string | undefined>>;
 
 const baselineFailure = async (copy: string, path: string, options: RunMutantsOptions): Promise<string | undefined> => {
@@ -168,7 +168,7 @@ const baselineFailure = async (copy: string, path: string, options: RunMutantsOp
   return failures[0] ? `${failures[0].title}: ${failures[0].message}` : complaint || undefined;
 };
 
-/** A kill counts if the test file passes without the mutant. */
+/** Counts a kill only if the test file passes without the mutant. */
 const confirm = async (copy: string, result: MutantResult, baseline: Baseline, options: RunMutantsOptions): Promise<MutantResult> => {
   if (result.outcome !== "killed" || !options.confirmsKills) return result;
   const { mutant, seconds, file } = result;
@@ -178,7 +178,7 @@ const confirm = async (copy: string, result: MutantResult, baseline: Baseline, o
   return why === undefined ? result : { mutant, seconds, outcome: "broken", why: `${file} fails without the mutant, too: ${why}` };
 };
 
-/** Runs the mutants, several at once on larger machines. Returns the results in the mutants' order. */
+/** Runs the mutants, several at once on larger machines; returns the results in the mutants' order. */
 export const runMutants = async (mutants: readonly Mutant[], options: RunMutantsOptions): Promise<readonly MutantResult[]> => {
   const results = new Map<Mutant, MutantResult>();
   const baseline: Baseline = new Map();

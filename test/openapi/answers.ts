@@ -1,6 +1,6 @@
-// Every operation is called in the words of its OpenAPI document alone: a valid request is one that the document allows, and every
-// answer, refusals too, is one that it describes, with no field, header, status or type that it does not name. One suite for each
-// version: test/conformance/openapi-answers.test.ts, openapi-version-1.test.ts.
+// Calls every operation as its OpenAPI document describes it: the document allows each valid request and describes every response, including
+// errors, with every field, header, status and type. One suite per version: test/conformance/openapi-answers.test.ts,
+// openapi-version-1.test.ts.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -30,13 +30,13 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
   const stranger = await stage.stranger(world.organization);
   const judge = judgeOf(await fetchDocument(world.url, address));
 
-  /** A valid request in the words of the document. */
+  /** Returns a valid request as the document describes it. */
   const requestOf = async (method: MethodFact, whole: boolean): Promise<{ readonly request: JsonObject; readonly described: DescribedRequest }> => {
     const of = isViewed(method) ? method.view.of : method;
     const asked = { ...(await answerableRequest(stage, of, place, whole)), ...requestsOfGrown[rowMessage(of)?.name ?? ""] };
     const request = { ...(isViewed(method) ? requestInView(method, asked) : asked), ...(await filled.requestOf(method)) };
     const { verb, path: target, body } = restRequest(method, request);
-    // A path may end before the field that it names: what is made lies at the root then.
+    // If the path ends before its field, the created resource is at the root.
     const path = target.replace(/\/(?=$|\?)/, "");
     await stage.putBack(of, asked);
     return { request, described: judge.describe(verb, path, body) };
@@ -54,7 +54,7 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
       return answer.status;
     };
 
-    test(`${name}: a valid request is allowed by its document, and its answer is the described one`, async () => {
+    test(`${name}: its document allows a valid request and describes the response`, async () => {
       for (const whole of [false, true]) {
         const { request, described } = await requestOf(method, whole);
         assert.deepEqual(judge.judgeRequest(described), [], JSON.stringify(described.body));
@@ -68,7 +68,7 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
       }
     });
 
-    test(`${name}: every refusal is described: nobody, a stranger, what is not there, what is no uid, what is not known`, async () => {
+    test(`${name}: its document describes every error: without a token, for strangers, missing, malformed and unknown values`, async () => {
       const { request, described } = await requestOf(method, true);
       await judged(described, {}, "nobody");
       await judged(described, bearer("garbage"), "a wrong token");

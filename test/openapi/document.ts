@@ -1,12 +1,11 @@
-// The OpenAPI documents as the server gives them, and a judge that knows nothing but a document: whether a request is one that it
-// describes, and whether an answer is, with nothing in it that it does not name.
+// The served OpenAPI documents, and a validator that uses only a document: it checks requests, and responses without undocumented content.
 
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
-/** One operation as a reader of the document sees it. */
+/** An operation of the document. */
 export interface Operation {
   readonly id: string;
   /** "GET" */
@@ -16,12 +15,12 @@ export interface Operation {
   readonly described: JsonObject;
 }
 
-/** A request in the words of the document. */
+/** A request in the document's terms. */
 export interface DescribedRequest {
   readonly operation: Operation;
   readonly inPath: Readonly<Record<string, string>>;
   readonly inQuery: readonly (readonly [string, string])[];
-  /** Undefined: none. */
+  /** Undefined if there is none. */
   readonly body: Json | undefined;
 }
 
@@ -35,7 +34,7 @@ export const fetchDocument = async (url: string, path: string): Promise<JsonObje
   return document;
 };
 
-/** Every operation, in the document's order. */
+/** Returns every operation in the document's order. */
 export const operationsOf = (document: JsonObject): Operation[] =>
   Object.entries(part(document, "paths")).flatMap(([path, item]) =>
     verbs.flatMap((verb) => {
@@ -44,7 +43,7 @@ export const operationsOf = (document: JsonObject): Operation[] =>
     }),
   );
 
-/** What "#/components/parameters/IfMatch" names; anything else as it is. */
+/** Resolves "#/components/parameters/IfMatch"; returns other values unchanged. */
 const resolved = (document: JsonObject, value: JsonObject): JsonObject => {
   const reference = text(value, "$ref");
   if (reference === "") return value;
@@ -60,10 +59,10 @@ const typed = (document: JsonObject, schema: JsonObject, value: string): Json =>
   return (type === "integer" || type === "number") && /^-?[0-9.]+$/.test(value) ? Number(value) : value;
 };
 
-/** "pageSize" is "page_size": the server takes both, and the document names one. */
+/** Converts "pageSize" to "page_size": the server accepts both, and the document has one. */
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Objects of answers with everything else refused: what a document leaves open for later is closed for the test. */
+/** Forbids additional properties of responses, which the document leaves open for later versions. */
 const closed = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(closed);
   if (!isObject(value)) return value;
@@ -75,15 +74,15 @@ const closed = (value: Json): Json => {
 
 export interface Judge {
   readonly operations: readonly Operation[];
-  /** The request in the document's words. Throws where the document has no place for something in it. */
+  /** Converts the request to the document's terms; throws if it has something undocumented. */
   readonly describe: (verb: string, target: string, body: string | undefined) => DescribedRequest;
-  /** What the document forbids of the request. */
+  /** Returns the document's objections to the request. */
   readonly judgeRequest: (request: DescribedRequest) => string[];
-  /** What the document does not say of the answer. */
+  /** Returns the undocumented parts of the response. */
   readonly judgeAnswer: (operation: Operation, answer: { readonly status: number; readonly headers: Headers; readonly raw: string }) => string[];
 }
 
-/** Headers that HTTP itself brings, and those that the description says of every answer. */
+/** Headers of HTTP itself, and those described for every response. */
 const plainHeaders = new Set([
   "connection",
   "content-length",
@@ -130,7 +129,7 @@ export const judgeOf = (document: JsonObject): Judge => {
 
   const describe: Judge["describe"] = (verb, target, body) => {
     const { pathname, searchParams } = new URL(target, "http://localhost");
-    // The operation whose path says most: "…/readme" before "…".
+    // The most specific operation: "…/readme" before "…".
     const [route] = routes.filter(({ operation, form }) => operation.verb === verb && form.test(pathname)).sort((one, other) => other.literals - one.literals);
     assert.ok(route, `no operation of the document is ${verb} ${pathname}`);
     const values = (route.form.exec(pathname) ?? []).slice(1);
@@ -197,7 +196,7 @@ export const judgeOf = (document: JsonObject): Judge => {
   return { operations, describe, judgeRequest, judgeAnswer };
 };
 
-/** Sends what the document describes, by the document's own words. */
+/** Sends a request by the document's own description. */
 export const sendDescribed = async (
   url: string,
   { operation, inPath, inQuery, body }: DescribedRequest,

@@ -1,6 +1,5 @@
-// What no operation by itself makes, for real answers of those that read it: records of every feed, imported as an operator does, a pushed
-// image with what it is made of and what a scanner says of it, a deployment, the lifecycle of a product and a tag of it, documents that
-// were accepted, a person of an identity provider.
+// Creates data that operations alone cannot, so that reads return real responses: imported feed records, a pushed image with an SBOM and a
+// scanner report, a deployment, a product's lifecycle with a tag, accepted documents, a user of an identity provider.
 
 import { parentOf } from "#base/uid.ts";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -25,7 +24,7 @@ const osv = (id: string, ecosystem: string, name: string): JsonObject => ({
   affected: [{ package: { ecosystem, name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: "1.1.0" }] }] }],
 });
 
-/** One record of each form that an import reads: of OSV for two ecosystems, of Wolfi, of Alpine's secdb, of OpenVEX and of CSAF. */
+/** One record of each import format: OSV for two ecosystems, Wolfi, Alpine's secdb, OpenVEX and CSAF. */
 const records: readonly JsonObject[] = [
   osv("PUB-1", "npm", "lantern"),
   osv("GO-2025-0001", "Go", "example.com/lantern"),
@@ -57,7 +56,7 @@ const records: readonly JsonObject[] = [
     ],
   },
   csafDocument("YARD-1", "yard", { label: "WHITE" }),
-  // An aggregator passes on what two issuers say.
+  // An aggregator with two issuers.
   csafDocument("DOCK-1", "dock", { label: "WHITE" }),
 ];
 
@@ -86,7 +85,7 @@ const imageConfig = {
 
 const bom = { bomFormat: "CycloneDX", specVersion: "1.6", components: [{ type: "library", name: "lantern", version: "1.1.0", purl: "pkg:npm/lantern@1.1.0" }] };
 
-/** Of grype. */
+/** A grype report. */
 const reportAt = (timeMs: number): JsonObject => ({
   matches: [
     {
@@ -99,7 +98,7 @@ const reportAt = (timeMs: number): JsonObject => ({
 
 const lanternQuery: JsonObject = { package: { name: "lantern", ecosystem: "npm" }, version: "1.0.0" };
 
-/** What a request says that is to find what was imported, by the operation: for each of its paths. */
+/** Request fields that find the imported data, by operation, for each of its paths. */
 const requestsOfImported: Readonly<Record<string, readonly JsonObject[]>> = {
   "gantry.feeds.v1.FeedFilesService/ReadCsaf": [{ path: "service.json" }],
   "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator": [{ path: "aggregator.json" }],
@@ -122,19 +121,19 @@ const requestsOfImported: Readonly<Record<string, readonly JsonObject[]>> = {
 };
 
 export interface Filled {
-  /** What the request of this operation says, at this one of its paths, that is to find something of what is there. */
+  /** Returns the request fields of this operation and path that find existing data. */
   readonly requestOf: (method: MethodFact, path?: number) => Promise<JsonObject>;
-  /** Who sees it, where that is not whoever asks otherwise. */
+  /** Returns a token that sees the data, if not the default caller's. */
   readonly tokenFor: (method: MethodFact) => Promise<string | undefined>;
 }
 
-/** An identity is found by who may list it, although everybody may ask. */
+/** Every user can look up identities, but only callers with identity.list find one. */
 const seenByOwner = "chainguard.platform.iam.Identities/Lookup";
 
-/** Only the operator may call this operation. */
+/** Only the operator can call this operation. */
 const byOperator = "chainguard.platform.iam.GroupInvites/CreateWithGroup";
 
-/** Imports and pushes what operations find that are asked then. */
+/** Imports and pushes the data for the operations. */
 export const fillStage = async (stage: Stage): Promise<Filled> => {
   const { world } = stage;
   const newRepoCalled = async (name: string, parent = world.organization, more: JsonObject = {}): Promise<string> =>
@@ -151,7 +150,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   const images = `- {name: app, image: "${new URL(world.url).host}/${repo}@${image.digest}", requirement: required}`;
   const files = { "harbour/values.yaml": "replicas: 2\n", "harbour/CHANGELOG.md": "# 1.2.3\n" };
   const chartDigest = await pushChart(openRegistry(world.url, `Bearer ${await stage.owner()}`), charts, { name: "harbour", images, files });
-  // A tag that says which release of the product it is.
+  // A tag with the product's release.
   const lantern = await newRepoCalled("lantern");
   await world.ok("registry.TagsService/CreateTag", { parent: lantern, tag: { name: "1.1", digest: image.digest } });
 

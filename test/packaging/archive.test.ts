@@ -1,6 +1,5 @@
-// What others install: the packed archive in an empty folder, as programs, as a server, as a package for Node, for TypeScript and
-// for a page in a browser. The long form has npm install it with everything that it needs from a registry; the short form lays it
-// out as npm does, with the packages of this checkout beside it.
+// The packed archive in an empty directory, as programs, a server, and a package for Node, TypeScript and browsers. The long form installs it
+// and its dependencies with npm from a registry; the short form lays it out as npm does, next to this checkout's packages.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -23,7 +22,7 @@ const execute = promisify(execFile);
 const root = join(import.meta.dirname, "..", "..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
-// Real, since what is installed is found by its real path.
+// The real path, since installed files are found by it.
 const folder = await mkdtemp(join(tmpdir(), "gantry-installed-"));
 const installed = join(folder, "empty", "node_modules", "gantry");
 const database = await freshDatabase();
@@ -31,7 +30,7 @@ let server: Program | undefined;
 let url = "";
 let environment: Readonly<Record<string, string>> = {};
 
-/** Only what a user's program would have. */
+/** Runs a program with only what a user's program has. */
 const run = (file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ stdout: string; stderr: string }> =>
   execute(file, args, {
     cwd: join(folder, "empty"),
@@ -39,7 +38,7 @@ const run = (file: string, args: readonly string[], env: Readonly<Record<string,
     env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: folder, ...env },
   });
 
-/** As npm lays an archive out, with links to packages that are installed already. */
+/** Lays an archive out as npm does, with links to installed packages. */
 const layOut = async (archive: string): Promise<void> => {
   const modules = dirname(installed);
   await mkdir(join(modules, ".bin"), { recursive: true });
@@ -62,7 +61,7 @@ before(async () => {
   const [{ filename } = { filename: "" }] = JSON.parse(stdout) as { filename: string }[];
   await mkdir(join(folder, "empty"));
   await writeFile(join(folder, "empty", "package.json"), '{ "private": true, "type": "module" }');
-  // With the user's own settings: how a registry is reached is theirs.
+  // With the user's own settings, which may configure a registry.
   const install = ["install", join(folder, filename), "--no-audit", "--no-fund"];
   if (shortOrLong(false, true)) await execute("npm", install, { cwd: join(folder, "empty"), timeout: 240_000 });
   else await layOut(join(folder, filename));
@@ -90,10 +89,10 @@ const serve = async (): Promise<void> => {
   await server.says(/terminal: {2}gantry token/);
 };
 let printed: Promise<{ readonly stdout: string }> | undefined;
-/** The operator's, printed once. */
+/** Returns the operator's token, printed once. */
 const token = async (): Promise<string> => (await (printed ??= run("npx", ["gantry", "token"], environment))).stdout.trim();
 
-test("the archive holds JavaScript with declarations, whatever is read beside it, and nothing that is for development", async () => {
+test("the archive contains JavaScript with declarations and all files read at run time, and nothing for development", async () => {
   const paths = globSync("**/*", { cwd: installed, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
@@ -104,7 +103,7 @@ test("the archive holds JavaScript with declarations, whatever is read beside it
   );
   const migrations = (await readdir(join(root, "server", "db", "migrations"))).sort();
   assert.deepEqual((await readdir(join(installed, "server", "db", "migrations"))).sort(), migrations);
-  // Whatever is started or read by the path of its file is there.
+  // Files that are started or read by their path exist.
   for (const path of paths.filter((each) => each.endsWith(".js"))) {
     for (const [, named = ""] of readFileSync(join(installed, path), "utf8").matchAll(/new URL\("(\.[^"]+)", import\.meta\.url\)/g))
       assert.ok(existsSync(join(installed, dirname(path), named)), `${path} reads ${named}`);
@@ -116,7 +115,7 @@ test("the archive holds JavaScript with declarations, whatever is read beside it
   );
 });
 
-test("the package has at its top what it must and no more, and fixes each package that it needs as the lock file has it", async () => {
+test("the package has only required top-level entries, and pins each dependency as the lock file does", async () => {
   const bin = Object.keys(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).bin as object);
   assert.ok(bin.includes("gantry"));
   assert.deepEqual((await readdir(installed)).sort(), [
@@ -135,10 +134,10 @@ test("the package has at its top what it must and no more, and fixes each packag
   );
 });
 
-test("npx gantry works where it is installed: its version, and a server with everything in its place", async () => {
+test("npx gantry works in an installation: its version, and a complete server", async () => {
   assert.equal((await run("npx", ["gantry", "--version"])).stdout, `gantry ${manifest.version}\n`);
   await serve();
-  // A readme is judged in a thread, whose file is found by its path.
+  // A readme is checked in a thread with a file found by its path.
   const script = `
     import { createClient, ApiError } from "gantry/client";
     import { GroupsService } from "gantry/contract/chainguard/platform/iam/v2/groups";
@@ -162,14 +161,14 @@ test("npx gantry works where it is installed: its version, and a server with eve
     GANTRY_TOKEN: await token(),
   });
   assert.equal(listed.stdout, "app-grpc\napp-rest\n");
-  // What is served from files beside the programs.
+  // Content served from files next to the programs.
   for (const path of ["/openapi.json", "/openapi/iam.json", "/docs", "/docs/guides/clients", "/docs/reference/iam"]) {
     const { status } = await fetch(`${url}${path}`);
     assert.equal(status, 200, path);
   }
 });
 
-test("a strict program in TypeScript is checked with the declarations, and what no message has is refused", async () => {
+test("a strict TypeScript program compiles with the declarations, and an unknown field is refused", async () => {
   const program = (request: string, field: string): string => `
     import { ApiError, createClient, exchangedToken, fileToken, type Reason } from "gantry/client";
     import { ReposService } from "gantry/contract/chainguard/platform/registry/v2/repos";
@@ -196,7 +195,7 @@ test("a strict program in TypeScript is checked with the declarations, and what 
 
 let page: { readonly origin: string; readonly close: () => void } | undefined;
 
-/** Where the page comes from: another place than the server, as a console of somebody's own. */
+/** Serves the page from another origin, like a third-party console. */
 const pageOrigin = async (): Promise<string> => {
   if (page) return page.origin;
   const pages = createServer((request, response) => {
@@ -217,7 +216,7 @@ const pageOrigin = async (): Promise<string> => {
   return page.origin;
 };
 
-test("the client works in a page of a browser, bundled by esbuild: lists, errors with their violations, files", async () => {
+test("the client bundled by esbuild works in a browser: lists, errors with violations, files", async () => {
   await serve();
   const script = `
     import { ApiError, createClient } from "gantry/client";

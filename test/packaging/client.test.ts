@@ -1,5 +1,5 @@
-// The package @gantry/client: packed, installed by npm in an empty project without a network, checked by a strict compiler, and run in
-// Node and in a browser against a server.
+// The package @gantry/client: packed, installed by npm in an empty project without a network, compiled strictly, and run in Node and in a
+// browser against a server.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -60,7 +60,7 @@ const filesOf = (place: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test("npm installs it without a network, and with it no other package, no native part, and at most 1.5 MB", async () => {
+test("npm installs it without a network, without other packages or native parts, in at most 1.5 MB", async () => {
   assert.deepEqual(await readdir(join(project, "node_modules")), [".package-lock.json", "@gantry"]);
   assert.deepEqual(await readdir(join(project, "node_modules", "@gantry")), ["client"]);
   const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
@@ -120,7 +120,7 @@ const refused: readonly (readonly [what: string, program: string, complaint: Reg
   ["the code is none", 'export const is = (error: ApiError): boolean => error.code === "MISSING";', /no overlap/],
   ["the option is none", 'await gantry.iam.groups.get({ uid: "g" }, { retries: 3 });', /'retries' does not exist/],
 ];
-test("a strict compiler refuses what the contract does not have", async () => {
+test("a strict compiler refuses fields and operations that the contract lacks", async () => {
   const programs = Object.fromEntries(refused.map(([, program], index) => [`wrong-${index}.ts`, `${head}${program}\nexport {};`]));
   const complaints = (await check(programs)).split("\n");
   for (const [index, [what, , complaint]] of refused.entries()) {
@@ -134,7 +134,7 @@ const examplePattern = /@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g;
 const functions = ["exchangedToken", "fileToken", "finishSignIn", "keptToken", "refreshedToken", "signInWithDevice", "startSignIn", "verifyWebhook"];
 const classes = ["ApiError", "Gantry", "OAuthError", "WebhookError"];
 
-test("each example of the declarations is a program that the compiler accepts", async () => {
+test("each example in the declarations compiles", async () => {
   const examples = filesOf(installed)
     .filter((file) => file.endsWith(".d.ts"))
     .flatMap((file) => [...readFileSync(file, "utf8").matchAll(examplePattern)].map(([, code = ""]) => code.replaceAll(/^\s*\* ?/gm, "")));
@@ -149,7 +149,7 @@ test("each example of the declarations is a program that the compiler accepts", 
   assert.equal(await check(Object.fromEntries(programs)), "");
 });
 
-test("every operation, and everything that the package exports to be called, has an example", () => {
+test("every operation and every exported function has an example", () => {
   const resources = readFileSync(join(installed, "client", "gen", "resources.d.ts"), "utf8");
   const methods = [...resources.matchAll(/^ {4}[a-z]\w*\(request/gm)].length;
   assert.equal([...resources.matchAll(/@example/g)].length, methods);
@@ -188,7 +188,7 @@ test("it works in Node against a server: lists, writes, errors, a token from a f
   assert.deepEqual([stdout, stderr], ['first-organization of-node ""\ntrue INVALID_ARGUMENT uid\n', ""]);
 });
 
-test("it works in a page of a browser, where it is at most 120 KB gzipped", async () => {
+test("it works in a browser page in at most 120 KB gzipped", async () => {
   await writeFile(
     join(project, "page.js"),
     `import { ApiError, Gantry, startSignIn, verifyWebhook } from "@gantry/client";

@@ -1,5 +1,5 @@
-// The files of deploy/: judged by others' programs, and held to what the server is: its settings, ports, paths and version.
-// image.test.ts does what the Dockerfile says; systemd.test.ts runs the unit's command.
+// The files of deploy/, checked by third-party programs and against the server's settings, ports, paths and version. image.test.ts runs the
+// Dockerfile; systemd.test.ts runs the unit's command.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -56,27 +56,27 @@ after(async () => {
 
 test("hadolint finds nothing in the Dockerfile", { skip: hadolint.missing }, () => judge(hadolint.program, ["deploy/Dockerfile"]));
 
-test("the Kubernetes manifests have no field that Kubernetes does not know, and each that it wants", { skip: kubernetesValidate.missing }, () =>
+test("the Kubernetes manifests have all required fields and no unknown ones", { skip: kubernetesValidate.missing }, () =>
   judge(kubernetesValidate.program, ["--strict", "deploy/kubernetes/gantry.yaml"]),
 );
 
-test("the loader of Docker Compose takes both compose files", { skip: composeLoader.missing }, () => {
+test("Docker Compose's loader accepts both compose files", { skip: composeLoader.missing }, () => {
   assert.ok(composeFiles.length >= 2);
   for (const path of composeFiles) judge(composeLoader.program, ["-no-interpolation", path]);
 });
 
-test("systemd finds nothing wrong with the unit, and little that it is exposed to", { skip: systemdAnalyze.missing }, () => {
-  // systemd asks whether what it is to start is there.
+test("systemd accepts the unit and rates its exposure as low", { skip: systemdAnalyze.missing }, () => {
+  // systemd checks that the program to start exists.
   const unit = join(folder, "gantry.service");
   writeFileSync(unit, read("deploy/systemd/gantry.service").replaceAll("/opt/gantry/bin/gantry", process.execPath));
   const { status, stderr } = spawnSync(systemdAnalyze.program, ["verify", "--man=no", unit], { encoding: "utf8" });
-  // What it only warns of counts, too: a value that it does not know is passed over.
+  // Warnings count too, since systemd ignores a value it does not know.
   assert.deepEqual([status, stderr.split("\n").filter((line) => line.includes("gantry"))], [0, []]);
-  // Of 10; above the threshold the status is 1. In tenths times ten.
+  // Exposure is at most 10; above the threshold the status is 1. The threshold is in tenths, times ten.
   judge(systemdAnalyze.program, ["security", "--offline=true", "--threshold=20", unit]);
 });
 
-test("what stands in place of the version is the version: in the lock file, the changelog, and every name of the image", () => {
+test("each place for a version has the current one: lock file, changelog, and every image name", () => {
   const lock = JSON.parse(read("package-lock.json")) as { version: string; packages: Record<string, { version: string }> };
   assert.deepEqual([lock.version, lock.packages[""]?.version], [version, version]);
   assert.equal(/^## \[(\d[^\]]*)\]/m.exec(read("CHANGELOG.md"))?.[1], version);
@@ -92,21 +92,21 @@ test("what stands in place of the version is the version: in the lock file, the 
   for (const [, named] of read("docs/operate/install.md").matchAll(/\bgantry[:-](\d+\.\d+\.\d+)/g)) assert.equal(named, version);
 });
 
-/** As Compose fills them in, with a value for each that has to be given. */
+/** Substitutes variables as Compose does, with a value for each required one. */
 const interpolated = (value: string): string =>
   value.replaceAll(/\$\{(\w+)(?::-([^}]*)|:\?[^}]*)\}/g, (_, name: string, otherwise?: string) => otherwise ?? name.toLowerCase());
 
-/** Names that others read: Amazon's client. */
+/** Settings of third-party software: Amazon's client. */
 const namesOfOthers = new Set(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
 
-/** Refuses an environment in which the server would not start. */
+/** Asserts that the server starts in this environment. */
 const assertSettings = (environment: Readonly<Record<string, string>>, readThem: (given: Readonly<Record<string, string>>) => unknown = readSettings): void => {
   const names: readonly string[] = settingNames;
   for (const name of Object.keys(environment)) assert.ok(names.includes(name) || namesOfOthers.has(name), `${name} is no setting`);
   readThem(environment);
 };
 
-test("the settings in compose files, manifests, image and unit are settings of the server, and it takes what they say", () => {
+test("compose files, manifests, image and unit contain only valid settings of the server", () => {
   for (const { path, content } of compose) {
     const { environment } = part(content, "services", "gantry");
     assert.ok(isObject(environment), path);
@@ -125,7 +125,7 @@ test("the settings in compose files, manifests, image and unit are settings of t
   assert.equal(`/var/lib/${/^StateDirectory=(.*)$/m.exec(read("deploy/systemd/gantry.service"))?.[1]}`, unit.GANTRY_DATA);
 });
 
-test("each probe asks a path that a running server answers, at the port that the image listens on; the image's health check succeeds", async () => {
+test("each probe uses a path and port that a running server answers on, and the image's health check succeeds", async () => {
   const port = Number(imageEnvironment.GANTRY_LISTEN?.split(":")[1]);
   assert.deepEqual(
     image.steps.flatMap(({ does, of }) => (does === "EXPOSE" ? of : [])),
@@ -154,7 +154,7 @@ test("each probe asks a path that a running server answers, at the port that the
   assert.deepEqual([code, stdout], [0, "ready\n"]);
 });
 
-test("what the manifests refer to is there, or the guide makes it: settings, accounts, secrets, volumes, labels, ports", () => {
+test("every reference in the manifests resolves, or the guide creates it: settings, accounts, secrets, volumes, labels, ports", () => {
   const guide = read("docs/operate/install.md");
   const names = (kind: string): string[] => ofKind(kind).map((manifest) => text(part(manifest, "metadata"), "name"));
   assert.deepEqual(names("ServiceAccount"), [pod.serviceAccountName]);
@@ -185,11 +185,11 @@ test("what the manifests refer to is there, or the guide makes it: settings, acc
         new RegExp(`create secret generic ${name} [^\\n]*(?:\\\\\\n[^\\n]*)*--from-(?:literal|file)=${key.replace(".", "\\.")}=`),
         `${name} ${key}`,
       );
-  // The owner's connection is the migration's alone.
+  // Only the migration has the owner's connection.
   assert.doesNotMatch(JSON.stringify(objects(pod.containers)), /GANTRY_MIGRATE_URL/);
 });
 
-test("nothing that runs may become root, write to its root file system, or have more capabilities; two servers, one of which may be missing", () => {
+test("no container can become root, write to its root file system or gain capabilities, and one of two servers may be down", () => {
   assert.deepEqual([pod.automountServiceAccountToken, part(pod, "securityContext").runAsNonRoot, part(deployment, "spec").replicas], [false, true, 2]);
   assert.equal(part(pod, "securityContext", "seccompProfile").type, "RuntimeDefault");
   assert.equal(part(ofKind("PodDisruptionBudget")[0], "spec").minAvailable, 1);
@@ -205,7 +205,7 @@ test("nothing that runs may become root, write to its root file system, or have 
   }
 });
 
-test("the guide names each file of deploy/ that somebody uses, and each that it names is there", () => {
+test("the guide names each user file of deploy/, and each named file exists", () => {
   const guide = read("docs/operate/install.md");
   for (const path of [
     "deploy/Dockerfile",

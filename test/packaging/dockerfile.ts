@@ -1,8 +1,8 @@
-// Reads a Dockerfile as far as ours goes: stages, and their instructions in order. What it does not know it refuses.
+// Parses the subset of Dockerfile that ours uses: stages and their instructions in order. It refuses the rest.
 
 export interface DockerStep {
   readonly does: string;
-  /** Its words; of RUN one text for a shell, of a form in brackets its entries. */
+  /** Its words; for RUN, one text for a shell; for a bracketed form, its entries. */
   readonly of: readonly string[];
 }
 
@@ -16,7 +16,7 @@ const known = ["COPY", "RUN", "ENV", "USER", "WORKDIR", "VOLUME", "EXPOSE", "HEA
 
 const wordsOf = (text: string): string[] => (text.startsWith("[") ? (JSON.parse(text) as string[]) : text.split(/\s+/));
 
-/** The stages in their order; the last is the image. */
+/** Returns the stages in order; the last is the image. */
 export const readDockerfile = (content: string): DockerStage[] => {
   const stages: { base: string; name: string | undefined; steps: DockerStep[] }[] = [];
   const lines = content

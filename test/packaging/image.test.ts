@@ -1,6 +1,6 @@
-// The container's image without a container engine: each step of deploy/Dockerfile is done in a root of its own, which lies over
-// this machine's in place of the base images (Debian's, and Debian with Node). What comes out is started as the image says, as its
-// user, in process and mount namespaces of its own, on a root that cannot be written to. In the long form: two npm ci take their time.
+// The container image without a container engine. Each step of deploy/Dockerfile runs in its own root, an overlay on this machine's in place
+// of the base images (Debian's, and Debian with Node). The result starts as the image declares, as its user, in its own namespaces, on a
+// read-only root. Long form only, since two npm ci take time.
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
@@ -18,7 +18,7 @@ import { type DockerStage, readDockerfile } from "./dockerfile.ts";
 const root = join(import.meta.dirname, "..", "..");
 const stages = readDockerfile(readFileSync(join(root, "deploy", "Dockerfile"), "utf8"));
 
-/** What the build is given of a checkout, by .dockerignore: everything is out but what it names. */
+/** Returns the build context; .dockerignore excludes everything that it does not name. */
 const contextEntries = (): string[] => {
   const lines = readFileSync(join(root, ".dockerignore"), "utf8")
     .split("\n")
@@ -30,7 +30,7 @@ const contextEntries = (): string[] => {
   });
 };
 
-test("the build is given what it needs of a checkout, and nothing that is nobody's business: no history, tests, data or packages", () => {
+test("the build context has everything the build needs and no history, tests, data or packages", () => {
   const entries = contextEntries();
   assert.deepEqual(
     entries.filter((entry) => globSync(entry, { cwd: root }).length === 0),
@@ -40,7 +40,7 @@ test("the build is given what it needs of a checkout, and nothing that is nobody
     entries.filter((entry) => /^(?:\.git|test|bench|node_modules|gantry-data|dist|release)$/.test(entry)),
     [],
   );
-  // Whatever is compiled, and what the compiler and the release read.
+  // Everything that is compiled, and inputs of the compiler and the release.
   const modules = Object.keys((JSON.parse(readFileSync(join(root, "modules.json"), "utf8")) as { modules: object }).modules);
   for (const name of modules) assert.ok(entries.includes(name.split("/")[0] ?? ""), name);
   assert.equal(stages.length, 2);
@@ -49,7 +49,7 @@ test("the build is given what it needs of a checkout, and nothing that is nobody
 const folder = mkdtempSync(join(tmpdir(), "gantry-image-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test("attack 200: the secrets that an operator puts beside the compose files are in no build, no release and no commit", () => {
+test("attack 200: an operator's secrets next to the compose files are in no build, release or commit", () => {
   const secrets = ["deploy/compose/.env", "deploy/compose/secrets/secret.key", "deploy/compose/secrets/postgres-password"];
   const head = readFileSync(join(root, "deploy/compose/postgres-s3.yaml"), "utf8").split(/^name:/m)[0] ?? "";
   for (const path of secrets) assert.ok(head.includes(path.slice("deploy/compose/".length)), path);
@@ -87,7 +87,7 @@ const overlaid = (upper: string): string => `
   mount -t proc proc proc
   mount --rbind /dev dev`;
 
-/** Whether this machine lets us do what an engine does. */
+/** Reports whether this machine permits an engine's operations. */
 const canOverlay = (): boolean => {
   for (const each of ["mount", "try/upper", "try/work"]) mkdirSync(join(folder, each), { recursive: true });
   return process.getuid?.() === 0 && spawnSync("unshare", ["--mount", "--fork", "--pid", "sh", "-ec", `${overlaid("try")}\nchroot . true`]).status === 0;
@@ -107,7 +107,7 @@ const settings = (built: Built, more: Readonly<Record<string, string>> = {}): st
     .map(([name, value]) => quote(`${name}=${value}`))
     .join(" ");
 
-/** How npm reaches its registry from here, as a builder is told by arguments. */
+/** npm's registry settings on this machine, passed like build arguments. */
 const reaching = Object.fromEntries(
   ["NODE_EXTRA_CA_CERTS", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
 );
@@ -119,7 +119,7 @@ const runStep = (built: Built, command: string): void => {
   execFileSync("unshare", ["--mount", "--fork", "--pid", "sh", "-ec", script], { stdio: ["ignore", "ignore", "inherit"], maxBuffer: 1e8 });
 };
 
-/** Does the stage's steps in order; COPY works on the files of the stage's own layer, which is where all that is copied lies. */
+/** Runs the stage's steps in order; COPY works on the stage's own layer, which has everything copied. */
 const build = (stage: DockerStage, index: number, earlier: ReadonlyMap<string, Built>): Built => {
   const upper = `stage-${index}`;
   const layer = join(folder, upper, "upper");
@@ -153,7 +153,7 @@ const build = (stage: DockerStage, index: number, earlier: ReadonlyMap<string, B
 };
 
 const longTest = (): void => {
-  test("the image's steps, done one by one, make a server that starts as the image's user on a root that cannot be written to", {
+  test("the image's steps produce a server that starts as the image's user on a read-only root", {
     skip: !canOverlay() && "NOT TESTED: this machine lets nobody mount a root over its own",
   }, async () => {
     const made = new Map<string, Built>();
@@ -162,7 +162,7 @@ const longTest = (): void => {
     const steps = stages.at(-1)?.steps ?? [];
     const words = (does: string): readonly string[] => steps.findLast((step) => step.does === does)?.of ?? [];
     assert.notEqual(image.user.split(":")[0], "0");
-    // Nothing of what it was built with is in it.
+    // The result contains no build tools.
     assert.deepEqual(readdirSync(join(folder, image.upper, "upper", "opt")), ["gantry"]);
     assert.ok(!existsSync(join(folder, image.upper, "upper", "src")));
 
@@ -221,11 +221,11 @@ const longTest = (): void => {
         ]);
       assert.equal((await inside(words("HEALTHCHECK"))).stdout, "ready\n");
       assert.match((await inside(["gantry", "token"])).stdout, /^ey/);
-      // Its Node and its packages are its own, and nothing can be written but data and temporary files.
+      // Node and packages are its own; only data and temporary files are writable.
       await assert.rejects(inside(["sh", "-c", "echo x > /opt/gantry/x"]), /Read-only file system/);
       await assert.rejects(inside(["sh", "-c", "echo x > /etc/x"]), /Read-only file system/);
       assert.equal(readFileSync(`/proc/${first}/comm`, "utf8"), "tini\n");
-      // PostgreSQL is killed: the server starts it again, and nothing is left behind.
+      // A killed PostgreSQL is restarted by the server, with nothing left over.
       const killed = (await inside(["sh", "-c", "head -1 /data/postgres/postmaster.pid"])).stdout.trim();
       await inside(["kill", "-9", killed]);
       while (!said.includes("store.postgres.revived")) await once(child.stderr, "data");

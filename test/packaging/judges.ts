@@ -1,5 +1,5 @@
-// Somebody else's programs that judge the files of deploy/, found or installed once in folders of their own. Where one cannot be
-// had, its test is left out with the reason.
+// Third-party programs that check the files of deploy/, found or installed once in their own directories. If one is unavailable, its test is
+// skipped with the reason.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,7 +10,7 @@ const python = join(cache, "python");
 
 interface Judge {
   readonly program: string;
-  /** Why it is not here; false where it is. */
+  /** Why it is missing; false if it is available. */
   readonly missing: string | false;
 }
 
@@ -28,7 +28,7 @@ const ofPython = (name: string): Judge => {
 export const hadolint = ofPython("hadolint");
 export const kubernetesValidate = ofPython("kubernetes-validate");
 
-/** The loader that Docker Compose itself has, as a program. */
+/** Docker Compose's own loader, as a program. */
 const openComposeLoader = (): Judge => {
   const program = join(cache, "cmd");
   const module = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2";

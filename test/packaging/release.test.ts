@@ -1,5 +1,5 @@
-// A release as an operator gets it: made twice, the same bytes; the archive unpacked in an empty folder and started on a machine
-// that has no Node; the npm package installed with exactly what it names. In the long form: each takes a minute or two.
+// A release as an operator gets it. Built twice, it has the same bytes; the unpacked archive starts on a machine without Node; the npm package
+// installs exactly its pinned versions. Long form only, since each takes a minute or two.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,13 +21,13 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Ours, without what would configure a server. */
+/** Our own environment, without variables that configure a server. */
 const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:GANTRY_|DATABASE_URL$)/.test(name)));
 
 const run = (program: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): string =>
   execFileSync(program, args, { cwd, encoding: "utf8", env: { ...ownEnvironment, ...env }, stdio: ["ignore", "pipe", "inherit"] });
 
-/** Makes a release where and as nothing is like the time before: another folder for temporary files, other rights of new files. */
+/** Builds a release in different conditions: another temporary directory and another umask. */
 const release = (name: string, umask: string): string => {
   const [made, temporary] = [join(folder, name), join(folder, `${name}-temporary`)];
   mkdirSync(temporary);
@@ -36,7 +36,7 @@ const release = (name: string, umask: string): string => {
   return made;
 };
 
-/** A PATH with what every system has, and without Node. */
+/** Returns a PATH with common system programs and without Node. */
 const pathWithoutNode = (): string => {
   const bin = join(folder, "bin");
   mkdirSync(bin);
@@ -48,7 +48,7 @@ const pathWithoutNode = (): string => {
 const longTests = (): void => {
   let made = "";
 
-  test("a release that is made twice is the same, byte for byte, and its checksums are those of its files", () => {
+  test("a release built twice has the same bytes, and its checksums match its files", () => {
     made = release("first", "022");
     assert.deepEqual(
       readdirSync(made).sort(),
@@ -62,7 +62,7 @@ const longTests = (): void => {
     assert.equal(readFileSync(join(again, "SHA256SUMS"), "utf8"), readFileSync(join(made, "SHA256SUMS"), "utf8"));
   });
 
-  test("the archive starts in an empty folder, on its own PostgreSQL, where there is no Node; and lists every package in it", async () => {
+  test("the archive starts in an empty directory on its own PostgreSQL without Node, and lists every package it contains", async () => {
     const empty = join(folder, "empty");
     mkdirSync(empty);
     run("tar", ["-xzf", join(made, `gantry-${version}-${process.platform}-${process.arch}.tar.gz`), "-C", empty], empty);
@@ -97,7 +97,7 @@ const longTests = (): void => {
     assert.ok(bom.components.every(({ hashes }) => (hashes?.length ?? 0) > 0));
   });
 
-  test("the npm package, unpacked, is installed with exactly the versions that it names, and runs", () => {
+  test("the unpacked npm package installs exactly its pinned versions and runs", () => {
     run("tar", ["-xzf", join(made, `gantry-${version}.tgz`), "-C", folder], folder);
     const unpacked = join(folder, "package");
     run("npm", ["ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"], unpacked);

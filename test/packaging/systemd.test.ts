@@ -1,4 +1,4 @@
-// The unit's command, told where systemd listens: what it says there, and when. Python has the socket of datagrams that Node has not.
+// The notifications that the unit's command sends to systemd's socket, and when. Python listens, since Node has no Unix datagram sockets.
 
 import assert from "node:assert/strict";
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
@@ -16,7 +16,7 @@ import { freePort } from "../free-port.ts";
 const unit = readFileSync(join(import.meta.dirname, "..", "..", "deploy", "systemd", "gantry.service"), "utf8");
 const settingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? assert.fail(`the unit has no ${name}`);
 
-/** Prints a line for each notice; closes what comes along, which is what whoever sent it waits for. */
+/** Prints a line for each notification; closes the descriptors that come with it, which the sender waits for. */
 const listenerScript = `
 import socket, sys, os
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -52,7 +52,7 @@ const hears = async (count: number): Promise<string[]> => {
   return notices();
 };
 
-test("systemd is told that the server serves, reads its certificate again, is alive, and stops", {
+test("systemd is notified when the server serves, reloads its certificate, is alive, and stops", {
   skip: !canNotify && "NOT TESTED: systemd-notify or Python is not here",
 }, async () => {
   const socket = join(folder, "notify");
@@ -77,7 +77,7 @@ test("systemd is told that the server serves, reads its certificate again, is al
     },
   });
   assert.deepEqual(await hears(1), ["READY=1"]);
-  // It said so when it could be reached, and not before.
+  // It notified once reachable, and not before.
   assert.match(server.stderr(), /Gantry serves/);
   assert.equal(settingOf("ExecReload"), "/bin/kill -HUP $MAINPID");
   server.signal("SIGHUP");
@@ -106,7 +106,7 @@ test("systemd is told that the server serves, reads its certificate again, is al
   assert.ok(Number(settingOf("WatchdogSec")) >= 10);
 });
 
-test("where systemd cannot be told the server serves all the same, and says once that it could not", async () => {
+test("without a working systemd socket the server still serves, and logs the failure once", async () => {
   const port = await freePort();
   const server = start(gantryFile, ["serve"], {
     env: {

@@ -1,8 +1,8 @@
-// `npm run prose`: the odd words of the project's prose.
+// `npm run prose`: reports the odd words in the project's prose.
 //
 //   npm run prose                 the rate of each kind and module, with its budget
-//   npm run prose -- FOLDER|FILE  each sentence that counts
-//   npm run prose -- --lower      writes today's rates to the budgets where they are lower
+//   npm run prose -- FOLDER|FILE  each sentence with odd words
+//   npm run prose -- --lower      lowers the budgets to today's rates
 
 import { writeFileSync } from "node:fs";
 import { budgetsFile, kinds, measureProse, oddSentencesOf, proseOfProject, rateOf, readBudgets } from "./measure.ts";

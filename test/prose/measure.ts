@@ -1,5 +1,5 @@
-// Counts odd words per 1,000 words of the project's prose: words that make a reader decode a sentence, because a pronoun takes the
-// place of the field's noun. Each kind of prose is measured for each module, and test/prose/budgets.json bounds the result.
+// Counts odd words per 1,000 words of the project's prose: pronouns and idioms that make a reader decode a sentence. test/prose/budgets.json
+// bounds the rate of each kind of prose per module.
 
 import { dirname } from "node:path";
 import { files, isCode, isOurs, isTest } from "../project-files.ts";
@@ -16,7 +16,7 @@ const oddWords = [
 
 const oddWord = new RegExp(`\\b(?:${oddWords.join("|")})\\b`, "gi");
 const word = /[A-Za-z][A-Za-z'’-]*/g;
-/** "Who signs in …", "What no source names …": a sentence whose subject is a relative clause. */
+/** Matches a headless relative clause as a subject: "Who signs in …", "What no source names …". */
 const headlessStart = /^[^A-Za-z]*(?:Who|What|Where) [a-z]/;
 
 const sentencesOf = (text: string): string[] => text.split(/(?<=[.!?;:|])\s|\n\s*\n|\n(?=\s*[-*#|>])/);
@@ -26,19 +26,19 @@ export interface Count {
   readonly words: number;
 }
 
-/** Counts the words of a text, and the odd ones among them; a sentence that starts with a headless clause counts as one. */
+/** Counts the words of a text and the odd ones; a sentence with a headless start counts as one. */
 export const countProse = (text: string): Count => ({
   odd: (text.match(oddWord)?.length ?? 0) + sentencesOf(text).filter((each) => headlessStart.test(each) && !each.trimEnd().endsWith("?")).length,
   words: text.match(word)?.length ?? 0,
 });
 
-/** The sentences of a text that count, each on one line. */
+/** Returns the sentences with odd words, each on one line. */
 export const oddSentencesOf = (text: string): string[] =>
   sentencesOf(text)
     .filter((sentence) => countProse(sentence).odd > 0)
     .map((sentence) => sentence.replaceAll(/\s+/g, " ").trim());
 
-/** The prose of a Markdown text: without blocks of code, inline code, and the targets of links. */
+/** Returns the prose of Markdown, without code blocks, inline code and link targets. */
 export const proseOfMarkdown = (markdown: string): string =>
   markdown
     .split(/^[ \t]*```.*$/m)
@@ -49,7 +49,7 @@ export const proseOfMarkdown = (markdown: string): string =>
 
 const lineComment = /^\s*\/\/ ?/;
 
-/** The comments of a source. Lines that follow each other are one text. */
+/** Returns the comments of a source; consecutive lines form one text. */
 const proseOfComments = (source: string): string =>
   tokensOf(source)
     .filter(({ kind }) => kind === "comment")
@@ -72,7 +72,7 @@ const proseOfTitles = (source: string): string =>
     })
     .join("\n\n");
 
-/** Texts that a person may read: of four words and more that are no SQL, no markup and no pattern. */
+/** Returns texts that a user may read: at least four words, and no SQL, markup or pattern. */
 const proseOfMessages = (source: string): string =>
   literalsOf(source)
     .map(({ value }) => value.replaceAll("${}", "x"))
@@ -102,7 +102,7 @@ interface Text {
   readonly text: string;
 }
 
-/** The prose of a file, by kind. */
+/** Returns the prose of a file, by kind. */
 export const proseOf = (path: string, content: string): Text[] => {
   if (path.startsWith("test/fixtures/")) return [];
   if (path.endsWith(".md") && isOurs(path)) return [{ kind: "docs", module: moduleOfPage(path), path, text: proseOfMarkdown(content) }];
@@ -118,7 +118,7 @@ export const proseOfProject = (): Text[] => [...files].flatMap(([path, content])
 
 export type Measured = ReadonlyMap<Kind, ReadonlyMap<string, Count>>;
 
-/** Adds up the texts by kind and module. */
+/** Sums the texts by kind and module. */
 export const measureProse = (texts: readonly Text[]): Measured => {
   const measured = new Map<Kind, Map<string, Count>>(kinds.map((kind) => [kind, new Map()]));
   for (const { kind, module, text } of texts) {
@@ -129,20 +129,20 @@ export const measureProse = (texts: readonly Text[]): Measured => {
   return measured;
 };
 
-/** Odd words per 1,000 words. */
+/** Returns the odd words per 1,000 words. */
 export const rateOf = ({ odd, words }: Count): number => (words === 0 ? 0 : (odd * 1000) / words);
 
-/** The most odd words per 1,000 words, by kind and module; "*" bounds the modules that are not named. */
+/** The maximum odd words per 1,000 words, by kind and module; "*" applies to modules without an entry. */
 export type Budgets = Readonly<Record<Kind, Readonly<Record<string, number>>>>;
 
 export const budgetsFile = "test/prose/budgets.json";
 
 export const readBudgets = (): Budgets => JSON.parse(files.get(budgetsFile) ?? "{}") as Budgets;
 
-/** A module with hardly any prose is not judged by one word. */
+/** A module with little prose may have this many. */
 const oddWordsFree = 2;
 
-/** One sentence for each module that exceeds its budget. */
+/** Returns one sentence for each module that exceeds its budget. */
 export const findExcess = (measured: Measured, budgets: Budgets): string[] =>
   kinds.flatMap((kind) =>
     [...(measured.get(kind) ?? [])].flatMap(([module, count]) => {

@@ -1,4 +1,4 @@
-// The prose check: no kind of prose of a module has more odd words per 1,000 words than its budget.
+// The prose check: each kind of prose in each module stays within its budget of odd words per 1,000 words.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ test("odd words and headless sentences are counted, and plain sentences are not"
   assert.equal(countProse("Where do I begin? The server lists the rows. You delete a group.").odd, 0);
 });
 
-test("blocks of code, inline code and addresses are not prose", () => {
+test("code blocks, inline code and addresses are not prose", () => {
   assert.equal(countProse(proseOfMarkdown("Run `nobody` [here](whose.md).\n\n```sh\nwhoever\n```\n")).odd, 0);
   assert.equal(countProse(proseOfMarkdown("```sh\nx\n```\nWhoever runs it.")).odd, 1);
 });

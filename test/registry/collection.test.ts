@@ -1,5 +1,4 @@
-// Collection beside pushes: what nobody needs goes, what somebody needs, or was told of, never does. And verification, which
-// names what is not there.
+// Blob collection during pushes deletes only unreferenced content, never acknowledged or needed content. Verification names missing content.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -45,7 +44,7 @@ const verify = async (hidesBroken = false): Promise<{ verdicts: BlobVerdict[]; h
   return { verdicts, healed };
 };
 
-/** Keys of everything that lies in the place. */
+/** Returns the keys of all content in the blob directory. */
 const storedKeys = async (): Promise<string[]> => (await Array.fromAsync(world.server.application.services.blobs.list())).map(({ key }) => key).sort();
 
 const described = (content: Uint8Array): { digest: string; size: number } => ({ digest: digestOf(content), size: content.byteLength });
@@ -62,7 +61,7 @@ const pushImage = async (
 
 const head = async (repo: string, digest: string): Promise<number> => (await client.request("HEAD", `/v2/${repo}/blobs/${digest}`)).status;
 
-test("what a manifest needs stays for good; a layer that was pushed for none goes when its lease is over, and its bytes with it", async () => {
+test("content of a manifest stays; an unreferenced layer is deleted with its bytes when its lease expires", async () => {
   const repo = `${organization}/kept`;
   const before = await storedKeys();
   const { digest } = await pushImage(repo, "1");
@@ -79,7 +78,7 @@ test("what a manifest needs stays for good; a layer that was pushed for none goe
   await client.pull(repo, "1");
 });
 
-test("a HEAD that said 200, a mount and a push of known content keep a blob for another lease", async () => {
+test("a HEAD with 200, a mount and a push of existing content renew a blob's lease", async () => {
   const [repo, other] = [`${organization}/leased`, `${organization}/mounted`];
   const contents = [randomBytes(1001), randomBytes(1002), randomBytes(1003), randomBytes(1004)] as const;
   const [headed, mounted, again, left] = contents;
@@ -102,8 +101,8 @@ test("a HEAD that said 200, a mount and a push of known content keep a blob for 
   await client.pull(repo, await client.pushManifest(repo, "late", [config, headed, again].map(described)));
 });
 
-test("what was deleted goes with its repo and its manifest, and what another repo has stays there", async () => {
-  // What other tests have left.
+test("content is deleted with its repo and manifest, and stays in other repos", async () => {
+  // Content of earlier tests.
   world.clock.now += limits.blobLeaseMs + 1000;
   await collectAll();
   const shared = randomBytes(30_000);
@@ -111,7 +110,7 @@ test("what was deleted goes with its repo and its manifest, and what another rep
   const image = await pushImage(first, "1", [shared, randomBytes(10_000)]);
   const kept = await pushImage(second, "1", [shared]);
   world.clock.now += limits.blobLeaseMs + 1000;
-  // And what was sent twice.
+  // And content that was pushed twice.
   await collectAll();
   const before = (await storedKeys()).length;
   assert.equal((await client.request("DELETE", `/v2/${first}/manifests/${image.digest}`)).status, 202);
@@ -129,7 +128,7 @@ test("what was deleted goes with its repo and its manifest, and what another rep
   assert.equal((await storedKeys()).length, before - 4);
 });
 
-test("an idle upload ends after a week, and content without a row after half an hour if unfinished, after a week if complete", async () => {
+test("an idle upload expires after a week; content without a row expires after half an hour, or a week if complete", async () => {
   const repo = `${organization}/open`;
   await pushImage(repo, "1");
   const { headers } = await client.request("POST", `/v2/${repo}/blobs/uploads/`);
@@ -139,7 +138,7 @@ test("an idle upload ends after a week, and content without a row after half an 
   const before = await storedKeys();
   const uploading = before.find((key) => !withoutUpload.includes(key));
   const { blobs } = world.server.application.services;
-  // By the times of files, which no clock sets.
+  // By file times, which no test clock sets.
   const setClock = (ms: number): void => void (world.clock.now = ms);
   const nowMs = world.clock.now;
   const [begun, complete] = [makeBlobKey(), makeBlobKey()];
@@ -177,14 +176,14 @@ test("an idle upload ends after a week, and content without a row after half an 
   await client.pull(repo, "1");
 });
 
-test("one server at a time goes through everything, once in so many hours", async () => {
+test("one server at a time collects, once per interval", async () => {
   const { services } = world.server.application;
   const [one, two] = [openCollection(services), openCollection(services)];
   const walk = async (turn: () => Promise<boolean>): Promise<void> => {
     while (await turn());
   };
   const repo = `${organization}/turns`;
-  // A HEAD would keep it.
+  // A HEAD would renew the lease.
   const isThere = async (digest: string): Promise<boolean> => (await client.request("GET", `/v2/${repo}/blobs/${digest}`)).status === 200;
   await pushImage(repo, "1");
   const alone = await client.pushBlob(repo, randomBytes(100));
@@ -199,7 +198,7 @@ test("one server at a time goes through everything, once in so many hours", asyn
   assert.ok(!(await isThere(alone)));
 });
 
-test("verification names what is missing and what is not what it says; hidden, it comes anew with the next push", async () => {
+test("verification names missing and corrupt content, and the next push replaces it once hidden", async () => {
   const repo = `${organization}/broken`;
   const [lost, rotten, fine] = [randomBytes(20_000), randomBytes(20_001), randomBytes(20_002)];
   const config = newConfig();
@@ -232,8 +231,8 @@ test("verification names what is missing and what is not what it says; hidden, i
   await rm(path, { force: true });
 });
 
-test("pushes, deletions and collection at once: nothing that was acknowledged is ever missing", async () => {
-  // A world whose time is near that of its files: what is new there is not taken for what was left behind.
+test("concurrent pushes, deletions and collection never lose acknowledged content", async () => {
+  // A world with a clock near its files' times, so that new content does not look abandoned.
   const busy = await openWorld();
   try {
     const { services } = busy.server.application;
@@ -249,7 +248,7 @@ test("pushes, deletions and collection at once: nothing that was acknowledged is
       const layers = [...new Set(Array.from({ length: 1 + Math.floor(choose() * 3) }, () => pool[Math.floor(choose() * pool.length)] ?? Buffer.alloc(1)))];
       const config = newConfig();
       for (const each of [config, ...layers]) {
-        // As clients do: what is there is not sent, and what another repo has is mounted.
+        // As clients do: existing content is not sent, and content of another repo is mounted.
         if ((await own.request("HEAD", `/v2/${repo}/blobs/${digestOf(each)}`)).status === 200) continue;
         const way = choose();
         if (way < 0.3 && (await own.request("POST", `/v2/${repo}/blobs/uploads/?mount=${digestOf(each)}`)).status === 201) continue;
@@ -275,11 +274,11 @@ test("pushes, deletions and collection at once: nothing that was acknowledged is
     };
     const collecting = async (): Promise<void> => {
       for (let day = 0; day < 6; day++) {
-        // By number, and not by time alone: a busy machine does as much.
+        // By number as well as time, so that a busy machine does as much.
         const [leastPushes, leastWalks] = [pushes + 4, walks + 3];
         const endMs = Date.now() + shortOrLong(0, 20_000);
         for (; pushes < leastPushes || walks < leastWalks || Date.now() < endMs; walks++) for await (const _ of collect(services));
-        // A day goes by between two pushes, not within one: a lease is longer than a push.
+        // A day passes between two pushes, not within one, since a lease is longer than a push.
         let open = (): void => {};
         reopened = new Promise((resolve) => (open = resolve));
         while (running > 0) await new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
-// Nothing that was acknowledged is lost, whatever dies: servers are killed at random while images are pushed through them, and
-// uploads go on at the other one. Afterwards every digest that was answered for is read back.
+// Acknowledged content survives crashes. Servers are killed at random during pushes, and uploads continue at the other server; then every
+// acknowledged digest is read back.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -28,7 +28,7 @@ interface Member {
   readonly client: RegistryClient;
 }
 
-test(`every digest that was acknowledged while servers were killed ${kills} times is there, and nothing else stays`, { timeout: 900_000 }, async () => {
+test(`every digest acknowledged while servers are killed ${kills} times exists, and nothing else remains`, { timeout: 900_000 }, async () => {
   const blobsFolder = await mkdtemp(join(tmpdir(), "gantry-crash-"));
   const installation = await openInstallation({ GANTRY_BLOBS: blobsFolder });
   try {
@@ -47,7 +47,7 @@ test(`every digest that was acknowledged while servers were killed ${kills} time
     const acknowledge = (repo: string, digest: string): void => void acknowledged.set(repo, (acknowledged.get(repo) ?? new Set()).add(digest));
     let isOver = false;
 
-    /** Undefined where nobody answered, or the answer says that something died. */
+    /** Returns undefined if no response came, or one that reports a failure. */
     const attempt = async (turn: number, ...given: Parameters<RegistryClient["request"]>) => {
       try {
         const answer = await memberOf(turn).request(...given);
@@ -57,7 +57,7 @@ test(`every digest that was acknowledged while servers were killed ${kills} time
       }
     };
 
-    /** In chunks, each at another server than the one before; what was cut off goes on where the registry says that it is. */
+    /** Pushes in chunks to alternating servers; resumes at the registry's offset after an interruption. */
     const pushInChunks = async (repo: string, content: Buffer, choose: () => number): Promise<boolean> => {
       let turn = Math.floor(choose() * 2);
       const begun = await attempt(turn, "POST", `/v2/${repo}/blobs/uploads/`);
@@ -78,7 +78,7 @@ test(`every digest that was acknowledged while servers were killed ${kills} time
         const [, last = "0"] = /^0-(\d+)$/.exec(found.headers.get("range") ?? "") ?? [];
         const kept = last === "0" ? 0 : Number(last) + 1;
         assert.ok(kept >= sentBytes, `${sentBytes} bytes were acknowledged, and ${kept} are there`);
-        // The dead server holds the upload for a while yet: somebody else would wait, this one begins anew.
+        // The dead server still holds the upload's lock; this client starts a new upload instead of waiting.
         if (sent !== undefined) return false;
         sentBytes = kept;
       }
@@ -135,7 +135,7 @@ test(`every digest that was acknowledged while servers were killed ${kills} time
     const { services } = world.server.application;
     const verify = () => verifyRegistry(services, { hidesBroken: false, report: () => {}, progress: () => {} });
     assert.equal((await verify()).broken, 0);
-    // What was cut off is nobody's, and goes when it is old enough; what images need stays.
+    // Interrupted uploads belong to no image and expire; content of images stays.
     for (const { program } of members) {
       program.signal("SIGTERM");
       await program.ended;

@@ -1,4 +1,4 @@
-// A client of the registry for tests: images of random layers, pushed and pulled as clients do it.
+// A registry client for tests: images of random layers, pushed and pulled as clients do.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -13,13 +13,13 @@ export interface RegistryAnswer {
 
 export interface RegistryClient {
   request(method: string, path: string, body?: Uint8Array | string, headers?: Readonly<Record<string, string>>): Promise<RegistryAnswer>;
-  /** In one POST; its digest. */
+  /** Pushes in one POST; returns the digest. */
   pushBlob(repo: string, content: Uint8Array): Promise<string>;
-  /** In a session of several PATCHes and a PUT, as docker does. */
+  /** Pushes in a session of several PATCHes and a PUT, as docker does. */
   pushBlobInPieces(repo: string, content: Uint8Array, pieceBytes: number): Promise<string>;
-  /** An image of these blobs under a tag or, with "", under its digest alone; its digest. */
+  /** Pushes an image of these blobs under a tag or, for "", by digest only; returns its digest. */
   pushManifest(repo: string, tag: string, blobs: readonly { readonly digest: string; readonly size: number }[]): Promise<string>;
-  /** Everything of an image, each digest checked. Throws where something is missing. */
+  /** Pulls a whole image and checks each digest; throws if content is missing. */
   pull(repo: string, reference: string): Promise<{ readonly blobs: readonly string[] }>;
 }
 
@@ -32,7 +32,7 @@ export class RegistryRefusal extends Error {
   }
 }
 
-/** @param token gives the bearer token of each request */
+/** @param token returns the bearer token of each request */
 export const openRegistryClient = (url: string, token: () => Promise<string>): RegistryClient => {
   const request: RegistryClient["request"] = async (method, path, body, headers = {}) => {
     const answer = await fetch(`${url}${path}`, {
@@ -92,5 +92,5 @@ export const openRegistryClient = (url: string, token: () => Promise<string>): R
   };
 };
 
-/** A configuration that no other image has. */
+/** Returns a unique image configuration. */
 export const newConfig = (): Buffer => Buffer.from(JSON.stringify({ architecture: "amd64", os: "linux", id: randomBytes(8).toString("hex") }));

@@ -1,4 +1,4 @@
-// OCI layouts in and out by the command line: what comes out is what went in, digest by digest, and what is broken is named.
+// OCI layouts in and out by the command line: the export equals the import, digest by digest, and broken parts are named.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ const missing = !existsSync(layouts) && "the real layouts are not beside the pro
 let installation: Installation;
 let folder: string;
 
-/** A layout made by hand: two images with a tag each, of one config and one layer. */
+/** Writes a layout by hand: two images with a tag each, of one config and one layer. */
 const makeLayout = async (): Promise<string> => {
   const layout = join(folder, "made");
   await mkdir(join(layout, "blobs/sha256"), { recursive: true });
@@ -73,7 +73,7 @@ const blobsIn = async (layout: string): Promise<Map<string, Buffer>> => {
 
 for (const name of ["made", "test_index", "test_index_media_type", "test_index_one_image"]) {
   const isMade = name === "made";
-  test(`${name} comes out as it went in`, { skip: isMade ? false : missing }, async () => {
+  test(`an export of ${name} equals its import`, { skip: isMade ? false : missing }, async () => {
     const layout = join(isMade ? folder : layouts, name);
     const repo = `first-organization/layouts/${name.replaceAll("_", "-")}`;
     const imported = await gantry("import", "oci", layout, "--repo", repo);
@@ -96,12 +96,12 @@ for (const name of ["made", "test_index", "test_index_media_type", "test_index_o
     const [before, behind] = [await blobsIn(layout), await blobsIn(copy)];
     assert.ok(behind.size > 0);
     for (const [digest, content] of behind) assert.ok(before.get(digest)?.equals(content), digest);
-    // A second time nothing is sent.
+    // The second import sends nothing.
     assert.match((await gantry("import", "oci", copy, "--repo", repo)).stdout, / 0 blobs sent, 0 refused/);
   });
 }
 
-test("what is missing or broken in a layout is named, and keeps nothing else", async () => {
+test("a missing or broken part of a layout is named, and the rest is imported", async () => {
   const layout = join(folder, "broken");
   await cp(join(folder, "made"), layout, { recursive: true });
   const [first] = await listedIn(layout);

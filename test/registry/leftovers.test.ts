@@ -1,4 +1,4 @@
-// What a crash has left in the blob place goes within an hour, and the operator's command collects now or says what it would remove.
+// Blob content that a crash leaves is deleted within an hour, and the operator's command collects immediately or previews it.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -21,7 +21,7 @@ after(() => world?.close());
 
 const storedKeys = async (): Promise<string[]> => (await Array.fromAsync(world.server.application.services.blobs.list())).map(({ key }) => key).sort();
 
-/** Content that no row names: a server was killed before the transaction that would have named it. */
+/** Stores content without a row, as if the server was killed before its transaction. */
 const leave = async (isComplete: boolean): Promise<string> => {
   const { blobs } = world.server.application.services;
   const key = makeBlobKey();
@@ -33,7 +33,7 @@ const leave = async (isComplete: boolean): Promise<string> => {
   return key;
 };
 
-test("what a crash has left is removed within an hour, complete or not, while servers look all the time; after a gap complete content stays", async () => {
+test("leftovers of a crash are deleted within an hour while servers scan; after a gap in scans complete content stays", async () => {
   const turn = openCollection(world.server.application.services);
   const walkAt = async (ms: number): Promise<void> => {
     world.clock.now = ms;
@@ -55,7 +55,7 @@ test("what a crash has left is removed within an hour, complete or not, while se
   assert.deepEqual(await storedKeys(), [complete]);
 });
 
-test("a dry run says what a collection would remove and removes nothing; the collection removes exactly that", async () => {
+test("a dry run lists exactly what the collection removes, and removes nothing", async () => {
   const { services } = world.server.application;
   const config = newConfig();
   const repo = "first-organization/collected";

@@ -1,4 +1,4 @@
-// Layers pass through a server, whatever their size and number: its memory does not grow with them.
+// A server streams layers, so its memory does not grow with their size or number.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -51,7 +51,7 @@ const exchange = async (
   return answer;
 };
 
-test("a large layer in and out, and many layers at once, take less than 60 MiB", { skip: process.platform !== "linux" }, async () => {
+test("a large layer in and out, and many concurrent layers, take less than 60 MiB", { skip: process.platform !== "linux" }, async () => {
   const installation = await openInstallation();
   try {
     const { world, environment } = installation;
@@ -81,7 +81,7 @@ test("a large layer in and out, and many layers at once, take less than 60 MiB",
       assert.equal(received, length);
       assert.equal(`sha256:${hash.digest("hex")}`, digest);
     };
-    // Everything has been loaded and compiled once.
+    // Warm-up: all code is loaded and compiled.
     for (let round = 0; round < 3; round++) await pull(await push(round * 3, 5 * MiB), 5 * MiB);
     const before = await residentBytes(child.pid ?? 0);
     let highest = before;

@@ -1,5 +1,5 @@
-// Paths that are pushed to before they are a repository (docs/decisions/0080): what is begun leaves nothing, and the first manifest has
-// everything that came before it.
+// Pushes to paths without a repo (docs/decisions/0080): unfinished ones leave nothing, and the first manifest gets everything pushed before
+// it.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -40,7 +40,7 @@ const identityIn = async (place: string, role: string): Promise<{ readonly uid: 
   return { uid, binding: text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding }), "uid") };
 };
 
-/** A client whose token outlives a clock that is set. */
+/** Returns a client with a token that outlasts clock changes. */
 const clientOf = (token: () => Promise<string>): RegistryClient => {
   const send: RegistryClient["send"] = async (verb, path, request) => openRegistry(world.url, `Bearer ${await token()}`).send(verb, path, request);
   const with_ = async () => openRegistry(world.url, `Bearer ${await token()}`);
@@ -86,7 +86,7 @@ const put = (client: RegistryClient, repo: string, tag: string, manifest: JsonOb
 
 const config = JSON.stringify({ os: "linux", architecture: "arm64", rootfs: { type: "layers", diff_ids: [] } });
 
-test("blobs that are pushed to a mistyped path leave no group, no repository and no event, count in the quota, and expire after 24 hours", async () => {
+test("blobs pushed to a mistyped path leave no group, repo or event, count in the quota, and expire after 24 hours", async () => {
   const acme = await tenant("typo");
   await acme.client.pushImage("typo/base", "1", { layer: "mounted" });
   const [used, events] = [await usedBytes(acme), (await world.events()).length];
@@ -107,7 +107,7 @@ test("blobs that are pushed to a mistyped path leave no group, no repository and
   for await (const _ of collect(world.server.application.services));
   assert.equal((await acme.client.send("GET", `${repo}/blobs/${digest}`)).status, 200);
   world.clock.now += 120_000;
-  // The walk that every server makes three times an hour.
+  // The scan that every server runs three times an hour.
   const turn = openCollection(world.server.application.services);
   while (await turn());
   assert.deepEqual(await errorsIn(await acme.client.send("GET", `${repo}/blobs/${digest}`)), ["NAME_UNKNOWN"]);
@@ -116,7 +116,7 @@ test("blobs that are pushed to a mistyped path leave no group, no repository and
   assert.deepEqual([await rowsOf("pending_repos"), await rowsOf("uploads")], [0, 0]);
 });
 
-test("the first manifest creates the path and finds every blob that came before it, however it came", async () => {
+test("the first manifest creates the repo and finds every earlier blob, however it was pushed", async () => {
   const acme = await tenant("first");
   const { client } = acme;
   await client.pushImage("first/base", "1", { layer: "a mounted layer" });
@@ -134,7 +134,7 @@ test("the first manifest creates the path and finds every blob that came before 
   for (const blob of [config, "in pieces", "a mounted layer"]) assert.equal((await client.send("GET", `${repo}/blobs/${digestOf(blob)}`)).status, 200, blob);
   assert.equal((await client.send("PUT", `${begun}?digest=${digestOf("begun before and ended after")}`, { body: "and ended after" })).status, 201);
   assert.equal((await client.send("GET", `${repo}/blobs/${digestOf("begun before and ended after")}`)).status, 200);
-  // The configuration was read where it was pending.
+  // The configuration was read while pending.
   const [[platform] = []] = await world.server.application.services.store.read.query("select os || '/' || architecture from manifests where digest = $1", [
     digestOf(JSON.stringify(manifest)),
   ]);
@@ -142,7 +142,7 @@ test("the first manifest creates the path and finds every blob that came before 
   assert.equal(await rowsOf("pending_repos", "repo_uid is null"), 0);
 });
 
-test("clients that push one new path at the same time all succeed, and their uploads go on when the first manifest comes", async () => {
+test("concurrent pushes of one new path all succeed, and their uploads continue after the first manifest", async () => {
   const acme = await tenant("together");
   const second = clientOf(
     (
@@ -179,7 +179,7 @@ test("clients that push one new path at the same time all succeed, and their upl
   assert.equal((await reposOf(acme)).length, shortOrLong(4, 40));
 });
 
-test("a push goes on when another one creates a group of its path, and when the repository is created over the API", async () => {
+test("a push continues if another one creates a group of its path, or if the repo is created over the API", async () => {
   const acme = await tenant("between");
   const { client } = acme;
   await client.pushBlob("between/team/one", config);
@@ -196,7 +196,7 @@ test("a push goes on when another one creates a group of its path, and when the 
   assert.equal((await put(client, "between/team/three", "1", manifest)).status, 201);
 });
 
-test("a registry token pushes a new path whole, whether it was requested before the first blob or before the manifest", async () => {
+test("a registry token pushes a new path completely, whether requested before the first blob or before the manifest", async () => {
   const acme = await tenant("scoped");
   const password = await acme.token();
   for (const [number, renewed] of [false, true].entries()) {
@@ -218,7 +218,7 @@ test("a registry token pushes a new path whole, whether it was requested before 
   }
 });
 
-test("permissions count when the manifest comes: without them nothing is created, and what is pending is not shown", async () => {
+test("permissions apply when the manifest is pushed: without them nothing is created, and pending content is hidden", async () => {
   const acme = await tenant("live");
   const robot = await identityIn(acme.uid, "registry.push");
   const client = clientOf(() => world.token(robot.uid));
@@ -232,7 +232,7 @@ test("permissions count when the manifest comes: without them nothing is created
   assert.equal((await put(acme.client, "live/app", "1", imageManifest(config, "a layer"))).status, 201, "the owner may still complete it");
 });
 
-test("a manifest whose sizes are not those of its blobs is refused", async () => {
+test("a manifest with wrong blob sizes is refused", async () => {
   const { client } = await tenant("sizes");
   for (const blob of [config, "a layer"]) await client.pushBlob("sizes/app", blob);
   const right = imageManifest(config, "a layer");
@@ -248,7 +248,7 @@ test("a manifest whose sizes are not those of its blobs is refused", async () =>
   assert.equal((await put(client, "sizes/app", "1", right)).status, 201);
 });
 
-test("the deletion of a blob and a manifest that needs it end in an image that is whole, or in neither", async () => {
+test("concurrent deletion of a blob and push of a manifest that needs it end in a complete image or in neither", async () => {
   const { client } = await tenant("race");
   const repo = "race/app";
   await client.pushImage(repo, "base");

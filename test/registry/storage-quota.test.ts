@@ -1,4 +1,4 @@
-// Bytes of blobs are counted for each organization, a content once for all of its repos, and bounded by what the operator sets.
+// Blob bytes are counted per organization, once for all of its repos, and bounded by the operator's quota.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -42,7 +42,7 @@ const storedBytes = async (): Promise<number> => {
   return (await Array.fromAsync(services.blobs.list())).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 };
 
-test("a content counts once for all repos of an organization, and until the last of them has it no longer", async () => {
+test("content counts once for all repos of an organization, until the last one deletes it", async () => {
   const [first, second] = ["first-organization/one", "first-organization/two"];
   const shared = randomBytes(10_000);
   const config = newConfig();
@@ -61,7 +61,7 @@ test("a content counts once for all repos of an organization, and until the last
   assert.equal(await usedBytes(), 0);
 });
 
-test("what is beyond the quota is refused with 403 and leaves nothing, however it is pushed and however many push at once", async () => {
+test("a push over the quota is refused with 403 and leaves nothing, with any protocol and concurrency", async () => {
   const repo = "first-organization/bounded";
   const stored = await storedBytes();
   const used = (await usedBytes()) ?? 0;
@@ -74,7 +74,7 @@ test("what is beyond the quota is refused with 403 and leaves nothing, however i
   assert.equal(pushes.filter(({ status }) => status === "fulfilled").length, 2);
   for (const each of pushes) if (each.status === "rejected") assert.match(String(each.reason), /403.*DENIED.*blob-bytes/);
   assert.equal(await usedBytes(), used + 80_000);
-  // What was refused is let go of behind the answers.
+  // Refused content is released after the response.
   while ((await storedBytes()) !== stored + 80_000) await new Promise((resolve) => setImmediate(resolve));
   await setQuota(used + 80_000);
   const refused = await client.request("POST", `/v2/${repo}/blobs/uploads/`);

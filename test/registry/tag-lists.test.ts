@@ -1,5 +1,5 @@
-// Long lists of tags are kept in memory, at each server: every change of a tag, at whichever server and in whichever way it is made,
-// shows in the very next answer of all of them.
+// Long tag lists are cached at each server: every change of a tag, at any server and over any protocol, shows in the next response of all
+// servers.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ const nameOf = (number: number): string => `v${String(number).padStart(4, "0")}`
 
 let installation: Installation | undefined;
 let [uid, digest, blobsFolder] = ["", "", ""];
-/** The server of this process, and one of its own process, on the same database. */
+/** The server of this process, and one in its own process, on the same database. */
 let servers: readonly RegistryClient[] = [];
 
 const opened = (): Installation => installation ?? assert.fail("not begun");
@@ -33,7 +33,7 @@ const listOf = async (server: RegistryClient, query = ""): Promise<string[]> => 
   return tags;
 };
 
-/** Until no event is on its way without a position: from then on lists are kept. */
+/** Waits until every event has a position, since lists are cached only from then on. */
 const settled = async (): Promise<void> => {
   const { world } = opened();
   while ((await findLastGroupEvent(world.server.application.services.store.read, world.organization)) === undefined)
@@ -45,7 +45,7 @@ const namesInDatabase = async (): Promise<string[]> =>
     .map(([name]) => name ?? "")
     .sort();
 
-/** Asked three times: the first time it is read, the second time it is kept, the third time it is given again. */
+/** Lists three times: a read, a read that fills the cache, and a cache hit. */
 const assertListed = async (): Promise<void> => {
   const expected = await namesInDatabase();
   for (const server of servers) assert.deepEqual(await listOf(server), expected, "right after the change");
@@ -74,7 +74,7 @@ after(async () => {
   await rm(blobsFolder, { recursive: true, force: true });
 });
 
-test("a tag that is pushed, created or deleted, at either server, shows in the next answer of both", async () => {
+test("a tag pushed, created or deleted at either server shows in the next response of both", async () => {
   const { world } = opened();
   await assertListed();
   const uidOf = async (name: string): Promise<string> => {
@@ -96,7 +96,7 @@ test("a tag that is pushed, created or deleted, at either server, shows in the n
   }
 });
 
-test("pages of a long list are each their own: what is kept of one is not given for another", async () => {
+test("each page of a long list has its own cache entry", async () => {
   await settled();
   const expected = await namesInDatabase();
   for (let round = 0; round < 3; round++)
@@ -108,7 +108,7 @@ test("pages of a long list are each their own: what is kept of one is not given 
     }
 });
 
-test("a repo that is deleted has no list any more, and one that is made anew under its name has its own", async () => {
+test("a deleted repo has no list, and a new one of the same name has its own", async () => {
   const { world } = opened();
   await assertListed();
   await world.ok("registry.ReposService/DeleteRepo", { uid });

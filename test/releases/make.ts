@@ -1,10 +1,9 @@
-// Makes test/releases/VERSION for the version of package.json: a database that this code has filled, and what its API then
-// answered. To be run when a version is given out, and never again for it; test/story/releases.test.ts brings each such
-// database to the present and asks the same.
+// Creates test/releases/VERSION for the version in package.json: a database filled by this code, and its API's responses. Run it once per
+// release; test/story/releases.test.ts migrates each such database and compares the responses.
 //
 //   node bin/node.js test/releases/make.ts
 //
-// Every operation of the contract is called once, so that whatever it makes, changes and deletes is in the data.
+// It calls every operation of the contract once, so the data covers all that operations create, change and delete.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,11 +51,11 @@ const plainRows = (provider: string, organization: string): string => `
 
 const verbOf = ({ http, distribution }: MethodFact): string => distribution?.verb ?? http[0]?.verb ?? "";
 
-/** What is asked and changes nothing: neither a sign-in, which is given once, nor what tells of the server itself or of this moment. */
+/** Returns true for repeatable reads, without sign-ins, which work once, and without facts about the server or the current time. */
 const isRead = (method: MethodFact): boolean =>
   verbOf(method) === "GET" && !method.givesFile && !["auth", "ping"].includes(method.domain) && !/Token|Exchange/.test(`${method.service}/${method.rpc}`);
 
-/** What no operation makes: imports, and what sign-ins leave behind. */
+/** Creates data without a Create: imports, and rows of sign-ins. */
 const importAll = async ({ world }: Stage): Promise<void> => {
   for (const [kind, file] of [
     ["advisories", "harbour.yaml"],
@@ -78,7 +77,7 @@ const importAll = async ({ world }: Stage): Promise<void> => {
   });
 };
 
-/** Calls everything once: what is made for a call stays, so that each kind of thing is there. */
+/** Calls every operation once; created resources stay, so that each kind exists. */
 const callAll = async (stage: Stage): Promise<readonly { readonly method: MethodFact; readonly request: JsonObject }[]> => {
   const { world } = stage;
   const asked: { method: MethodFact; request: JsonObject }[] = [];
@@ -102,7 +101,7 @@ const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-release-data-"));
   const database = await freshDatabase();
   try {
-    // Without what databases for tests have besides (told.ts).
+    // Without the additions of test databases (told.ts).
     const client = new pg.Client({ connectionString: database.ownerUrl });
     await client.connect();
     await client.query("drop schema public cascade; create schema public");
@@ -122,7 +121,7 @@ const main = async (): Promise<void> => {
     const { world } = stage;
     await world.server.delivery.finish();
     await sealAudit(world);
-    // Before anything is asked: a pull is an event.
+    // Before any read, since a pull is an event.
     const rows = await dumpRows(database.ownerUrl, (value) => value.replaceAll(folder, "/srv/gantry").replaceAll(dirname(fixtures), "/srv/fixtures"));
     cpSync(blobs, join(folder, "blobs-then"), { recursive: true });
     const answers: Asked[] = [];

@@ -1,33 +1,33 @@
-// What is kept of each released version: a folder here, made by make.ts, asked by test/story/releases.test.ts.
+// The data kept of each released version: a directory here, written by make.ts and read by test/story/releases.test.ts.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
-/** Where the folders of the versions are. */
+/** The directory of the versions. */
 export const releasesFolder: string = import.meta.dirname;
 
-/** release.json. */
+/** The content of release.json. */
 export interface Release {
   readonly version: string;
-  /** Its clock when it answered. */
+  /** The server's clock at the responses. */
   readonly timeMs: number;
   readonly secretKey: string;
-  /** How many migrations it had. */
+  /** The number of migrations. */
   readonly migrations: number;
 }
 
-/** An entry of answers.json: what was asked over REST as the operator, and the answer. */
+/** An entry of answers.json: a REST request as the operator, and the response. */
 export interface Asked {
   readonly operation: string;
   readonly request: JsonObject;
   readonly reply?: Json;
-  /** Of the OCI Distribution protocol: the body as it came. */
+  /** The unparsed body, for the OCI Distribution protocol. */
   readonly raw?: string;
 }
 
-/** The server's in both cases, whatever its port: answers name its address. */
+/** Shared by both servers, since responses contain the public address. */
 export const releaseSettings = { GANTRY_PUBLIC_URL: "https://gantry.example.com", GANTRY_SERVICE_DOMAIN: "example.test" };
 
-/** With pages as long as there are: the token of a next one is another at each time. */
+/** Returns the request with the maximum page size, since tokens of next pages differ each time. */
 export const askedRequest = ({ input }: MethodFact, request: JsonObject): JsonObject =>
   input.byName.has("page_size") ? { ...request, pageSize: 200 } : request;

@@ -1,5 +1,4 @@
-// Who may see what: an identity is made assumable, bound, assumed, and taken away again, as the requirement's
-// section on authentication tells it, over REST and over gRPC.
+// The life of an identity over REST and gRPC: create, bind, exchange a token, unbind, delete.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,7 +24,6 @@ after(() => Promise.all([installation?.close(), issuer?.close()]));
 
 const foreign = (claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: installation.world.url, ...claims });
 
-/** The repos that a token sees. */
 const repos = async (token: string): Promise<string[]> => {
   const { body } = await callBoth(
     installation.world,
@@ -36,7 +34,6 @@ const repos = async (token: string): Promise<string[]> => {
   return column(body, "repos", "name");
 };
 
-/** Every way to exchange a token, each with the access token that it gives. */
 const exchanges: Readonly<Record<string, (identity: string, token: string) => Promise<RestAnswer>>> = {
   "POST /sts/exchange with a form": (identity, token) =>
     http(installation.world.url, "POST", "/sts/exchange", {
@@ -78,7 +75,7 @@ let identity: string;
 let binding: string;
 let access: string;
 
-test("an identity is created under the root group with the issuer and subject that it matches", async () => {
+test("an identity is created in the root group with the issuer and subject that it matches", async () => {
   const { world } = installation;
   const { status, body } = await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
     token: operator,
@@ -92,7 +89,7 @@ test("an identity is created under the root group with the issuer and subject th
   for (const time of [createTime, updateTime, lastSeenTime]) assert.match(String(time), timestamp);
 });
 
-test("before it is bound, its token is good and sees nothing", async () => {
+test("the token of an identity without role bindings is valid but reads nothing", async () => {
   const { status, body } = (await exchanges["GET /sts/exchange"]?.(identity, await foreign())) ?? {};
   assert.equal(status, 200);
   assert.deepEqual(await repos(String(body?.token)), []);
@@ -110,7 +107,7 @@ test("before it is bound, its token is good and sees nothing", async () => {
   });
 });
 
-test("the role viewer is found by listing roles, and the binding comes back with identity, group and role", async () => {
+test("the role viewer is listed, and a created binding has its identity, group and role", async () => {
   const { world } = installation;
   const role = await findRole(world, "viewer");
   assert.match(role, /^[0-9a-f]{40}$/);
@@ -129,7 +126,7 @@ test("the role viewer is found by listing roles, and the binding comes back with
 });
 
 for (const [way, exchange] of Object.entries(exchanges))
-  test(`${way} gives a token that reads the registry over both protocols`, async () => {
+  test(`${way} returns a token that reads the registry over both protocols`, async () => {
     const { status, body } = await exchange(identity, await foreign());
     assert.equal(status, 200);
     const token = String(body.token);
@@ -142,7 +139,7 @@ for (const [way, exchange] of Object.entries(exchanges))
     assert.ok(Math.abs(Date.parse(String(body.expiry)) - Number(claims.exp) * 1000) < 1000);
   });
 
-test("POST /oauth/token (RFC 8693) gives one as well, in OAuth's own words", async () => {
+test("POST /oauth/token returns a token in the format of RFC 8693", async () => {
   const { status, body } = await oauth(identity, await foreign());
   assert.equal(status, 200);
   const { access_token: token, expires_in: seconds, ...rest } = body;
@@ -152,7 +149,7 @@ test("POST /oauth/token (RFC 8693) gives one as well, in OAuth's own words", asy
   assert.deepEqual(await repos(access), ["nginx", "redis"]);
 });
 
-test("issuer and subject must equal those of the token exactly, and the refusal names the claim", async () => {
+test("an exchange requires the exact issuer and subject, and its error names the claim", async () => {
   const cases: readonly (readonly [claims: JsonObject, claim: string])[] = [
     [{ sub: `${subject}x` }, "sub"],
     [{ sub: subject.toUpperCase() }, "sub"],
@@ -169,7 +166,7 @@ test("issuer and subject must equal those of the token exactly, and the refusal 
   assert.equal(body.error, "invalid_request");
 });
 
-test("the foreign token itself is taken with Gantry-Identity, over REST and gRPC, and never as a guess", async () => {
+test("an external token is accepted with a Gantry-Identity header, and only for that identity", async () => {
   const { world } = installation;
   const token = await foreign();
   const direct = await http(world.url, "GET", "/registry/v2/repos?order_by=name", { token, headers: { "gantry-identity": identity } });
@@ -182,7 +179,7 @@ test("the foreign token itself is taken with Gantry-Identity, over REST and gRPC
   assert.equal(guess.headers.get("www-authenticate"), "Bearer");
 });
 
-test("what the identity did last is seen in lastSeenTime", async () => {
+test("lastSeenTime is the time of the identity's last request", async () => {
   const { world } = installation;
   world.clock.now += 60_000;
   await exchanges["GET /sts/exchange"]?.(identity, await foreign());
@@ -190,7 +187,7 @@ test("what the identity did last is seen in lastSeenTime", async () => {
   assert.equal(body.lastSeenTime, new Date(world.clock.now).toISOString());
 });
 
-test("an identity under a subgroup is scoped to it: it cannot see the root's repos, nor be bound there", async () => {
+test("an identity of a subgroup reads only its subgroup and cannot be bound in the root", async () => {
   const { world } = installation;
   const { body: group } = await http(world.url, "POST", `/iam/v2/groups/${world.organization}`, { token: operator, body: JSON.stringify({ name: "team" }) });
   const team = String(group.uid);
@@ -224,7 +221,7 @@ test("an identity under a subgroup is scoped to it: it cannot see the root's rep
   assert.equal((await http(world.url, "GET", `/registry/v2/repos/${String(repo.uid)}`, { token })).status, 200);
 });
 
-test("when the binding is deleted, the same token is refused at once; a new binding counts at once", async () => {
+test("creating or deleting a binding takes effect on the next request of the same token", async () => {
   const { world } = installation;
   const [repo] = items((await http(world.url, "GET", "/registry/v2/repos?name=nginx", { token: access })).body, "repos");
   const get = () => callBoth(world, access, ["GET", `/registry/v2/repos/${String(repo?.uid)}`], ["registry.ReposService/GetRepo", { uid: String(repo?.uid) }]);
@@ -238,7 +235,7 @@ test("when the binding is deleted, the same token is refused at once; a new bind
   assert.deepEqual(await repos(access), ["nginx", "ours", "redis"]);
 });
 
-test("a binding is deleted before its identity; then the same token is nobody's, however it is presented", async () => {
+test("the token of a deleted identity is refused by every operation", async () => {
   const { world } = installation;
   const token = await foreign();
   for (const path of [`/iam/v2/roleBindings/${binding}`, `/iam/v2/identities/${identity}`]) {
@@ -256,7 +253,7 @@ test("a binding is deleted before its identity; then the same token is nobody's,
   assert.equal(narrowed?.status, 401);
 });
 
-test("an identity that is deleted with bindings left takes them along", async () => {
+test("deleting an identity deletes its bindings", async () => {
   const { world } = installation;
   const short = await createIdentity(world, world.organization, "short lived", { issuer: issuer.url, subject });
   const left = await bind(world, world.organization, short, "viewer");
@@ -266,7 +263,7 @@ test("an identity that is deleted with bindings left takes them along", async ()
   assert.equal((await http(world.url, "GET", "/registry/v2/repos", { token: String(body?.token) })).status, 401);
 });
 
-test("every request needs its Authorization header, and only what is open does without", async () => {
+test("every operation that is not public requires an Authorization header", async () => {
   const { world } = installation;
   const bare = await callBoth(world, undefined, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
   assert.equal(bare.status, 401);

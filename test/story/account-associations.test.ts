@@ -1,4 +1,4 @@
-// Account associations: one for a group, under the group's uid, and gone with it.
+// Account associations: at most one for each group, under the group's UID, deleted with the group.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,7 +29,7 @@ const whole: JsonObject = {
 };
 
 for (const protocol of protocols) {
-  test(`over ${protocol} an association has its group's uid, there is one, and every part of it stands for itself`, async () => {
+  test(`over ${protocol} a group has at most one association, under its UID, with independent provider fields`, async () => {
     const group = await newGroup();
     const made = await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole }, { protocol });
     const { createTime, updateTime, ...rest } = made;
@@ -49,7 +49,7 @@ for (const protocol of protocols) {
     await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "anew" } }, { protocol });
   });
 
-  test(`over ${protocol} a check tells what is not configured from what this server cannot try`, async () => {
+  test(`over ${protocol} a check distinguishes a missing configuration from one that this server cannot verify`, async () => {
     const group = await newGroup();
     const check = (providerType: string) => world.call(`${service}/CheckAccountAssociation`, { uid: group, providerType }, { protocol });
     assert.equal((await check("ACCOUNT_PROVIDER_TYPE_AMAZON")).code, codes.NOT_FOUND);
@@ -64,7 +64,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("an account at Amazon has twelve digits", async () => {
+test("an AWS account ID has twelve digits", async () => {
   const group = await newGroup();
   for (const account of ["12345678901", "1234567890123", "12345678901a", ""]) {
     const { code, details } = await world.call(`${service}/CreateAccountAssociation`, {
@@ -76,7 +76,7 @@ test("an account at Amazon has twelve digits", async () => {
   }
 });
 
-test("a group takes its association along, and the events name the group as subject and as group", async () => {
+test("deleting a group deletes its association, and events name the group as subject and group", async () => {
   const group = await newGroup();
   const before = (await world.events()).length;
   await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole });
@@ -94,7 +94,7 @@ test("a group takes its association along, and the events name the group as subj
   assert.equal((await world.call(`${service}/GetAccountAssociation`, { uid: group })).code, codes.NOT_FOUND);
 });
 
-test("a list shows the associations of the groups that one sees, its own group's included", async () => {
+test("a list returns the associations of the groups that the caller can read, with its own group", async () => {
   const [mine, inner, other] = await Promise.all([newGroup(), newGroup(), newGroup()]);
   const below = await newGroup(inner);
   for (const group of [mine, inner, below, other])

@@ -1,5 +1,5 @@
-// Advisories as imports bring them and clients list them: every kind of event, every filter, severities that follow
-// what is known, and withdrawal instead of deletion (resources: Advisories).
+// Advisories from imports: event kinds, filters, orders, derived severities, and withdrawal instead of deletion (resources:
+// Advisories).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +17,7 @@ const get = "vulnerabilities.AdvisoriesService/GetAdvisory";
 let world: World;
 let team: string;
 
-/** Some two hundred advisories, few values each, so that every filter matches some and leaves some out. */
+/** 210 advisories with few distinct values, so that every filter matches some of them. */
 const many: AdvisoryRecord[] = Array.from({ length: 210 }, (_, n) =>
   advisory(`CGA-${String((n * 37) % 211).padStart(4, "0")}`, {
     author: "Wolfi",
@@ -57,7 +57,6 @@ after(() => world?.close());
 
 const rowsOf = (reply: JsonObject): JsonObject[] => (Array.isArray(reply.advisories) ? reply.advisories.filter(isObject) : []);
 
-/** Every page of a list. */
 const listAll = async (request: JsonObject, protocol: (typeof protocols)[number] = "rest", pageSize = 200, token?: string): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   let pageToken = "";
@@ -109,7 +108,7 @@ const filters: readonly (readonly [JsonObject, (record: AdvisoryRecord) => boole
   [{ query: "e-6" }, ({ artifactName }) => artifactName === "package-6"],
 ];
 
-test("every filter alone, and any two of them, list exactly the advisories that meet them", async () => {
+test("each filter, alone or with another, lists exactly the matching advisories", async () => {
   for (const [index, [request, holds]] of filters.entries()) {
     for (const [other, alsoHolds] of [filters[0], filters[(index * 7 + 3) % filters.length]] as typeof filters) {
       const both = { ...request, ...other };
@@ -132,7 +131,7 @@ test("every filter alone, and any two of them, list exactly the advisories that 
   }
 });
 
-test("each order goes through all pages under each filter, sorted by bytes, with nothing twice", async () => {
+test("each order holds across pages and filters, sorted by bytes without duplicates", async () => {
   const orders = {
     uid: "uid",
     advisory_id: "advisoryId",
@@ -156,7 +155,7 @@ test("each order goes through all pages under each filter, sorted by bytes, with
   }
 });
 
-test("the place narrows the list, and a caller sees its own branch alone", async () => {
+test("a list is limited to the given group and to the caller's subtree", async () => {
   const inTeam = many
     .slice(0, 100)
     .map(({ advisoryId }) => advisoryId)
@@ -197,7 +196,7 @@ test("the place narrows the list, and a caller sees its own branch alone", async
   assert.equal((await world.call(get, { uid: text(outside ?? {}, "uid") }, { token })).code, 7);
 });
 
-test("every kind of event comes back as its own message, in the order of time and else of its source", async () => {
+test("every kind of event is returned as its own message, ordered by time, then as in its source", async () => {
   const times = ["2024-03-01T00:00:00Z", "2024-01-01T00:00:00.5Z", "2024-02-01T00:00:00Z"];
   const record = advisory("CGA-every-kind", { events: everyKind.map((data, index) => eventAt(times[index % 3] ?? "", data, { issue: `issue ${index}` })) });
   await writeTestRecords(world, [record]);
@@ -207,7 +206,7 @@ test("every kind of event comes back as its own message, in the order of time an
     const got = await world.ok(get, { uid: text(listed ?? {}, "uid") }, { protocol });
     assert.deepEqual(got, listed);
     const events = Array.isArray(got.events) ? got.events.filter(isObject) : [];
-    // Over gRPC a time is seconds and nanoseconds, and its JSON the test client's.
+    // gRPC encodes a time as seconds and nanoseconds; the test client converts it to JSON.
     assert.deepEqual(
       events.map(({ uid: _uid, ...event }) => ({ ...event, createTime: new Date(text(event, "createTime")).toISOString() })),
       sorted.map(({ time, data, issue }) => ({
@@ -223,7 +222,7 @@ test("every kind of event comes back as its own message, in the order of time an
   }
 });
 
-test("severities come from every record that the advisory or its aliases name, as soon as it is known", async () => {
+test("severities combine the records of the advisory's ID and aliases, and change with them", async () => {
   const severe = (id: string, score: string, aliases: readonly string[] = []) =>
     ({
       kind: "vulnerability",
@@ -257,7 +256,7 @@ test("severities come from every record that the advisory or its aliases name, a
   assert.deepEqual(await severities(), ["CVSS:3.1/A", "CVSS:3.1/B", "CVSS:3.1/C", "CVSS:3.1/G"]);
 });
 
-test("a second import of the same writes nothing; a change is written once, and events keep their uids", async () => {
+test("importing unchanged records writes nothing, and events of a changed advisory keep their UIDs", async () => {
   const records = [advisory("CGA-twice", { events: [eventAt(strange, { detection: { manual: {} } })] }), advisory("CGA-once")];
   world.clock.now += 1000;
   assert.deepEqual(await writeTestRecords(world, records, { feed: "again" }), { new: 2, changed: 0, withdrawn: 0, unchanged: 0 });
@@ -281,7 +280,7 @@ test("a second import of the same writes nothing; a change is written once, and 
   assert.equal(changed.filter((row) => text(row, "updateTime") === timestamp(world.clock.now)).length, 1);
 });
 
-test("what vanishes upstream is withdrawn: out of lists, there for its number, and told to whoever keeps a copy", async () => {
+test("an advisory that its source no longer publishes is withdrawn: unlisted, readable by ID, and exported as withdrawn", async () => {
   const kept = advisory("CGA-kept", { artifactName: "vanishing" });
   const gone = advisory("CGA-gone", { artifactName: "vanishing" });
   const target = { group: world.organization, public: true, feed: "vanishing", nowMs: world.clock.now };
@@ -304,7 +303,7 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);
 });
 
-test("what changed since a time is listed by it, over both protocols", async () => {
+test("a filter by time lists the advisories changed since then, over both protocols", async () => {
   const wanted = many.slice(100).map(({ advisoryId }) => advisoryId);
   for (const protocol of protocols) {
     const found = new Set(ids(await listAll({ updatedSince: half, orderBy: "update_time" }, protocol)));
@@ -317,7 +316,7 @@ test("what changed since a time is listed by it, over both protocols", async () 
   assert.deepEqual(texts((await listAll({ advisoryIds: ["CGA-0007"] }))[0] ?? {}, "aliases"), [...(many.find(({ key }) => key === "CGA-0007")?.aliases ?? [])]);
 });
 
-test("a group's advisories and records go along with it", async () => {
+test("deleting a group deletes its advisories and records", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "leaving" } }), "uid");
   await writeTestRecords(
     world,

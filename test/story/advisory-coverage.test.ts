@@ -1,5 +1,5 @@
-// Coverage of sources (docs/decisions/0074): which sources judge the packages of images, whether they are up to date, and that no list of
-// affected images goes without it. As a tenant's owner, by real imports and a settable clock.
+// Coverage of sources (docs/decisions/0074): which sources match the packages of images, and whether they are up to date. Uses real
+// imports, a tenant's owner and a settable clock.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -36,7 +36,6 @@ let folder: string;
 let [group, token] = ["", ""];
 let made = 0;
 
-/** An organization with an owner. */
 const makeTenant = async (): Promise<{ readonly group: string; readonly owner: string }> => {
   const name = `coverage-${++made}`;
   const uid = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
@@ -47,7 +46,7 @@ const makeTenant = async (): Promise<{ readonly group: string; readonly owner: s
 
 let owner = "";
 before(async () => {
-  // In the past, so that gantry doctor, which has the machine's clock, sees what is stale.
+  // In the past, so that `gantry doctor`, which uses the machine's clock, finds stale sources.
   folder = mkdtempSync(join(tmpdir(), "gantry-coverage-"));
   writeFileSync(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
   writeFileSync(join(folder, "metrics-token"), "let-me-scrape-this-please-1234567890", { mode: 0o600 });
@@ -66,7 +65,7 @@ beforeEach(async () => {
 });
 afterEach(() => feed.answers.clear());
 
-/** Moves the clock, and signs in again. */
+/** Advances the clock and renews the token. */
 const wait = async (ms: number): Promise<void> => {
   world.clock.now += ms;
   token = await world.token(owner);
@@ -90,7 +89,7 @@ const osv = (id: string, ecosystem: string, name = "lantern"): string =>
     affected: [{ package: { ecosystem, name }, ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: "2" }] }] }],
   });
 
-/** A source of so many records on a package. */
+/** Serves a feed with `count` records on one package. */
 const serve = (path: string, ecosystem: string, count = 1, name = "lantern"): string => {
   const ids = Array.from({ length: count }, (_, index) => `EXAMPLE-${path.replace(/\W/g, "")}-${index}`);
   feed.answers.set(path, { body: `[${ids.map((id) => osv(id, ecosystem, name)).join(",\n")}]` });
@@ -106,7 +105,6 @@ const shown = (messages: readonly JsonObject[]): string[] => messages.map((each)
 const coverage = async (request: JsonObject = {}, protocol: (typeof protocols)[number] = "rest", caller = token): Promise<JsonObject[]> =>
   objectList(await world.ok(coverageList, request, { protocol, token: caller }), "advisoryCoverage");
 
-/** The only entry of an ecosystem. */
 const only = async (ecosystem: string): Promise<JsonObject> => {
   const [found, ...others] = await coverage({ ecosystems: [ecosystem] });
   assert.ok(found && others.length === 0, `${others.length + 1} entries of ${ecosystem}`);
@@ -116,7 +114,7 @@ const only = async (ecosystem: string): Promise<JsonObject> => {
 const affected = (request: JsonObject = {}, caller = token): Promise<JsonObject> => world.ok(affectedList, request, { token: caller });
 const statementOf = async (request: JsonObject = {}, caller = token): Promise<JsonObject> => part(await affected(request, caller), "coverage");
 
-test("a source is MATCHED until its bound has passed without a success, then STALE, and MATCHED again after a success", async () => {
+test("a source is MATCHED until its limit passes without a success, then STALE until the next success", async () => {
   await importImages({ web: ["pkg:pypi/lantern@1"] });
   assert.deepEqual(shown(await coverage()), ["PyPI: NO_SOURCE"]);
   const source = serve("/pypi.json", "PyPI");
@@ -141,7 +139,7 @@ test("a source is MATCHED until its bound has passed without a success, then STA
   const [row] = objectList(await affected(), "affectedImages");
   assert.deepEqual(shown(objectList(row ?? {}, "unjudged")), ["PyPI: STALE"]);
   assert.deepEqual(shown(objectList(await statementOf(), "ecosystems")), ["PyPI: STALE"]);
-  // A failure is no success, and an answer that has not changed is one.
+  // A failed import is not a success; an import without changes is.
   feed.answers.set("/pypi.json", { status: 500 });
   await advisories(source);
   assert.deepEqual([stateOf(await only("PyPI")), text(await only("PyPI"), "successTime")], ["STALE", timestamp(successMs)]);
@@ -151,7 +149,7 @@ test("a source is MATCHED until its bound has passed without a success, then STA
   assert.deepEqual([stateOf(again), text(again, "successTime"), text(again, "changeTime")], ["MATCHED", timestamp(world.clock.now), timestamp(successMs)]);
 });
 
-test("a bound of its own counts for a source, and one without is as the setting says", async () => {
+test("a source's own limit overrides the default limit", async () => {
   await importImages({ web: ["pkg:pypi/lantern@1", "pkg:npm/lantern@1"] });
   await advisories(serve("/long.json", "PyPI"), { staleAfterMs: 30 * dayMs });
   await advisories(serve("/short.json", "npm"), { staleAfterMs: hourMs });
@@ -162,7 +160,7 @@ test("a bound of its own counts for a source, and one without is as the setting 
   assert.deepEqual(shown(await coverage()), ["PyPI: MATCHED", "npm: STALE"]);
 });
 
-test("a source that holds records back has no success by it, and becomes stale", async () => {
+test("an import that holds records back is not a success, so the source becomes stale", async () => {
   await importImages({ web: ["pkg:pypi/lantern@1"] });
   const source = serve("/held.json", "PyPI", 40);
   await advisories(source);
@@ -175,13 +173,12 @@ test("a source that holds records back has no success by it, and becomes stale",
   await wait(25 * hourMs);
   assert.equal((await advisories(source)).held.length, 1);
   assert.deepEqual([stateOf(await only("PyPI")), text(await only("PyPI"), "successTime")], ["STALE", timestamp(successMs)]);
-  // After 72 hours with the same records missing they are withdrawn: that is a success.
   await wait(48 * hourMs);
   assert.equal((await advisories(source)).held.length, 0);
   assert.deepEqual([stateOf(await only("PyPI")), text(await only("PyPI"), "successTime")], ["MATCHED", timestamp(world.clock.now)]);
 });
 
-test("an image on a release without a source is NO_SOURCE, and one on an unknown system OS_UNSUPPORTED, whatever else is judged", async () => {
+test("an image on a release without a source is NO_SOURCE, and on an unknown system OS_UNSUPPORTED", async () => {
   await importImages({
     covered: ["pkg:deb/debian/lantern@1?distro=debian-12"],
     uncovered: ["pkg:deb/debian/lantern@1?distro=debian-11", "pkg:npm/lantern@1"],
@@ -203,7 +200,6 @@ test("an image on a release without a source is NO_SOURCE, and one on an unknown
     "Debian 11: NO_SOURCE",
     "Debian 12: MATCHED",
   ]);
-  // Pages, their total and their order.
   const all = await readAll(world, coverageList, "advisoryCoverage", { orderBy: "ecosystem desc" });
   const mine = all.filter((each) => text(each, "uid").startsWith(group)).map((each) => text(each, "ecosystem"));
   assert.deepEqual(mine, ["rpm", "npm", "deb/kali", "Debian", "Debian"]);
@@ -211,7 +207,6 @@ test("an image on a release without a source is NO_SOURCE, and one on an unknown
   assert.deepEqual([objectList(page, "advisoryCoverage").length, page.totalCount], [2, "5"]);
   const next = await world.ok(coverageList, { pageSize: 2, pageToken: text(page, "nextPageToken") }, { token });
   assert.deepEqual([objectList(next, "advisoryCoverage").length, next.totalCount], [2, "5"]);
-  // The list names one affected image, and says which others nothing is known of.
   const answer = await affected();
   assert.deepEqual([answer.totalCount, text(objectList(answer, "affectedImages")[0] ?? {}, "repo")], ["1", "covered"]);
   assert.deepEqual(objectList(answer, "affectedImages")[0]?.unjudged, undefined);
@@ -226,7 +221,7 @@ test("an image on a release without a source is NO_SOURCE, and one on an unknown
   );
 });
 
-test("an empty list of affected images says what was not judged, over both protocols and whatever the list is filtered by", async () => {
+test("an empty list of affected images states which images were not matched, whatever its filter, over both protocols", async () => {
   await importImages({ web: ["pkg:cargo/lantern@1"], empty: [] });
   const registry = openRegistry(world.url, `Bearer ${await world.token()}`);
   const path = `${text(await world.ok("iam.GroupsService/GetGroup", { uid: group }), "name")}/pushed`;
@@ -257,7 +252,7 @@ test("an empty list of affected images says what was not judged, over both proto
   assert.equal((await statementOf({ uidp: { descendantsOf: other } })).imageCount, 0);
 });
 
-test("another tenant sees nothing of a private source, and of a published one no uid; a group's source counts for the groups below", async () => {
+test("a private source is hidden from other tenants, a public one hides its UID, and a group's source covers its subgroups", async () => {
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "team" } }), "uid");
   const rival = await makeTenant();
   const rivalToken = (): Promise<string> => world.token(rival.owner);
@@ -275,7 +270,6 @@ test("another tenant sees nothing of a private source, and of a published one no
   assert.deepEqual(shown(objectList(await statementOf({}, await rivalToken()), "ecosystems")), ["PyPI: NO_SOURCE"]);
   const nobody = await createIdentity(world, group, "nobody", { issuer: "https://issuer.example.com", subject: `nobody-${made}` });
   assert.equal((await coverage({}, "rest", await world.token(nobody))).length, 0);
-  // Published, it judges everybody's images.
   await advisories(source, { public: true });
   const [published] = await coverage({}, "rest", await rivalToken());
   assert.ok(published);
@@ -286,7 +280,6 @@ test("another tenant sees nothing of a private source, and of a published one no
   );
   await advisories(source, { public: false });
   assert.deepEqual(shown(await coverage({}, "rest", await rivalToken())), ["PyPI: NO_SOURCE"]);
-  // Where the caller sees nothing, nothing is listed.
   assert.equal((await coverage({ uidp: { descendantsOf: group } }, "rest", await rivalToken())).length, 0);
   assert.equal((await statementOf({ uidp: { descendantsOf: group } }, await rivalToken())).imageCount, 0);
   const outside = await world.call(coverageList, {}, { token: "" });
@@ -300,7 +293,7 @@ const secdb = (release: string): string =>
     packages: [{ pkg: { name: "lantern", secfixes: { "2-r0": [`CVE-2026-${release.replace(/\D/g, "")}`] } } }],
   });
 
-test("an Alpine branch at its end of life is no longer judged since its file is gone, and is again when the file is back", async () => {
+test("an Alpine branch without a published file becomes NO_SOURCE, and MATCHED when the file returns", async () => {
   await importImages({ old: ["pkg:apk/alpine/lantern@1-r0?distro=alpine-3.20.3"], new: ["pkg:apk/alpine/lantern@1-r0?distro=alpine-3.22.0"] });
   const source = `${feed.url}/alpine.zip`;
   const publish = (...releases: string[]): void =>
@@ -318,7 +311,6 @@ test("an Alpine branch at its end of life is no longer judged since its file is 
   const [ended] = await coverage({ states: ["COVERAGE_STATE_NO_SOURCE"] });
   const [was] = objectList(ended ?? {}, "sources");
   assert.deepEqual([stateOf(was ?? {}), text(was ?? {}, "endTime")], ["NO_SOURCE", timestamp(endMs)]);
-  // What it said stays, and the affected image says that nothing new is known.
   const rows = objectList(await affected(), "affectedImages").filter((row) => text(row, "repo") === "old");
   assert.ok(rows.length > 0);
   for (const row of rows) assert.deepEqual(shown(objectList(row, "unjudged")), ["Alpine 3.20: NO_SOURCE"]);
@@ -327,7 +319,7 @@ test("an Alpine branch at its end of life is no longer judged since its file is 
   assert.deepEqual(shown(await coverage()), ["Alpine 3.20: MATCHED", "Alpine 3.22: MATCHED"]);
 });
 
-test("packages of apko are judged by Wolfi's advisories, and an image that is deleted or changed leaves nothing behind", async () => {
+test("Wolfi's advisories cover packages of apko, and a deleted or changed image leaves no coverage entries", async () => {
   await importImages({ web: ["lantern=1-r0"], other: ["pkg:pypi/lantern@1"] });
   assert.deepEqual(shown(await coverage()), ["PyPI: NO_SOURCE", "apk: NO_SOURCE"]);
   const file = join(folder, "lantern.advisories.json");
@@ -338,7 +330,7 @@ test("packages of apko are judged by Wolfi's advisories, and an image that is de
   assert.deepEqual(shown(await coverage()), ["apk: MATCHED", "npm: NO_SOURCE"]);
 });
 
-test("reports and counts by the server's own matching say what no source judges", async () => {
+test("reports and counts by the server's matching name the ecosystems without a source", async () => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "web" } }), "uid");
   const digest = `sha256:${"a".repeat(64)}`;
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "latest", digest } });
@@ -355,7 +347,7 @@ test("reports and counts by the server's own matching say what no source judges"
   for (const each of await read()) assert.deepEqual(each.unjudged, undefined);
 });
 
-test("gantry vulnerabilities coverage lists it, and a list of nothing affected says at the command line what was not judged", async () => {
+test("`gantry vulnerabilities coverage` lists coverage, and an empty list of affected images prints what was not matched", async () => {
   await importImages({ web: ["pkg:pypi/lantern@1"] });
   const run = (...args: string[]) => runGantry(args, { environment: { GANTRY_SERVER: world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: folder } });
   const listed = await run("vulnerabilities", "coverage");
@@ -370,7 +362,7 @@ test("gantry vulnerabilities coverage lists it, and a list of nothing affected s
   assert.equal(part(whole, "coverage").unjudgedImageCount, 1);
 });
 
-test("gantry doctor names stale sources, and not one whose own bound is longer", async () => {
+test("`gantry doctor` names stale sources, respecting each source's own limit", async () => {
   await advisories(serve("/doctor-stale.json", "PyPI"));
   await advisories(serve("/doctor-long.json", "npm"), { staleAfterMs: 1_000 * dayMs });
   const settings = readSettings({
@@ -385,7 +377,7 @@ test("gantry doctor names stale sources, and not one whose own bound is longer",
   assert.doesNotMatch(found.join("\n"), /doctor-long/);
 });
 
-test("the metric that the alert for stale sources reads counts them, and names none", async () => {
+test("the metric of stale sources counts them without naming them", async () => {
   const { store, feedStaleMs } = world.server.application.services;
   const count = async (): Promise<number> =>
     Number((await countStaleFeeds(store.read, world.clock.now, feedStaleMs)).find(({ kind }) => kind === "advisories")?.feeds ?? 0);

@@ -1,5 +1,4 @@
-// The open feed: documents and vulnerability records without a token, and what was resolved in images, day by day
-// (resources: Advisory).
+// The public feed: documents and vulnerability records without a token, and vulnerabilities resolved in images by day (resources: Advisory).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -105,7 +104,7 @@ const everyPage = async (name: string, request: JsonObject, key: string, pageSiz
   }
 };
 
-test("documents are open, one for each origin package, and hold what was published and nothing else", async () => {
+test("documents are public, one for each origin package, and contain approved events only", async () => {
   const everything = await world.ok(documents, {}, { ...nobody, protocol: "grpc" });
   const ids = list(everything, "documents").map((each) => text(each, "id"));
   assert.equal(ids.length, 59);
@@ -125,7 +124,7 @@ test("documents are open, one for each origin package, and hold what was publish
   assert.equal(first.totalCount, "59");
 });
 
-test("a document has every kind of event that the feed knows, in the feed's own names", async () => {
+test("a document contains every kind of event under the feed's names", async () => {
   for (const protocol of protocols) {
     const [document] = list(await world.ok(documents, { id: "everything" }, { ...nobody, protocol }), "documents");
     const [whole, pending] = list(document ?? {}, "advisories");
@@ -170,7 +169,7 @@ test("a document has every kind of event that the feed knows, in the feed's own 
   assert.deepEqual((await world.ok(documents, { id: "private" }, nobody)).documents, []);
 });
 
-test("vulnerability records are open: rejected and withdrawn ones only by their number, private ones never", async () => {
+test("vulnerability records are public; rejected and withdrawn ones show only their ID, and private ones are hidden", async () => {
   const all = (await everyPage(metadata, {}, "vulnerabilityMetadata", 25)).map((each) => text(each, "id"));
   assert.equal(all.length, 61);
   assert.deepEqual(all, [...all].sort());
@@ -200,7 +199,7 @@ test("vulnerability records are open: rejected and withdrawn ones only by their 
   assert.equal((await world.call(metadata, { id: "CVE-1", ids }, { ...nobody, protocol: "grpc" })).code, 0);
 });
 
-test("of two sources' records of one number the later modified stays, whoever comes last", async () => {
+test("of two sources' records with one ID the later modified wins, in any order of import", async () => {
   const old = vulnerability("CVE-7", { summary: "old", modifyTime: "2024-01-01T00:00:00Z" });
   const young = vulnerability("CVE-7", { summary: "young", modifyTime: "2024-01-02T00:00:00Z" });
   const summary = async (): Promise<string> => text(list(await world.ok(metadata, { id: "CVE-7" }, nobody), "vulnerabilityMetadata")[0] ?? {}, "summary");
@@ -214,7 +213,7 @@ const rowOf = async (called: string, plural: string, request: JsonObject): Promi
   list(await world.ok(called, request, nobody), plural)[0] ?? assert.fail(`${plural} are empty`);
 const at = (offsetMs: number): string => new Date(world.clock.now + offsetMs).toISOString();
 
-test("a vulnerability record keeps its uid and time of making, moves its time of change, and is listed by either and by what changed since", async () => {
+test("a vulnerability record keeps its UID and creation time, and lists order by and filter on its times", async () => {
   const get = (): Promise<JsonObject> => rowOf(metadata, "vulnerabilityMetadata", { id: "CVE-timed" });
   world.clock.now += 60_000;
   const made = at(0);
@@ -240,7 +239,7 @@ test("a vulnerability record keeps its uid and time of making, moves its time of
   assert.equal((await listed({ orderBy: "updated_at desc", pageSize: 1 }))[0], "CVE-timed");
 });
 
-test("a document is as old as its first advisory and changes with each: told anew, withdrawn, come back, moved, deleted", async () => {
+test("a document has the creation time of its first advisory, and every change of an advisory updates it", async () => {
   const get = (id = "timed"): Promise<JsonObject> => rowOf(documents, "documents", { id });
   const listed = async (id: string): Promise<number> => Number((await world.ok(documents, { id }, nobody)).totalCount);
   const total = async (): Promise<number> => Number((await world.ok(documents, { pageSize: 1 }, nobody)).totalCount);
@@ -283,7 +282,7 @@ test("a document is as old as its first advisory and changes with each: told ane
   assert.deepEqual([await listed("moved"), await total()], [0, before]);
 });
 
-test("documents are what their advisories say, whoever wrote them and in whatever order", async () => {
+test("documents equal their advisories, whichever writer and order of writes", async () => {
   const { store } = world.server.application.services;
   const [kept, counted] = await Promise.all(
     [
@@ -303,7 +302,7 @@ const reportsOf = (reply: JsonObject): Record<string, string[]> =>
 
 const days = { startTime: "2024-03-01T12:00:00Z", endTime: "2024-03-03T01:00:00Z" };
 
-test("a report of each day names what the image's packages have the fix of, by apk's order of versions", async () => {
+test("a daily report names the fixes in the image's packages, in apk's version order", async () => {
   for (const protocol of protocols) {
     const latest = await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, { protocol });
     assert.deepEqual(reportsOf(latest), { "2024-03-01": ["CVE-o1"], "2024-03-02": ["CVE-o3"], "2024-03-03": [] }, protocol);
@@ -316,7 +315,7 @@ test("a report of each day names what the image's packages have the fix of, by a
   }
 });
 
-test("images are named in a query as repo, repo:tag,tag or JSON, and days come in pages", async () => {
+test("a query names images as repo, repo:tag,tag or JSON, and days are paginated", async () => {
   const token = await world.token();
   const path = "/advisory/v2/images/resolvedVulns?startTime=2024-03-01T00:00:00Z&endTime=2024-03-02T00:00:00Z";
   const ask = async (refs: string) => (await callHttp(world.url, "GET", `${path}&${refs}`, { token })).reply;
@@ -343,7 +342,7 @@ test("images are named in a query as repo, repo:tag,tag or JSON, and days come i
     assert.equal((await world.call(resolved, { ...year, ...wrong })).code, 3);
 });
 
-test("a report has the uid of its day and images, and times within its day, which every order follows", async () => {
+test("a report has a UID for its day and images and times within its day, and every order sorts by them", async () => {
   const ask = async (request: JsonObject): Promise<JsonObject[]> =>
     list(await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days, ...request }), "resolvedVulnsReports");
   const reports = await ask({});
@@ -362,7 +361,7 @@ test("a report has the uid of its day and images, and times within its day, whic
   for (const orderBy of ["created_at desc", "updated_at desc", "date desc"]) assert.deepEqual(uids(await ask({ orderBy })), uids(reports).reverse(), orderBy);
 });
 
-test("reports of a group are of its own images: below it, or in it alone, and never of everybody's", async () => {
+test("reports of a group cover the group's images, with or without descendants, and no public images", async () => {
   const inner = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "inner" } }), "uid");
   const image = (repo: string, version: string): FeedRecord => ({
     kind: "image",
@@ -390,7 +389,7 @@ test("reports of a group are of its own images: below it, or in it alone, and ne
   assert.deepEqual(await first("nginx", { descendantsOf: world.organization }), []);
 });
 
-test("reports need a right, and show another group's images and advisories to nobody else", async () => {
+test("reports require a permission and hide images and advisories of other groups", async () => {
   assert.equal((await world.call(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, nobody)).code, 16);
   assert.deepEqual(reportsOf(await world.ok(resolved, { imageRefs: [{ repo: "private" }], ...days }))["2024-03-01"], ["CVE-b1"]);
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } }), "uid");

@@ -1,5 +1,4 @@
-// Which images of an organization an advisory says to be affected: matched as imports come, listed over REST and gRPC, told
-// as events.
+// Images that an advisory affects: matched during imports, listed over REST and gRPC, and emitted as events.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +28,6 @@ before(async () => {
 });
 after(() => world.close());
 
-/** Each test has an organization of its own. */
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "gantry-affected-"));
   group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `images-${++made}` } }), "uid");
@@ -104,7 +102,7 @@ const importGithub = (record: JsonObject, place = group) =>
 const rowsOf = (request: JsonObject = {}, protocol: (typeof protocols)[number] = "rest", place = group): Promise<JsonObject[]> =>
   readAll(world, list, "affectedImages", { uidp: { descendantsOf: place }, orderBy: "advisory_id", ...request }, protocol);
 
-/** "advisory repo tags package version fix state" */
+/** Formats rows as "advisory repo tags package version fix state". */
 const shown = (rows: readonly JsonObject[]): string[] =>
   rows
     .map((row) =>
@@ -130,7 +128,7 @@ const eventsOf = async (place = group): Promise<JsonObject[]> => {
 };
 
 for (const protocol of protocols) {
-  test(`an import of images and one of advisories, in either order, tell which images are affected (${protocol})`, async () => {
+  test(`imports of images and of advisories, in either order, determine the affected images (${protocol})`, async () => {
     await importWolfi("openssl", [{ id: "CGA-1111-1111-1111", aliases: ["CVE-2026-1", "GHSA-1"], events: [detected, fixed("3.0.9-r2")] }]);
     await importTags("web", { latest: digestOf("a"), stable: digestOf("a"), old: digestOf("b"), new: digestOf("c") });
     await importImages([
@@ -161,7 +159,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a package is matched by the name of the one that it is built from", async () => {
+test("a package is matched by the name of its source package", async () => {
   await runImport(world, "images", [write("packages.jsonl", `${JSON.stringify({ name: "curl", version: "1", subpackages: ["libcurl4"] })}\n`)], { group });
   await importImages([{ repo: "web", tags: ["latest"], packages: ["libcurl4=8.0.1-r0"] }]);
   await importWolfi("curl", [{ id: "CGA-3333-3333-3333", events: [fixed("8.0.2-r0")] }]);
@@ -176,7 +174,7 @@ const osvRecord = (id: string, ecosystem: string, name: string, events: readonly
   ...more,
 });
 
-/** [ecosystem, name, introduced and fixed, package URL before its version, affected versions, other versions] */
+/** [ecosystem, name, introduced and fixed, package URL without version, affected versions, other versions] */
 const ordered: readonly (readonly [string, string, string, string, string, readonly string[], readonly string[]])[] = [
   ["PyPI", "django", "1.0", "4.2.10", "pkg:pypi/Django", ["4.2.9", "1.0.post1", "4.2.10rc1"], ["4.2.10", "0.9", "10.0"]],
   ["Go", "example.com/mod", "1.2.0", "1.10.0", "pkg:golang/example.com/mod", ["v1.9.0", "1.10.0-rc.1"], ["v1.10.0", "v1.1.9"]],
@@ -196,7 +194,7 @@ const ordered: readonly (readonly [string, string, string, string, string, reado
 ];
 
 for (const [ecosystem, name, introduced, end, purl, affected, other] of ordered) {
-  test(`versions are matched in the order of ${ecosystem}`, async () => {
+  test(`versions are compared in the order of ${ecosystem}`, async () => {
     const [base = "", qualifier] = purl.split("?");
     const lineOf = (version: string): string =>
       base.startsWith("pkg:") ? `${base}@${encodeURIComponent(version)}${qualifier ? `?${qualifier}` : ""}` : `${base}=${version}`;
@@ -216,7 +214,6 @@ test("a package of another ecosystem, distribution or release with the same name
   await importOsv(osvRecord("EXAMPLE-3", "Debian:12", "curl", [{ introduced: "0" }]));
   await importOsv(osvRecord("EXAMPLE-4", "Alpine:v3.18", "curl", [{ introduced: "0" }]));
   assert.deepEqual(shown(await rowsOf()), []);
-  // One record about two ecosystems says something else of each.
   const entry = (ecosystem: string, end: string): JsonObject => ({
     package: { ecosystem, name: "curl" },
     ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: end }] }],
@@ -225,7 +222,7 @@ test("a package of another ecosystem, distribution or release with the same name
   assert.deepEqual(shown(await rowsOf()), []);
 });
 
-test("an image ceases to be affected when its advisory says so, is withdrawn, or its tag moves on; and is so again", async () => {
+test("an image is no longer affected if its advisory says so or is withdrawn, or its tag moves, and can be affected again", async () => {
   const images = (version: string) => [{ repo: "web", tags: ["latest"], packages: [`openssl=${version}`] }];
   const states = async (): Promise<string[]> =>
     (await rowsOf({ orderBy: "create_time" })).map(
@@ -249,7 +246,7 @@ test("an image ceases to be affected when its advisory says so, is withdrawn, or
   const fourth = now();
   assert.deepEqual(await states(), [`1.0-r0 RESOLVED ${third} ${fourth}`]);
   await importImages(images("1.0-r0"));
-  // A document that is empty all of a sudden turns no image green (attack 291).
+  // An import that is suddenly empty resolves no image (attack 291).
   await importWolfi("openssl", []);
   assert.match((await states()).join(), / AFFECTED /);
   await importWolfi("openssl", [], group, undefined, { allowWithdrawals: true });
@@ -257,9 +254,9 @@ test("an image ceases to be affected when its advisory says so, is withdrawn, or
   assert.match((await states())[0] ?? "", /RESOLVED/);
 });
 
-test("a tag that a request, a push or a deletion alone makes, moves or takes away has its images matched again, and only those", async () => {
+test("creating, moving or deleting a tag by request or push rematches its images and no others", async () => {
   const read = async (): Promise<JsonObject[]> => (await rowsOf({ orderBy: "package_name" })).filter((row) => !/RESOLVED/.test(text(row, "state")));
-  /** What is affected, when the server has looked; and that to match everything says the same. */
+  /** Returns the affected images after matching the queue; asserts that a full match finds the same. */
   const matched = async (): Promise<string[]> => {
     await world.server.sboms.turn();
     const found = await read();
@@ -290,7 +287,6 @@ test("a tag that a request, a push or a deletion alone makes, moves or takes awa
   const waiting = async (): Promise<number> =>
     Number((await world.server.application.services.store.read.query("select count(*) from changes_to_match"))[0]?.[0]);
   assert.equal(await waiting(), 0);
-  // A tag of which nobody knows what it is made of, and one that stays where it is, give nothing to do.
   await registry.pushImage(path, "unknown");
   assert.equal(await waiting(), 0);
   await registry.pushImage(path, "latest");
@@ -300,13 +296,13 @@ test("a tag that a request, a push or a deletion alone makes, moves or takes awa
   assert.equal(await waiting(), 0);
 });
 
-test("what only a scanner has found is under investigation", async () => {
+test("a finding of a scanner alone is under investigation", async () => {
   await importImages([{ repo: "web", tags: ["latest"], packages: ["openssl=1.0-r0"] }]);
   await importWolfi("openssl", [{ id: "CGA-5555-5555-5555", events: [detected] }]);
   assert.deepEqual(shown(await rowsOf()), ["CGA-5555-5555-5555 web latest openssl 1.0-r0 - under_investigation"]);
 });
 
-test("an advisory of a group counts for its images and for those of groups below, and for no others of the organization", async () => {
+test("an advisory of a group applies to images of that group and its subgroups only", async () => {
   const [team, other] = await Promise.all(
     ["team", "other"].map(async (name) => text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name } }), "uid")),
   );
@@ -327,7 +323,7 @@ test("an advisory of a group counts for its images and for those of groups below
   assert.equal((await rowsOf({ advisoryIds: ["CGA-7777-7777-7777"], uidp: { childrenOf: team } })).length, 1);
 });
 
-test("an advisory is told once to each organization, of its own images alone, and not again by an import that changes nothing", async () => {
+test("each organization gets one event for an advisory, about its own images, and none if an import changes nothing", async () => {
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `images-${++made}` } }), "uid");
   await importTags("web", { latest: digestOf("a") });
   const lines = [{ repo: "web", tags: ["latest"], packages: ["unusual=1.0-r0"] }];
@@ -337,7 +333,6 @@ test("an advisory is told once to each organization, of its own images alone, an
   await importWolfi("unusual", advisories, group, true);
   await importWolfi("unusual", advisories, group, true);
   await importImages(lines);
-  // The same image has another tag, and another version is fixed: the row changes, and there is nothing new to tell.
   await importTags("web", { latest: digestOf("a"), stable: digestOf("a") });
   await importImages([{ repo: "web", tags: ["latest", "stable"], packages: ["unusual=1.0-r0"] }]);
   await importWolfi("unusual", [{ id: "CGA-8888-8888-8888", aliases: ["CVE-2026-8"], events: [fixed("1.0-r2")] }]);
@@ -359,7 +354,7 @@ test("an advisory is told once to each organization, of its own images alone, an
   );
 });
 
-test("1,200 images: an event names 1,000 and counts the rest, in the contract's own message", async () => {
+test("for 1,200 images an event lists 1,000 and counts the rest, in the contract's message", async () => {
   const packages = Array.from({ length: 60 }, (_, n) => `package-${n}=1.${n}-r0`);
   await importImages(Array.from({ length: 1200 }, (_, n) => ({ repo: `repo-${n % 100}`, tags: [`t${n}`], packages: [...packages, `marker=${n}`] })));
   await importWolfi("package-7", [{ id: "CGA-9999-9999-9999", aliases: ["CVE-2026-9"], events: [fixed("2-r0")] }]);
@@ -367,21 +362,21 @@ test("1,200 images: an event names 1,000 and counts the rest, in the contract's 
   assert.equal(Number(page.totalCount), 1200);
   const [event] = await eventsOf();
   assert.ok(isObject(event));
-  // Refuses what the message does not have.
+  // Fails on fields that the message does not have.
   const told = fromJson(ImagesAffectedSchema, event);
   assert.deepEqual([told.organizationUid, told.advisoryId, told.aliases], [group, "CGA-9999-9999-9999", ["CVE-2026-9"]]);
   assert.deepEqual([told.images.length, told.imageCount, told.furtherCount], [1000, 1200, 200]);
   assert.equal(new Set(told.images.map(({ repo, tags }) => `${repo} ${tags.join()}`)).size, 1000);
 });
 
-/** The advisories whose rows an import looked at: of rows that were made wrong behind its back it rights these alone. */
+/** Returns the advisories that `work` rematches: it corrupts all rows first, and matching corrects only those that it evaluates. */
 const lookedAt = async (work: () => Promise<unknown>): Promise<string[]> => {
   await asOwner(world.databaseUrl, `update affected_images set fixed_version = 'wrong' where left(uid, 40) = '${group}'`);
   await work();
   return (await rowsOf()).flatMap((row) => (row.fixedVersion === "wrong" ? [] : [`${text(row, "repo")} ${text(row, "packageName")}`])).sort();
 };
 
-test("an import of advisories looks at the packages that it changed, one of images at what the changed repos are made of", async () => {
+test("an import of advisories rematches only changed packages, and an import of images only changed repos", async () => {
   const images = (version: string) => [
     { repo: "web", tags: ["latest"], packages: [`alpha=${version}`, "beta=1.0-r0"] },
     { repo: "api", tags: ["latest"], packages: ["alpha=1.0-r0", "beta=1.0-r0"] },
@@ -393,7 +388,6 @@ test("an import of advisories looks at the packages that it changed, one of imag
   assert.deepEqual(await lookedAt(() => advisory("alpha", "2.0-r1")), ["api alpha", "web alpha"]);
   assert.deepEqual(await lookedAt(() => advisory("alpha", "2.0-r1")), []);
   assert.deepEqual(await lookedAt(() => importImages(images("1.1-r0"))), ["web alpha", "web beta"]);
-  // The row of an OSV record is the same, and what it says of versions is not.
   await importOsv(osvRecord("EXAMPLE-6", "Wolfi", "beta", [{ introduced: "0" }, { fixed: "3.0-r0" }]));
   await importOsv(osvRecord("EXAMPLE-6", "Wolfi", "beta", [{ introduced: "2.0-r0" }, { fixed: "3.0-r0" }]));
   assert.equal((await rowsOf({ advisoryIds: ["EXAMPLE-6"] })).filter(({ state }) => state === "AFFECTED_IMAGE_STATE_AFFECTED").length, 0);
@@ -403,7 +397,7 @@ test("an import of advisories looks at the packages that it changed, one of imag
 
 const importDocument = (name: string, document: JsonObject) => runImport(world, "advisories", [write(`${name}.json`, JSON.stringify(document))], { group });
 
-test("OpenVEX and CSAF are matched by package URL and version, and what names no package is kept with a line that says so", async () => {
+test("OpenVEX and CSAF are matched by package URL and version; a product without a package is kept and reported", async () => {
   await importImages([
     { repo: "web", tags: ["one"], packages: ["bash=1.0-r0", "pkg:npm/left-pad@3.1.0"] },
     { repo: "web", tags: ["two"], packages: ["bash=1.0-r1", "pkg:npm/left-pad@4.0.0"] },
@@ -447,7 +441,7 @@ test("OpenVEX and CSAF are matched by package URL and version, and what names no
   assert.equal((await rowsOf({ advisoryIds: ["CVE-2026-21"] })).length, 1);
 });
 
-test("every OpenVEX document of the shared data is matched as its statements say, version by version", withRealData, async () => {
+test("each OpenVEX document of the shared data is matched by its statements for each version", withRealData, async () => {
   const folder = join(realData, "advisories/openvex-csaf");
   const packages = new Set<string>();
   const said = new Map<string, string>();
@@ -462,7 +456,6 @@ test("every OpenVEX document of the shared data is matched as its statements say
         if (version === "" || subcomponents !== undefined) continue;
         const label = type === "apk" ? path.replace(/^.*\//, "") : `pkg:${type}/${path}`;
         for (const each of [version, `${version}.1`]) packages.add(type === "apk" ? `${label}=${each}` : `${label}@${each}`);
-        // Each document has one statement for a version.
         said.set(`${id} ${label} ${version}`, String(status));
       }
     }
@@ -490,8 +483,7 @@ const reportsOf = async (repo: string, tags: readonly string[], protocol: (typeo
 };
 
 for (const protocol of protocols)
-  test(`a vulnerability is reported on the day on which the tag ceased to be affected, and without such a day on that of its fix (${protocol})`, async () => {
-    // The operator sees everybody's advisories.
+  test(`a resolved vulnerability is reported on the day the tag stopped being affected, otherwise on the day of its fix (${protocol})`, async () => {
     const name = `left-${protocol}`;
     const image = (tag: string, version: string) => ({ repo: "web", tags: [tag], packages: [`${name}=${version}`] });
     await importImages([image("latest", "1.0-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
@@ -504,12 +496,12 @@ for (const protocol of protocols)
     assert.deepEqual(await reportsOf("web", ["late"], protocol), []);
     assert.deepEqual(await reportsOf("web", ["always"], protocol), ["2026-01-02 CVE-2026-11"]);
     assert.deepEqual((await reportsOf("web", ["always", "late", "latest"], protocol)).sort(), ["2026-01-02 CVE-2026-11", `${day} CVE-2026-11`]);
-    // A newer image that has it again is not resolved.
+    // A vulnerability that a newer image has again is not resolved.
     await importImages([image("latest", "1.0_rc1-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
     assert.deepEqual(await reportsOf("web", ["latest"], protocol), []);
   });
 
-test("what cannot be matched of one organization is named in the log, keeps back no other, and is made up for by the next import", async () => {
+test("a failed matching of one organization is logged, delays no other organization, and is repeated by the next import", async () => {
   const database = await freshDatabase();
   const logged: string[] = [];
   const place = group;
@@ -538,7 +530,7 @@ test("what cannot be matched of one organization is named in the log, keeps back
   }
 });
 
-test("an advisory of GitHub's API matches by the expressions of its ranges, each in the order of its ecosystem", async () => {
+test("an advisory from GitHub's API is matched by its range expressions in the order of its ecosystem", async () => {
   const vulnerability = (ecosystem: string, name: string, range: string, patched?: string): JsonObject => ({
     package: { ecosystem, name },
     vulnerable_version_range: range,
@@ -571,7 +563,7 @@ test("an advisory of GitHub's API matches by the expressions of its ranges, each
       vulnerability("rubygems", "rack", "< 1.10"),
     ]),
   );
-  // What has no order there is judged of no version.
+  // Versions of an ecosystem without an order are not matched.
   await importGithub(advisory("GHSA-5555-6666-7777", [vulnerability("actions", "left-pad", "< 9"), vulnerability("npm", "left-pad", "< 9")]));
   assert.deepEqual(shown(await rowsOf()), [
     "GHSA-2222-3333-4444 old 1 pkg:gem/rack 1.9 1.10 affected",

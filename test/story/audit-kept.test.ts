@@ -1,4 +1,4 @@
-// How the audit log is kept: month by month, by any number of servers, through clocks that jump and servers that die.
+// Retention of the audit log: monthly partitions, many servers, clock jumps and killed servers.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 after(stopAll);
 
-/** Long ago, by the database's clock: what the database itself keeps is no test's affair but that of its own. */
+/** An old date by the database's clock, so that the database's own retention, which has its own tests, does not interfere. */
 const longAgoMs = Date.parse("2010-12-01T00:00:00Z");
 
 const open = async (environment: Readonly<Record<string, string>> = {}): Promise<World> => {
@@ -37,7 +37,6 @@ const open = async (environment: Readonly<Record<string, string>> = {}): Promise
   return world;
 };
 
-/** Two servers with a database of their own and one key. */
 const openTwo = async (): Promise<readonly [World, World]> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-audit-"));
@@ -65,7 +64,6 @@ const whole = async (world: World): Promise<void> => {
   assert.equal(found.whole, true, found.lines.join("\n"));
 };
 
-/** Changes at these times, each sealed then. */
 const changesAt = async (world: World, times: readonly string[]): Promise<string[]> => {
   const made: string[] = [];
   for (const time of times) {
@@ -78,7 +76,7 @@ const changesAt = async (world: World, times: readonly string[]): Promise<string
 
 // ---- months -----------------------------------------------------------------------------------------------------
 
-test("each month has a part of its own, made when its first entry is sealed, to the millisecond", async () => {
+test("each month has one partition, created when its first entry is sealed, exact to the millisecond", async () => {
   const world = await open();
   await changesAt(world, ["2011-01-31T23:59:59.990Z"]);
   assert.deepEqual(
@@ -94,7 +92,7 @@ test("each month has a part of its own, made when its first entry is sealed, to 
   await whole(world);
 });
 
-test("months beyond the setting are dropped whole, nothing else is, and the log stays whole and goes on", async () => {
+test("months beyond the retention setting are dropped whole, and the log remains valid and continues", async () => {
   const world = await open();
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "silent since" } }), "uid");
   const made = await changesAt(world, [
@@ -111,7 +109,6 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   };
   const before = await numbersOf(world);
   world.clock.now = Date.parse("2011-04-30T23:59:59.999Z");
-  // The running month, and three before it.
   assert.deepEqual(await kept(4), ["2011_01", "2011_02", "2011_04"]);
   assert.deepEqual(await numbersOf(world), before);
   world.clock.now = Date.parse("2011-05-01T00:00:00.000Z");
@@ -122,7 +119,7 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
     made.slice(2),
   );
   assert.ok(told.every(({ createTime }) => String(createTime) >= "2011-02-01"));
-  // Two months at once, and an organization of which nothing is left.
+  // Two months at once, and an organization that loses all its entries.
   world.clock.now = Date.parse("2011-08-01T00:00:00.000Z");
   assert.deepEqual(await kept(4), []);
   assert.deepEqual(await numbersOf(world, other), []);
@@ -134,12 +131,12 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   assert.deepEqual(await kept(1), ["2011_08"]);
 });
 
-test("attack 192: a month that a target has not got stays for a quarter more and goes then, told both times; without the target it goes at once", async () => {
+test("attack 192: a month that a target has not received is kept a quarter longer, with log lines; without targets it is dropped on time", async () => {
   const lines: string[] = [];
   const world = await openWorld({}, (event, facts) => void lines.push(`${event} ${JSON.stringify(facts)}`), longAgoMs);
   closing.push(() => world.close());
   await changesAt(world, ["2011-01-10T00:00:00Z", "2011-02-10T00:00:00Z"]);
-  // It has what was sealed in the year before, and nothing of this one.
+  // The target has the entries sealed before this year, and none of this year.
   await tamper(world, "insert into audit_targets (name, seal_time, seen_time) values ('stuck', '2011-01-01', '2011-02-10')");
   const kept = async (time: string, months: number): Promise<string[]> => {
     world.clock.now = Date.parse(time);
@@ -154,7 +151,7 @@ test("attack 192: a month that a target has not got stays for a quarter more and
   assert.deepEqual(await kept("2011-05-01T00:00:00Z", 1), ["2011_02"]);
   assert.ok(lines.includes('audit.month.missed {"month":"2011-01","targets":["stuck"]}'), lines.join("\n"));
   assert.deepEqual(await tamper(world, "select missed_month from audit_targets"), [["2011-01"]]);
-  // Who has it holds nothing, and nor does one that no server has in its settings any longer.
+  // Neither a target that is up to date nor one without settings delays retention.
   await tamper(world, "update audit_targets set name = 'forgotten', seen_time = '2011-04-01'");
   await tamper(
     world,
@@ -164,7 +161,7 @@ test("attack 192: a month that a target has not got stays for a quarter more and
   assert.deepEqual(await kept("2011-05-02T00:00:00Z", 1), []);
 });
 
-test("a server that was away for months drops all that is over at once, and what it seals late is of the month in which it is sealed", async () => {
+test("a server that was down for months drops all expired months at once and seals late entries into the current month", async () => {
   const world = await open();
   await changesAt(world, ["2011-01-10T00:00:00Z"]);
   const late = await change(world);
@@ -177,10 +174,10 @@ test("a server that was away for months drops all that is over at once, and what
   assert.equal((await entriesOf(world, { subjects: [late] })).length, 1);
 });
 
-test("by an entry that somebody wrote into an old month, no more goes with that month than belongs to it", async () => {
+test("an entry inserted into an old month does not widen the drop of that month", async () => {
   const world = await open();
   await changesAt(world, ["2011-01-10T00:00:00Z", "2011-02-10T00:00:00Z", "2011-02-11T00:00:00Z"]);
-  // As if the whole log but its last entry had been January's; what was in between goes.
+  // The inserted entry claims that January spans the whole log except the last entry.
   const root = world.organization;
   const columns =
     "create_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
@@ -202,7 +199,7 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   );
 });
 
-test("a clock that goes back, also over the end of a month, breaks no order", async () => {
+test("a clock that jumps back, even across a month, keeps entries in order", async () => {
   const world = await open();
   const made = await changesAt(world, ["2011-03-01T00:00:05Z", "2011-02-27T00:00:00Z", "2011-02-27T00:00:00Z", "2011-03-01T00:00:05.001Z"]);
   const told = await entriesOf(world, { subjects: made });
@@ -218,7 +215,7 @@ test("a clock that goes back, also over the end of a month, breaks no order", as
 
 // ---- servers ----------------------------------------------------------------------------------------------------
 
-/** Each event of the outbox is in the log once, and nothing else is. */
+/** Asserts that the log has exactly one entry for each event of the outbox. */
 const eachOnce = async (world: World): Promise<void> => {
   const wrong = await tamper(
     world,
@@ -239,7 +236,7 @@ const eachOnce = async (world: World): Promise<void> => {
   await whole(world);
 };
 
-test("of many writers at two servers that seal at once, every committed change is one entry, and every chain has no gap", async () => {
+test("with many writers and two servers sealing concurrently, each committed change has one entry and chains have no gap", async () => {
   const worlds = await openTwo();
   const [world, second] = worlds;
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "the other organization" } }), "uid");
@@ -253,7 +250,6 @@ test("of many writers at two servers that seal at once, every committed change i
       for (let step = 0; step < 12; step++) {
         const at = worlds[(writer + step) % 2] ?? world;
         const parent = writer % 4 ? world.organization : other;
-        // Some are rolled back, by a name that is taken or a rehearsal.
         if (step % 4 === 3)
           await at.call("registry.ReposService/CreateRepo", { parent, repo: { name: "taken" } }, step % 8 === 3 ? { validateOnly: true } : {});
         else made.push(await change(at, parent));
@@ -277,7 +273,7 @@ test("of many writers at two servers that seal at once, every committed change i
   );
 });
 
-test("more events than are sealed in one step are sealed in several, in their order", async () => {
+test("more events than one step seals are sealed in several steps, in order", async () => {
   const world = await open();
   const { clock } = world.server.application.services;
   await tamper(
@@ -300,7 +296,7 @@ for (const [title, table] of [
   ["the entries are in", "audit_chains"],
   ["all but the last line is written", "audit_progress"],
 ] as const) {
-  test(`a step of sealing that fails when ${title} loses and doubles nothing`, async () => {
+  test(`a sealing step that fails when ${title} loses and duplicates nothing`, async () => {
     const world = await open();
     await change(world);
     await sealAudit(world);
@@ -320,7 +316,7 @@ for (const [title, table] of [
   });
 }
 
-test("servers that are killed while they seal lose and double nothing, and what they left is sealed by the next", async () => {
+test("servers killed while sealing lose and duplicate nothing, and the next server seals the rest", async () => {
   const installation = await openInstallation();
   closing.push(() => installation.close());
   const { world } = installation;
@@ -336,7 +332,6 @@ test("servers that are killed while they seal lose and double nothing, and what 
         while (!over) made.push(await change(world));
       }),
     );
-    // In the middle of it: some are sealed, and more come all the time.
     while ((await numbersOf(world)).length < before + 10) await change(world).then((uid) => made.push(uid));
     server.signal("SIGKILL");
     await server.ended;
@@ -352,9 +347,9 @@ test("servers that are killed while they seal lose and double nothing, and what 
   );
 });
 
-// ---- what cannot be sealed --------------------------------------------------------------------------------------
+// ---- poison events ----------------------------------------------------------------------------------------------
 
-test("an event that cannot be sealed is set aside by its name, the log of everybody goes on, and it is sealed once it can be", async () => {
+test("an event that cannot be sealed is set aside under its name, sealing continues, and it is sealed when possible", async () => {
   const lines: string[] = [];
   const world = await openWorld({ GANTRY_OPEN_ORGANIZATIONS: "true" }, (event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`));
   closing.push(() => world.close());
@@ -380,7 +375,6 @@ test("an event that cannot be sealed is set aside by its name, the log of everyb
   const found = await verifyLogs(world);
   assert.equal(found.whole, false);
   assert.match(found.lines.join("\n"), new RegExp(`the event at position ${numbered} could not be sealed yet`));
-  // It is kept for as long as it takes, and tried less and less often.
   for (let round = 0; round < 4; round++) {
     world.clock.now += limits.eventRetentionMs;
     await runMaintenance(world.server.application.kernel);
@@ -396,7 +390,7 @@ test("an event that cannot be sealed is set aside by its name, the log of everyb
   await whole(world);
 });
 
-test("an event that was set aside and then taken away by somebody shows for ever", async () => {
+test("an event that was set aside and then deleted from the database is reported permanently", async () => {
   const world = await open();
   await sealAudit(world);
   const poisoned = await change(world);
@@ -419,7 +413,7 @@ test("an event that was set aside and then taken away by somebody shows for ever
   assert.match(lines.join("\n"), /events were removed before they were sealed/);
 });
 
-test("the log is sealed by a server that delivers nothing: as soon as an event has its position", async () => {
+test("a server without delivery seals the log as soon as events have positions", async () => {
   const world = await open();
   const made = await change(world);
   assert.deepEqual(
@@ -429,9 +423,9 @@ test("the log is sealed by a server that delivers nothing: as soon as an event h
   assert.equal((await tamper(world, "select 1 from deliveries")).length, 0);
 });
 
-// ---- forgetting -------------------------------------------------------------------------------------------------
+// ---- deleting events --------------------------------------------------------------------------------------------
 
-test("an event is forgotten only after it was sealed, however old it is", async () => {
+test("an event is deleted only after it is sealed, whatever its age", async () => {
   const world = await open();
   const { store } = world.server.application.services;
   const made = [await change(world), await change(world), await change(world)];
@@ -445,7 +439,6 @@ test("an event is forgotten only after it was sealed, however old it is", async 
   const sealNext = openSealing(store, world.server.application.services.seal, silent);
   while (await sealNext(timestamp(world.clock.now)));
   for (const retention of retentions) await retention.deleteExpired(store, world.clock.now, defaultPeriods);
-  // The last one stays for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });
   assert.deepEqual(
@@ -453,7 +446,6 @@ test("an event is forgotten only after it was sealed, however old it is", async 
     made,
   );
   await whole(world);
-  // And the log goes on behind it.
   assert.equal((await entriesOf(world, { subjects: [await change(world)] })).length, 1);
   await whole(world);
 });

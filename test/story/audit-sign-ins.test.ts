@@ -1,5 +1,4 @@
-// Sign-ins in the audit log: whoever comes in by whichever way is told where it gives rights, and nobody is given a
-// token without its line.
+// Sign-ins in the audit log: every sign-in has an entry where it grants permissions, and no token is issued without its entry.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -31,7 +30,6 @@ let world: World;
 let issuer: Issuer;
 let provider: FakeProvider;
 let idp: string;
-/** The other organization, and one who watches over each. */
 let other: string;
 let watcher: string;
 let otherWatcher: string;
@@ -56,7 +54,7 @@ after(async () => {
 
 const signedIn = "dev.gantry.auth.signed_in.v1";
 
-/** Entries of this identity's sign-ins, as whoever has this token sees them; all of them without one. */
+/** Lists entries of the identity's sign-ins that a token can read; without a token, all. */
 const signIns = async (identity: string, token?: string): Promise<JsonObject[]> =>
   (await entriesOf(world, { subjects: [identity] }, token)).filter(({ type, code }) => type === signedIn && code === "OK");
 
@@ -68,7 +66,7 @@ const formOf = (subject: string, identity?: string): Record<string, string> => (
   ...(identity === undefined ? {} : { identity }),
 });
 
-/** Every protocol that gives a token for another issuer's: its token and what the log calls it. */
+/** The protocols that exchange an external token; each returns the token and the protocol's name in the log. */
 const protocols: Readonly<
   Record<
     string,
@@ -98,7 +96,7 @@ const newPerson = async (): Promise<{ readonly uid: string; readonly subject: st
 };
 
 for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
-  test(`an assumable identity that comes in by ${title} is told in its own group, with its bindings and what its token said`, async () => {
+  test(`a sign-in of an assumable identity by ${title} has an entry in its group, with bindings and claims`, async () => {
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the job" } }), "uid");
     const subject = `job by ${title}`;
     const identity = await createIdentity(world, group, "job", { issuer: issuer.url, subject });
@@ -117,7 +115,7 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     assert.notEqual(requestId, "");
   });
 
-  test(`a person of two organizations who comes in by ${title} is told once in each, with its own bindings, and neither sees the other's`, async () => {
+  test(`a sign-in by ${title} of a member of two organizations has an entry in each, with that organization's bindings only`, async () => {
     const { uid, subject } = await newPerson();
     const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: other, group: { name: "below" } }), "uid");
     const here = await bind(world, world.organization, uid, "viewer");
@@ -136,7 +134,7 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     assert.deepEqual((await signIns(uid, otherWatcher)).map(placeOf), [other]);
   });
 
-  test(`a person without any rights who comes in by ${title} is told to the operator alone`, async () => {
+  test(`a sign-in by ${title} without any permissions has an entry for the operator only`, async () => {
     const { uid, subject } = await newPerson();
     assert.notEqual((await exchange(await issuer.token({ sub: subject, aud: world.url }))).given, "");
     const [entry, ...more] = await signIns(uid);
@@ -144,7 +142,7 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     for (const token of [watcher, otherWatcher]) assert.deepEqual(await signIns(uid, token), []);
   });
 
-  test(`a token that ${title} refuses is told to the operator alone`, async () => {
+  test(`a token refused by ${title} has an entry for the operator only`, async () => {
     const identity = await createIdentity(world, world.organization, "closed", { issuer: issuer.url, subject: "somebody else" });
     const { given, requestId } = await exchange(await issuer.token({ sub: "nobody", aud: world.url }), identity);
     assert.equal(given, "");
@@ -158,7 +156,7 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
   });
 }
 
-test("of a binding whose time is over a sign-in says nothing", async () => {
+test("an entry of a sign-in omits expired bindings", async () => {
   const { uid, subject } = await newPerson();
   const roleUid = builtInRoleUid("viewer");
   const expireTime = new Date(world.clock.now + 60_000).toISOString();
@@ -176,7 +174,7 @@ test("of a binding whose time is over a sign-in says nothing", async () => {
 
 const personUid = (sub: string): string => world.server.application.services.authn.personUid(provider.url, sub);
 
-test("a sign-in in a browser is told in the organization whose provider vouched, with what the provider said", async () => {
+test("a browser sign-in has an entry in the organization of the provider, with the provider's claims", async () => {
   const { token } = await signIn(world, provider, idp, { sub: "ada", email: "ada@example.com", email_verified: true });
   const uid = personUid("ada");
   assert.equal(claimsOf(token).sub, uid);
@@ -189,7 +187,7 @@ test("a sign-in in a browser is told in the organization whose provider vouched,
   assert.deepEqual(entry.bindingUids, [binding?.uid]);
 });
 
-test("a sign-in whose rights come from a provider's groups names the mappings that give them", async () => {
+test("a sign-in with permissions from a provider's groups names the role mappings", async () => {
   const mapping = text(
     await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
       parent: idp,
@@ -207,7 +205,7 @@ test("a sign-in whose rights come from a provider's groups names the mappings th
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
 });
 
-test("a terminal that signs in with a code is told once, when it has its tokens or the person has confirmed", async () => {
+test("a device sign-in has one entry, when tokens are issued or the user confirms", async () => {
   const device = await requestDeviceCodes(world, { idp_id: idp });
   await confirmAs(world, provider, device.page, { sub: "grace" });
   assert.equal((await poll(world, device)).status, 200);
@@ -223,7 +221,7 @@ const headlessAddress = (): string => {
   return `${world.url}/oauth?${new URLSearchParams({ headless_code: code, idp_id: idp })}`;
 };
 
-test("a sign-in for a client elsewhere is told once", async () => {
+test("a headless client's sign-in has one entry", async () => {
   assert.match((await confirmAs(world, provider, headlessAddress(), { sub: "hedy" })).text, /is signed in/);
   assert.deepEqual(
     (await signIns(personUid("hedy"))).map((entry) => [placeOf(entry), entry.operation]),
@@ -233,7 +231,6 @@ test("a sign-in for a client elsewhere is told once", async () => {
 
 const arrive = async (sub: string): Promise<string> => (await signIn(world, provider, idp, { sub }, { create_refresh_token: "true" })).refreshToken;
 
-/** Both protocols of refresh tokens: what they gave, and the next one. */
 const renewals: Readonly<
   Record<string, { readonly operation: string; readonly renew: (token: string) => Promise<{ readonly given: string; readonly next: string }> }>
 > = {
@@ -259,7 +256,7 @@ const renewals: Readonly<
 };
 
 for (const [title, { operation, renew }] of Object.entries(renewals)) {
-  test(`each token that a refresh token gives by ${title} is told, and one that comes twice is told to the operator as refused`, async () => {
+  test(`each refresh by ${title} has an entry, and a reused refresh token has a refused entry for the operator`, async () => {
     const sub = `staying by ${title}`;
     const first = await arrive(sub);
     const { given, next } = await renew(first);
@@ -283,7 +280,7 @@ for (const [title, { operation, renew }] of Object.entries(renewals)) {
   });
 }
 
-test("the organization whose provider vouched is told of a sign-in and of each refresh, also where nothing gives rights there any more", async () => {
+test("the provider's organization has an entry for each sign-in and refresh, even if nothing grants permissions there", async () => {
   const refreshToken = await arrive("without rights");
   const uid = personUid("without rights");
   const { roleBindings } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid });
@@ -301,14 +298,14 @@ test("the organization whose provider vouched is told of a sign-in and of each r
   );
 });
 
-test("an invite of another organization does not keep a sign-in from the one whose provider vouched", async () => {
+test("an invite to another organization does not hide a sign-in from the provider's organization", async () => {
   const groupInvite = { roleUid: builtInRoleUid("viewer"), ttl: "86400s" };
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: other, groupInvite });
   await signInWithInvite(world, provider, idp, { sub: "invited elsewhere" }, String(code));
   assert.deepEqual((await signIns(personUid("invited elsewhere"))).map(placeOf).sort(), [world.organization, other].sort());
 });
 
-test("a sign-in that the version before wrote down, for one organization, is an entry there", async () => {
+test("a sign-in event of the previous version, for one organization, becomes an entry there", async () => {
   const { store, publicUrl, clock } = world.server.application.services;
   const uid = personUid("of the version before");
   await store.write((rows) =>
@@ -334,7 +331,7 @@ test("a sign-in that the version before wrote down, for one organization, is an 
   );
 });
 
-test("a sign-in that fails on its way back from the provider is told to the operator as refused", async () => {
+test("a sign-in that fails in the provider's callback has a refused entry for the operator", async () => {
   provider.lies = { nonce: "another" };
   const { error, token } = await signIn(world, provider, idp, { sub: "liar" });
   provider.lies = {};
@@ -346,7 +343,7 @@ test("a sign-in that fails on its way back from the provider is told to the oper
 
 // ---- commands ---------------------------------------------------------------------------------------------------
 
-test("gantry token has an entry: of the operator's own, and of an identity's in its group as the operator's doing", async () => {
+test("gantry token has an entry: for the operator itself, and for an identity in its group, by the operator", async () => {
   const identity = await createIdentity(world, world.organization, "borrowed", { issuer: issuer.url, subject: "borrowed" });
   const binding = await bind(world, world.organization, identity, "viewer");
   const [own, theirs] = [
@@ -364,7 +361,7 @@ test("gantry token has an entry: of the operator's own, and of an identity's in 
   assert.ok((await signIns(operatorUid)).some((each) => placeOf(each) === operatorUid && each.operation === "gantry token"));
 });
 
-test("gantry register, suspend and resume have an entry each, in the operator's name", async () => {
+test("gantry register, suspend and resume each have an entry of the operator", async () => {
   const run = async (...args: string[]) => {
     const { code, stderr } = await gantryAnywhere(args, { env: installation.environment });
     assert.equal(code, 0, stderr);
@@ -385,7 +382,7 @@ test("gantry register, suspend and resume have an entry each, in the operator's 
   ]);
 });
 
-test("gantry admin quota has an entry for each change, of an organization's quota in its log, of the server's in the operator's", async () => {
+test("each quota change has an entry: in the organization's log, or the operator's for server quotas", async () => {
   const env = { ...installation.environment, DATABASE_URL: world.databaseUrl, GANTRY_MIGRATE_URL: ownerUrlOf(world.databaseUrl) };
   const run = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await gantryAnywhere(["admin", "quota", ...args], { env });
@@ -401,7 +398,7 @@ test("gantry admin quota has an entry for each change, of an organization's quot
   );
   await run("unset", "repos", "--organization", organization);
   await run("unset", "subscriptions");
-  // Nothing was set any more, so that nothing was changed.
+  // The quota is already unset, so nothing changes.
   await run("unset", "subscriptions");
   const told = (await entriesOf(world, { callerUids: [operatorUid] })).filter(({ type }) => type === "dev.gantry.quota.changed.v1");
   const toldIn = (place: string) => told.filter((entry) => placeOf(entry) === place).map((entry) => [entry.operation, entry.subject]);
@@ -415,9 +412,9 @@ test("gantry admin quota has an entry for each change, of an organization's quot
   ]);
 });
 
-// ---- none without its line --------------------------------------------------------------------------------------
+// ---- no token without an entry ----------------------------------------------------------------------------------
 
-/** From now on no sign-in can be written down in this database. */
+/** Makes every insert of a sign-in event fail in this database. */
 const breakLines = async (): Promise<void> => {
   await tamper(world, "create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
   await tamper(world, `create trigger refuse before insert on outbox for each row when (new.type = '${signedIn}') execute function refuse()`);
@@ -427,7 +424,7 @@ afterEach(async () => {
 });
 
 for (const [title, { ask: exchange }] of Object.entries(protocols)) {
-  test(`no token by ${title} without its line`, async () => {
+  test(`${title} issues no token if its entry cannot be written`, async () => {
     const { subject } = await newPerson();
     const token = await issuer.token({ sub: subject, aud: world.url });
     await breakLines();
@@ -436,7 +433,7 @@ for (const [title, { ask: exchange }] of Object.entries(protocols)) {
 }
 
 for (const [title, { renew }] of Object.entries(renewals)) {
-  test(`no token for a refresh token by ${title} without its line, and the refresh token is not used up`, async () => {
+  test(`${title} issues no token if its entry cannot be written, and the refresh token remains valid`, async () => {
     const first = await arrive(`unheard by ${title}`);
     await breakLines();
     assert.deepEqual(await renew(first), { given: "", next: "" });
@@ -445,7 +442,7 @@ for (const [title, { renew }] of Object.entries(renewals)) {
   });
 }
 
-test("no token by a browser, a terminal, a client elsewhere or a command without its line", async () => {
+test("browsers, terminals, headless clients and commands get no token if the entry cannot be written", async () => {
   const device = await requestDeviceCodes(world, { idp_id: idp });
   await breakLines();
   assert.equal((await signIn(world, provider, idp, { sub: "ada" }, { create_refresh_token: "true" })).token, "");
@@ -456,7 +453,7 @@ test("no token by a browser, a terminal, a client elsewhere or a command without
   await assert.rejects(mintToken(world.server.application.services));
 });
 
-test("an organization is not suspended and nobody registered without the line of it", async () => {
+test("no organization is suspended and no user registered if the entry cannot be written", async () => {
   const kept = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "to be kept" } }), "uid");
   await tamper(world, "create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
   await tamper(world, "create trigger refuse before insert on outbox for each row execute function refuse()");
@@ -468,6 +465,6 @@ test("an organization is not suspended and nobody registered without the line of
   assert.deepEqual(await tamper(world, "select 1 from groups where uid = $1 and status = 'ORG_STATUS_SUSPENDED'", [kept]), []);
 });
 
-test("after all of this the logs are whole", async () => {
+test("the chains of all logs verify after these tests", async () => {
   assert.equal((await verifyLogs(world)).whole, true);
 });

@@ -1,5 +1,4 @@
-// The audit log as it reaches the operator's own places: everything, in the order of each chain, at least once, whoever is slow, dead
-// or killed in the middle.
+// Delivery of the audit log to the operator's targets: complete, in chain order, at least once, despite slow, dead or killed parties.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -78,7 +77,6 @@ const receiver = async (tls?: Parameters<typeof openSyslogReceiver>[0]): Promise
 const change = async (world: World, name = "changed", parent = world.organization): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 
-/** Changes in two organizations, sealed together and one after the other. */
 const changes = async (world: World, count: number): Promise<void> => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } });
   for (let made = 0; made < count; made++) {
@@ -98,7 +96,7 @@ const linesOf = async (file: string): Promise<string[]> => (await readFile(file,
 const chainEnds = async (world: World): Promise<Map<string, number>> =>
   new Map((await tamper(world, "select left(uid, 40), max(sequence) from audit_entries group by 1")).map(([root, sequence]) => [root ?? "", Number(sequence)]));
 
-/** These lines are every entry of every organization, from the first one on, whole. Returns how many came again. */
+/** Asserts that the lines are all entries of all organizations from the first on; returns the number of duplicates. */
 const areWhole = async (world: World, lines: readonly string[], otherLines = 0): Promise<number> => {
   const found = await verifyRecords(
     (async function* () {
@@ -108,7 +106,6 @@ const areWhole = async (world: World, lines: readonly string[], otherLines = 0):
   assert.equal(found.otherLines, otherLines);
   for (const { root, problems, first } of found.verdicts) assert.deepEqual([root, first, problems], [root, 1, []]);
   assert.deepEqual(new Map(found.verdicts.map(({ root, last }) => [root, last.sequence])), await chainEnds(world));
-  // And they say what the database holds.
   const held = await tamper(world, "select uid, request_id, operation, subject, hash from audit_entries order by uid");
   const told = new Map(
     lines.flatMap((line) => {
@@ -127,7 +124,7 @@ const bodiesOf = ({ got }: Sink): string[] => got.flatMap(({ body }) => body.spl
 
 // ---- files ------------------------------------------------------------------------------------------------------
 
-test("a file gets every entry once, is nobody else's to read, and a renamed one is left alone", async () => {
+test("a file gets each entry once, is readable by its owner only, and is not followed when renamed", async () => {
   const file = path("audit.jsonl");
   const { world } = await open([{ name: "archive", file }]);
   await changes(world, 8);
@@ -144,7 +141,7 @@ test("a file gets every entry once, is nobody else's to read, and a renamed one 
   assert.equal((await stat(file)).mode & 0o777, 0o600);
 });
 
-test("what a server that died has left of a line ends there, and comes again whole", async () => {
+test("a partial line from a crashed server is terminated and sent again whole", async () => {
   const file = path("audit.jsonl");
   const { world } = await open([{ name: "archive", file }]);
   await changes(world, 4);
@@ -155,7 +152,7 @@ test("what a server that died has left of a line ends there, and comes again who
   await areWhole(world, await linesOf(file), 1);
 });
 
-test("a folder that is not there is told and tried again, later each time, and then everything comes", async () => {
+test("a missing directory is logged and retried with increasing delays, and then gets all entries", async () => {
   const file = join(path("folder"), "audit.jsonl");
   const { world, lines } = await open([{ name: "archive", file }]);
   await changes(world, 4);
@@ -183,7 +180,7 @@ const jsonOf = (messages: readonly string[]): string[] =>
     return json;
   });
 
-test("a syslog receiver gets every entry as a message of RFC 5424 with its length before it, over TCP and over TLS", async () => {
+test("a syslog receiver gets each entry as an RFC 5424 message with octet counting, over TCP and TLS", async () => {
   const authority = makeAuthority(folder, `authority-${randomBytes(4).toString("hex")}`);
   const certificate = signCertificate(folder, "syslog", authority, "DNS:localhost,IP:127.0.0.1");
   const plain = await receiver();
@@ -205,13 +202,13 @@ test("a syslog receiver gets every entry as a message of RFC 5424 with its lengt
   assert.equal(await areWhole(world, jsonOf(secure.messages)), 0);
 });
 
-test("a receiver that asks for a certificate is shown what the files of its target hold; otherwise nothing arrives, and the log says why", async () => {
+test("a receiver that requires a client certificate gets the target's; without a valid one nothing arrives and the log says why", async () => {
   const authority = makeAuthority(folder, `authority-${randomBytes(4).toString("hex")}`);
   const { certificateFile, keyFile } = signCertificate(folder, "asking", authority, "DNS:localhost,IP:127.0.0.1");
   const [cert, key, ca] = [certificateFile, keyFile, authority.certificateFile].map((file) => readFileSync(file));
   assert.ok(cert && key && ca);
   const asking = await receiver({ cert, key, ca, requestCert: true });
-  // Node's own server looks at certificates behind the handshake; others refuse in it, as OpenSSL's does.
+  // Node's server verifies certificates after the handshake; others, such as OpenSSL, refuse during it.
   const port = await freePort();
   const options = ["-accept", `127.0.0.1:${port}`, "-cert", certificateFile, "-key", keyFile, "-CAfile", authority.certificateFile];
   const strict = spawn("openssl", ["s_server", ...options, "-Verify", "1", "-verify_return_error"]);
@@ -248,7 +245,7 @@ test("a receiver that asks for a certificate is shown what the files of its targ
   assert.match(next.lines.find((line) => line.includes('"target":"shown"')) ?? "", /^audit\.target\.failed /);
 });
 
-test("a receiver that resets the connection gets all of the batch again", async () => {
+test("a receiver that resets the connection gets the whole batch again", async () => {
   const plain = await receiver();
   const { world, lines } = await open([{ name: "plain", syslog: `tcp://127.0.0.1:${plain.port}` }]);
   await changes(world, 8);
@@ -267,7 +264,7 @@ test("a receiver that resets the connection gets all of the batch again", async 
   assert.equal(await areWhole(world, jsonOf(plain.messages)), 0);
 });
 
-test("a batch counts only when the receiver has read to its end: not where it closes or stops in the middle, or keeps its side open", async (t) => {
+test("a batch counts only after the receiver has read it all and closed its side", async (t) => {
   const plain = await receiver();
   const outbound = openOutbound({ allow: "audit=127.0.0.0/8" });
   t.after(() => outbound.close());
@@ -287,7 +284,6 @@ test("a batch counts only when the receiver has read to its end: not where it cl
   const other = await receiver();
   await sendToSyslog(outbound, { ...target, port: other.port }, "https://gantry.example.test")(large, new AbortController().signal);
   assert.equal(other.messages.length, large.length);
-  // One that takes everything and closes nothing.
   const silent = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).resume());
   await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
   t.after(() => silent.close());
@@ -297,7 +293,7 @@ test("a batch counts only when the receiver has read to its end: not where it cl
 
 // ---- HTTP -------------------------------------------------------------------------------------------------------
 
-test("an HTTP endpoint gets every entry as lines or as an array, with the authorization that its file holds at that moment", async () => {
+test("an HTTP endpoint gets each entry as lines or an array, with the current authorization from its file", async () => {
   const [lake, list] = [await sink(), await sink()];
   const authorizationFile = path("authorization");
   await writeFile(authorizationFile, "Bearer first\n");
@@ -326,7 +322,7 @@ test("an HTTP endpoint gets every entry as lines or as an array, with the author
   assert.deepEqual([...new Set(list.got.map(({ headers }) => `${headers["content-type"]} ${headers.authorization}`))], ["application/json undefined"]);
 });
 
-test("an endpoint that refuses gets the same again, fewer at once, and holds up no other target and no change", async () => {
+test("an endpoint that refuses a batch gets smaller ones, and delays neither other targets nor changes", async () => {
   const lake = await sink();
   const file = path("audit.jsonl");
   const { world, lines } = await open([
@@ -344,7 +340,6 @@ test("an endpoint that refuses gets the same again, fewer at once, and holds up 
   await send(world);
   assert.equal(await areWhole(world, await linesOf(file)), 0);
   assert.ok(lines.some((line) => line.startsWith('audit.target.failed {"target":"lake","failures":1')));
-  // What was taken: the bodies that were not refused.
   const taken = lake.got.filter(({ body }) => body.split("\n").length - 1 <= most).flatMap(({ body }) => body.split("\n").slice(0, -1));
   const found = await verifyRecords(
     (async function* () {
@@ -358,7 +353,7 @@ test("an endpoint that refuses gets the same again, fewer at once, and holds up 
   );
 });
 
-test("an answer that was lost makes the batch come again, and nothing before it", async () => {
+test("after a lost response only that batch is sent again", async () => {
   const lake = await sink();
   const { world } = await open([{ name: "lake", http: lake.url }]);
   await changes(world, 6);
@@ -376,7 +371,7 @@ test("an answer that was lost makes the batch come again, and nothing before it"
 
 // ---- servers ----------------------------------------------------------------------------------------------------
 
-test("of two servers one at a time sends to a target, and another goes on where the first one was", async () => {
+test("one server at a time sends to a target, and another continues from its position", async () => {
   const database = await freshDatabase();
   const place = await mkdtemp(join(tmpdir(), "gantry-audit-two-"));
   const key = join(place, "secret.key");
@@ -393,10 +388,9 @@ test("of two servers one at a time sends to a target, and another goes on where 
     await changes(first, 4);
     await Promise.all([send(first), send(second)]);
   }
-  // Each has its turn for as long as it has something to send.
+  // A server keeps the lease while it has entries to send.
   await send(second);
   assert.equal(await areWhole(first, bodiesOf(lake)), 0);
-  // One that dies with its turn gives it back after a while.
   await tamper(first, "update audit_targets set lease_holder = 'dead', lease_until = $1", [
     new Date(first.clock.now + limits.auditTargetLeaseMs).toISOString(),
   ]);
@@ -409,7 +403,7 @@ test("of two servers one at a time sends to a target, and another goes on where 
   assert.equal(await areWhole(first, bodiesOf(lake)), 0);
 });
 
-test("a server that is killed in the middle loses nothing, and only what was not confirmed comes again", async () => {
+test("a killed server loses nothing, and only unconfirmed entries are sent again", async () => {
   const lake = await sink();
   const plain = await receiver();
   const file = path("audit.jsonl");
@@ -433,7 +427,6 @@ test("a server that is killed in the middle loses nothing, and only what was not
         while (!over) await change(world);
       }),
     );
-    // Killed while a batch is on its way: before its answer.
     const { promise: reached, resolve } = Promise.withResolvers<void>();
     lake.answer = () => {
       if (lake.got.length >= before + 2) {
@@ -467,9 +460,9 @@ test("a server that is killed in the middle loses nothing, and only what was not
   assert.ok(torn <= shortOrLong(1, 4));
 });
 
-// ---- what is told ------------------------------------------------------------------------------------------------
+// ---- reports -----------------------------------------------------------------------------------------------------
 
-test("doctor and metrics tell which target lacks what, and why", async () => {
+test("doctor and metrics report each target's backlog and its cause", async () => {
   const lake = await sink();
   const file = path("audit.jsonl");
   const targets = await targetsFile([
@@ -504,7 +497,7 @@ test("doctor and metrics tell which target lacks what, and why", async () => {
 
 // ---- export ------------------------------------------------------------------------------------------------------
 
-test("what is exported, by organization, number and time, is what the log holds, and can be verified by itself and against the log", async () => {
+test("an export by organization, number and time equals the log and verifies alone and against the log", async () => {
   const installation = await openInstallation();
   closing.push(() => installation.close());
   const { world, environment } = installation;
@@ -557,7 +550,7 @@ test("what is exported, by organization, number and time, is what the log holds,
   assert.match(await tried((lines) => lines.toSpliced(at, 1)), /entry 2 is missing/);
   assert.match(await tried((lines) => lines.filter((line) => line !== ofRoot.at(-1))), /it ends at entry \d+, and entry \d+ was known before/);
   assert.match(await tried((lines) => lines.filter((line) => !ofRoot.includes(line))), /all its entries are missing/);
-  // A chain made anew has the right hashes, and another end.
+  // A recomputed chain has valid hashes but a different end.
   assert.match(
     await tried((lines) => {
       const last = JSON.parse(ofRoot.at(-1) ?? "{}") as AuditRecord;
@@ -570,9 +563,9 @@ test("what is exported, by organization, number and time, is what the log holds,
   assert.match(wrong.stderr, /--after and --up-to require --group/);
 });
 
-// ---- the settings -----------------------------------------------------------------------------------------------
+// ---- settings ---------------------------------------------------------------------------------------------------
 
-test("a file of targets that cannot be right is refused in one line that says what is wrong", () => {
+test("an invalid file of targets is refused with one line that says why", () => {
   const refused = (targets: unknown): string => {
     try {
       readTargets(typeof targets === "string" ? targets : JSON.stringify({ targets }));

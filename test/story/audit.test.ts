@@ -1,5 +1,4 @@
-// The audit log: who did what to which resource, from where and by which right; refused calls and sign-ins too; and
-// that nobody can change it without being found out.
+// The audit log: caller, operation, resource, origin and role binding of each change, refused requests and sign-ins, and detection of tampering.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -33,7 +32,7 @@ before(async () => {
 after(() => world.close());
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`a change is told with who, what, where from and by which binding, through ${protocol}`, async () => {
+  test(`a change over ${protocol} has an entry with caller, operation, origin and role binding`, async () => {
     const token = await world.token(editor);
     const { reply, headers } = await world.call(
       "registry.ReposService/CreateRepo",
@@ -62,7 +61,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("every binding that a change needed is named: for its place, for what it hands on, for a group's new child", async () => {
+test("each binding that a change requires is named: for its resource, for delegated permissions, for a group's new child", async () => {
   const owner = await identityAt(group, "owner");
   const held = await bind(world, group, owner, "owner");
   const token = await world.token(owner);
@@ -83,7 +82,7 @@ test("every binding that a change needed is named: for its place, for what it ha
   assert.ok(named.every((binding) => [held, uploader].includes(binding)));
 });
 
-test("what the operator does needs no binding and names none", async () => {
+test("a change by the operator needs and names no binding", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "by the operator" } });
   const [entry] = await entries({ subjects: [String(uid)] });
   assert.equal(entry?.callerUid, operatorUid);
@@ -91,7 +90,7 @@ test("what the operator does needs no binding and names none", async () => {
 });
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`a batch is one entry that names every row it made or removed, also one with many, through ${protocol}`, async () => {
+  test(`a batch over ${protocol} has one entry that names all created or deleted rows`, async () => {
     const { store, clock, publicUrl } = world.server.application.services;
     const resources = Array.from({ length: 1_000 }, (_, index) => `${group}/${index.toString(16).padStart(16, "0")}`);
     const requestId = `batch over ${protocol}`;
@@ -122,7 +121,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("a change that a rule refused and a read are no entries", async () => {
+test("invalid requests and reads have no entries", async () => {
   const count = async (): Promise<number> => (await entries()).length;
   const before = await count();
   assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: "" } })).code, codes.INVALID_ARGUMENT);
@@ -131,7 +130,7 @@ test("a change that a rule refused and a read are no entries", async () => {
 });
 
 for (const protocol of ["rest", "grpc"] as const)
-  test(`a write that was only tried through ${protocol} has an entry that says so, beside none of a change`, async () => {
+  test(`a dry run over ${protocol} has an entry marked as such, and no entry of a change`, async () => {
     const token = await world.token(editor);
     const { headers } = await world.call(
       "registry.ReposService/CreateRepo",
@@ -146,7 +145,7 @@ for (const protocol of ["rest", "grpc"] as const)
     assert.equal((await entries()).filter(({ requestId }) => requestId === headers["x-request-id"]).length, 1);
   });
 
-test("a refused call is told at the place that it named, with its caller, whether or not anything is there", async () => {
+test("a request without permission has an entry at the named resource with its caller, whether or not the resource exists", async () => {
   const token = await world.token(editor);
   for (const uid of [world.organization, `${group}/0000000000000000`]) {
     const answer = await world.call("iam.GroupsService/DeleteGroup", { uid }, { token });
@@ -159,14 +158,14 @@ test("a refused call is told at the place that it named, with its caller, whethe
   }
 });
 
-test("a refused call that names an organization that does not exist is told at its caller's home", async () => {
+test("a refused request that names an unknown organization has an entry in the caller's organization", async () => {
   const nowhere = "f".repeat(40);
   assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: nowhere }, { token: await world.token(editor) })).code, codes.PERMISSION_DENIED);
   const [entry] = await entries({ subjects: [nowhere] });
   assert.match(String(entry?.uid), new RegExp(`^${group}/`));
 });
 
-test("whoever may not see a group's identities and bindings sees none of its entries", async () => {
+test("a caller who cannot list a group's identities and bindings sees none of its entries", async () => {
   const other = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "beside" } })).uid);
   const watcher = await identityAt(other, "watcher");
   await bind(world, other, watcher, "viewer");
@@ -182,7 +181,7 @@ test("whoever may not see a group's identities and bindings sees none of its ent
   assert.deepEqual([refused.code, refused.message], [codes.PERMISSION_DENIED, absent.message]);
 });
 
-test("lists are filtered by caller, operation, subject, code, time and number, and ordered by each", async () => {
+test("lists filter by caller, operation, subject, code, time and number, and order by each", async () => {
   const all = await entries();
   assert.deepEqual(
     all.map(({ sequence }) => Number(sequence)).filter((_, index) => String(all[index]?.uid).startsWith(world.organization)),
@@ -209,7 +208,7 @@ test("lists are filtered by caller, operation, subject, code, time and number, a
   );
 });
 
-test("a list's total is exact below ten thousand entries and stops there above", async () => {
+test("a list's total is exact below 10,000 entries and capped above", async () => {
   const { totalCount } = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { pageSize: 1 });
   assert.equal(Number(totalCount), (await entries()).length);
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "busy" } });
@@ -227,7 +226,7 @@ test("a list's total is exact below ten thousand entries and stops there above",
   }
 });
 
-test("what one identity is refused beyond a number in a minute is counted in one entry, and so is most of what carries no valid token", async () => {
+test("refusals of one identity beyond a limit per minute are counted in one entry, as are most requests without a valid token", async () => {
   world.clock.now += 2 * limits.refusalsWindowMs;
   const busy = await identityAt(group, "busy");
   const token = await world.token(busy);
@@ -251,7 +250,7 @@ test("what one identity is refused beyond a number in a minute is counted in one
   assert.ok(unknown.every(({ uid, callerUid }) => String(uid).startsWith(operatorUid) && callerUid === undefined));
 });
 
-test("the log of a group that was deleted stays", async () => {
+test("the log of a deleted group remains", async () => {
   const gone = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "gone" } })).uid);
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: gone, repo: { name: "gone" } });
   await world.ok("registry.ReposService/DeleteRepo", { uid: String(uid) });

@@ -1,4 +1,4 @@
-// An organization writes advisories about its own artifacts: authored, reviewed, and then one more source (docs/decisions/0089).
+// Advisories that an organization writes about its own artifacts: authoring, review and publication as one more source (decision 0089).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -54,7 +54,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("every kind of event is authored, and reads back as it was written", async () => {
+test("every kind of event can be authored and reads back unchanged", async () => {
   const kinds: readonly JsonObject[] = [
     { detection: { manual: {} } },
     { detection: { scanv1: { scanner: "grype", component: "stdlib" } } },
@@ -98,7 +98,7 @@ test("an approved false positive suppresses the match, with author and reason, u
   assert.deepEqual(part(row ?? {}, "suppression"), suppression);
   const [told, ...more] = await eventsTo("dev.gantry.images.suppressed.v1", own.group);
   assert.deepEqual([part(told ?? {}, "suppression"), more], [suppression, []]);
-  // A new fix is another advisory than the reviewer saw.
+  // A new fix changes the advisory that the reviewer approved against.
   await stage.importAdvisory(own.group, "openssl", "CGA-aaaa-aaaa-aaaa", "CVE-2026-1", { version: "3.0.9-r3" });
   assert.deepEqual(await stage.states(own), ["CGA-aaaa-aaaa-aaaa web affected"]);
   assert.equal((await eventsTo("dev.gantry.images.affected.v1", own.group)).length, 2);
@@ -111,7 +111,7 @@ test("an approved false positive suppresses the match, with author and reason, u
   assert.deepEqual(await stage.states(own), ["CGA-aaaa-aaaa-aaaa web affected"]);
 });
 
-test("an imported advisory that was withdrawn and comes back is no longer suppressed", async () => {
+test("an imported advisory that is withdrawn and restored is no longer suppressed", async () => {
   const own = await stage.newTenant("withdrawn");
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-bbbb-bbbb-bbbb", "CVE-2026-1");
@@ -141,7 +141,7 @@ test("a true positive that is approved later ends a false positive", async () =>
   assert.deepEqual(await stage.states(own), ["CGA-cccc-cccc-cccc web affected", "OVERRULED-ADV-000001 web affected"]);
 });
 
-test("an approved advisory is in the lists of both versions, OSV, OpenVEX, CSAF and secdb of its organization", async () => {
+test("an approved advisory appears in both API versions, OSV, OpenVEX, CSAF and secdb of its organization", async () => {
   const own = await stage.newTenant("outputs");
   const advisory = await stage.createAdvisory(own, { artifactName: "harbour", aliases: ["CVE-2026-9"] });
   const [uid, id] = [text(advisory, "uid"), text(advisory, "advisoryId")];
@@ -174,7 +174,6 @@ test("an approved advisory is in the lists of both versions, OSV, OpenVEX, CSAF 
     v2.map((each) => [text(each, "uid"), objectList(each, "events").map((one) => text(one, "reviewer"))]),
     [[uid, [own.approverUid]]],
   );
-  // Without a token, and for another tenant, nothing of it is there.
   const rival = await stage.newTenant("outputs-rival");
   for (const token of ["", rival.author]) {
     const [record, ...others] = await readAll(token);
@@ -183,7 +182,7 @@ test("an approved advisory is in the lists of both versions, OSV, OpenVEX, CSAF 
   }
 });
 
-test("lists, pages, masks and ETags of authored advisories are those of every resource", async () => {
+test("authored advisories support filters, pages, field masks and ETags like every resource", async () => {
   const own = await stage.newTenant("paged");
   const { world } = stage;
   for (const name of ["one", "two", "three"]) await stage.createAdvisory(own, { artifactName: name });
@@ -208,7 +207,7 @@ test("lists, pages, masks and ETags of authored advisories are those of every re
   assert.equal(refused.code, codes.ABORTED);
 });
 
-test("a review that asks for changes is answered by changing the event, which is pending again", async () => {
+test("an event with requested changes can be updated and is pending again", async () => {
   const { uid } = await stage.createAdvisory(tenant, { artifactName: "reviewed" });
   const event = text(await stage.createEvent(tenant, String(uid)), "uid");
   await stage.review(tenant, event, "REVIEW_STATE_REQUEST_CHANGES");
@@ -227,7 +226,7 @@ test("a review that asks for changes is answered by changing the event, which is
   assert.equal(final.code, codes.FAILED_PRECONDITION);
 });
 
-test("an organization that opts out lets authors with advisories.approve approve their own", async () => {
+test("an organization that opts out lets authors with advisories.approve approve their own events", async () => {
   const own = await stage.newTenant("alone");
   const optOut = (token: string) =>
     stage.world.call("iam.GroupsService/UpdateGroup", { group: { uid: own.group, authorApproval: true }, updateMask: "author_approval" }, { token });

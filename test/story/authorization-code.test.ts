@@ -1,5 +1,4 @@
-// A client that nobody has registered signs a person in: a real library at one end, a real provider's pages at the other, and a
-// real browser that shows the question between them (docs/decisions/0050).
+// Sign-in from an unregistered client: a real client library, a real provider's pages, and a real browser for consent (decision 0050).
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -56,7 +55,7 @@ after(async () => {
   await stopAll();
 });
 
-/** The little server of a program on the person's machine: an address with a free port, and what it is told there. */
+/** Opens a loopback redirect endpoint on a free port; the promise resolves with the callback URL. */
 const openProgram = async (): Promise<{ readonly address: string; readonly told: Promise<URL> }> => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -75,7 +74,6 @@ const openProgram = async (): Promise<{ readonly address: string; readonly told:
   return { address, told };
 };
 
-/** As the library finds this server: by either document. */
 const findIssuer = (client: string, algorithm: "oidc" | "oauth2" = "oauth2"): Promise<Configuration> =>
   discovery(new URL(world.url), client, undefined, None(), { algorithm, execute: [allowInsecureRequests] });
 
@@ -92,7 +90,7 @@ const keepPicture = async (page: Page, name: string): Promise<void> => {
   if (screenshots !== "") await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
 };
 
-test("a foreign client finds the server, is allowed by the person, and has tokens for the one resource, which it renews", async () => {
+test("an unregistered client discovers the server, gets the user's consent and tokens for one resource, and refreshes them", async () => {
   const client = host.put("/agent/client.json", {
     client_name: "Code Agent",
     redirect_uris: ["http://127.0.0.1/callback"],
@@ -137,7 +135,6 @@ test("a foreign client finds the server, is allowed by the person, and has token
   const renewed = await refreshTokenGrant(config, tokens.refresh_token ?? "", { resource: `${world.url}/mcp` });
   assert.equal(claimsOf(renewed.access_token).sub, claims.sub);
   assert.notEqual(renewed.refresh_token, tokens.refresh_token);
-  // Whose machine speaks for the person is no secret of the log: the sign-in and the renewal name the client.
   const entries = (await entriesOf(world, { subjects: [String(claims.sub)] })).filter(({ type }) => type === "dev.gantry.auth.signed_in.v1");
   assert.deepEqual(
     entries.map(({ act, operation }) => [operation, text(act as JsonObject, "client_id")]),
@@ -149,7 +146,7 @@ test("a foreign client finds the server, is allowed by the person, and has token
   await page.close();
 });
 
-test("a person who refuses is back at the client, which is told so", async () => {
+test("a refusal by the user returns to the client as an error", async () => {
   const client = host.put("/refused/client.json", { redirect_uris: ["http://127.0.0.1/callback"] });
   const config = await findIssuer(client, "oidc");
   const { address, told } = await openProgram();
@@ -163,7 +160,7 @@ test("a person who refuses is back at the client, which is told so", async () =>
   await page.close();
 });
 
-test("the server's own docs page is asked nothing but who signs in, and its token is for the API", async () => {
+test("the server's own docs page needs no consent, and its token is for the API", async () => {
   const config = await findIssuer(`${world.url}/docs`);
   const [verifier, state] = [randomPKCECodeVerifier(), randomState()];
   const redirect_uri = `${world.url}/docs/signed-in`;
@@ -171,7 +168,6 @@ test("the server's own docs page is asked nothing but who signs in, and its toke
   const page = await browser.context.newPage();
   await page.goto(buildAuthorizationUrl(config, { redirect_uri, state, code_challenge, code_challenge_method: "S256" }).href);
   await keepPicture(page, "own");
-  // Behind the choice the provider knows the browser already.
   const [request] = await Promise.all([page.waitForRequest((each) => each.url().startsWith(redirect_uri)), page.click("a:has-text('our people')")]);
   const tokens = await authorizationCodeGrant(config, new URL(request.url()), { pkceCodeVerifier: verifier, expectedState: state });
   assert.deepEqual([claimsOf(tokens.access_token).aud, tokens.refresh_token, tokens.scope], [world.url, undefined, undefined]);

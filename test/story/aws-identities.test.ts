@@ -1,4 +1,4 @@
-// authentication.md: 6. A program in AWS signs in with the credentials that AWS gave it, and with nothing of ours.
+// A program in AWS signs in with its AWS credentials alone (authentication.md: 6).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -52,7 +52,7 @@ after(async () => {
 });
 
 const token = (spelling: Partial<Spelling> = {}): string => {
-  // Two requests of one second are one signature.
+  // Two identical requests in one second would have the same signature.
   world.clock.now += 1000;
   return awsToken({ key: builder, audience: world.url, identity: builds, nowMs: world.clock.now, ...spelling });
 };
@@ -62,7 +62,7 @@ const exchange = (presented: string, identity: string, protocol: "rest" | "grpc"
 
 const claimsOf = (jwt: string): JsonObject => JSON.parse(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString()) as JsonObject;
 
-test("the signature that this story computes is the one of AWS's own published example", () => {
+test("the signature computed here equals AWS's published example", () => {
   assert.equal(
     signatureOf({
       method: "GET",
@@ -79,7 +79,7 @@ test("the signature that this story computes is the one of AWS's own published e
 });
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`a user's signed request is exchanged over ${protocol} for a token of the identity, whose act says who in AWS it was`, async () => {
+  test(`a user's signed request is exchanged over ${protocol} for a token whose act claim names the AWS principal`, async () => {
     const answer = await exchange(token(), builds, protocol);
     assert.equal(answer.code, 0, answer.message);
     const { sub, act, email } = claimsOf(String(answer.reply.token));
@@ -90,7 +90,7 @@ for (const protocol of ["rest", "grpc"] as const) {
     assert.equal(read.code, 0, read.message);
   });
 
-  test(`a role's session is accepted directly over ${protocol} with Gantry-Identity, by patterns, once for each signature`, async () => {
+  test(`a role session is accepted directly over ${protocol} with Gantry-Identity, by patterns, once per signature`, async () => {
     const presented = token({ key: deployer, identity: deploys });
     const ask = () =>
       world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, protocol });
@@ -106,7 +106,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("AWS is sent exactly what was signed, and its XML is read as its JSON is", async () => {
+test("AWS gets exactly the signed request, and its response is read as XML or JSON", async () => {
   for (const [accept, padding] of [
     ["application/json", ""],
     ["*/*", "=="],
@@ -131,7 +131,7 @@ test("AWS is sent exactly what was signed, and its XML is read as its JSON is", 
   }
 });
 
-test("every other way to exchange takes it too: RFC 8693, a GET, a regional host, each audience that names this server", async () => {
+test("every exchange accepts AWS requests: RFC 8693, GET, regional hosts, each audience of this server", async () => {
   const form = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: token(), identity: builds });
   const answered = await fetch(`${world.url}/oauth/token`, { method: "POST", body: form });
   assert.equal(answered.status, 200, await answered.clone().text());
@@ -142,7 +142,7 @@ test("every other way to exchange takes it too: RFC 8693, a GET, a regional host
   assert.equal((await exchange(token({ host: "sts.eu-central-1.amazonaws.com", region: "eu-central-1" }), builds)).code, 0);
 });
 
-test("who did something through AWS stands in the event: account and ARN", async () => {
+test("an event of a caller from AWS names its account and ARN", async () => {
   await bind(world, world.organization, builds, "owner");
   const made = await world.call(
     "iam.GroupsService/CreateGroup",
@@ -158,7 +158,7 @@ test("who did something through AWS stands in the event: account and ARN", async
   assert.deepEqual(actor.act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
 });
 
-test("an AWS service that is down is UNAVAILABLE and uses nothing up: the same request comes through later", async () => {
+test("if AWS is down, the exchange is UNAVAILABLE and the same request works later", async () => {
   const presented = token();
   for (const status of [500, 503, 429]) {
     sts.instead = (_request, response) => Boolean(response.writeHead(status).end("busy"));
@@ -170,7 +170,7 @@ test("an AWS service that is down is UNAVAILABLE and uses nothing up: the same r
   assert.equal((await exchange(presented, builds)).code, 0);
 });
 
-test("a request is good for 15 minutes, and what is remembered of it is forgotten after that", async () => {
+test("a request is valid for 15 minutes, and its replay record is deleted afterwards", async () => {
   const { services } = world.server.application;
   const presented = token();
   world.clock.now += limits.awsRequestAgeMs - 1000;

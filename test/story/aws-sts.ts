@@ -1,6 +1,5 @@
-// AWS Security Token Service on loopback: it knows some access keys and answers GetCallerIdentity to whoever signs
-// with one of them. Signature Version 4 is computed here from the specification, for both sides; a vector that AWS
-// has published shows that it is that one.
+// A fake AWS Security Token Service on loopback that answers GetCallerIdentity for its access keys. Implements Signature Version 4 from the
+// specification for client and server, checked against a vector published by AWS.
 
 import { createHash, createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -12,7 +11,7 @@ export interface Signing {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  /** In lower case: those that are signed. */
+  /** Signed headers, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** "20150830T123600Z" */
   readonly date: string;
@@ -21,7 +20,6 @@ export interface Signing {
   readonly secret: string;
 }
 
-/** The signature of a request without a body. */
 export const signatureOf = ({ method, path, query, headers, date, region, service, secret }: Signing): string => {
   const names = Object.keys(headers).sort();
   const canonical = [
@@ -46,7 +44,7 @@ export interface AwsKey {
 
 export const dateOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]|\.\d{3}/g, "");
 
-/** What a request says, and how it is spelled. */
+/** The content of a request and its spelling. */
 export interface Spelling {
   readonly key: AwsKey;
   readonly audience: string;
@@ -55,17 +53,16 @@ export interface Spelling {
   readonly host?: string;
   readonly region?: string;
   readonly accept?: string;
-  /** Headers that are not signed. */
   readonly more?: readonly string[];
-  /** Signed headers in place of those that would be. */
+  /** Replaces or removes signed headers. */
   readonly signed?: Readonly<Record<string, string | undefined>>;
   readonly requestLine?: string;
   readonly body?: string;
-  /** The last word about the text of the request. */
+  /** Edits the final text of the request. */
   readonly turn?: (text: string) => string;
 }
 
-/** A token as the public SDK makes it. */
+/** Returns a token as the public SDK makes it. */
 export const awsToken = (spelling: Spelling): string => {
   const { key, audience, identity, nowMs, host = "sts.amazonaws.com", region = "us-east-1", accept = "application/json", more = [] } = spelling;
   const date = dateOf(nowMs);
@@ -104,9 +101,8 @@ export const awsToken = (spelling: Spelling): string => {
 
 export interface Sts {
   readonly url: string;
-  /** Requests that came, whatever they got. */
   readonly asked: { readonly line: string; readonly headers: Readonly<Record<string, string>> }[];
-  /** Answers in its place, if it returns true. */
+  /** Handles the request instead if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   close(): void;
 }
@@ -126,7 +122,7 @@ const xml = ({ account, arn, userId }: Principal): string =>
   `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">\n  <GetCallerIdentityResult>\n    <Arn>${arn}</Arn>\n` +
   `    <UserId>${userId}</UserId>\n    <Account>${account}</Account>\n  </GetCallerIdentityResult>\n</GetCallerIdentityResponse>\n`;
 
-/** The principal whose key signed the request as it came; undefined where none did. */
+/** Returns the principal that signed the request; undefined if none did. */
 const signerOf = (request: IncomingMessage, principals: readonly Principal[]): Principal | undefined => {
   const [matched, id, day, region, signed = "", signature] =
     /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d+)\/([^/]+)\/sts\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]+)$/.exec(

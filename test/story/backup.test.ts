@@ -1,4 +1,4 @@
-// Backup and restore as an operator does them: while clients write, into an empty place, compared over the API.
+// Backup and restore by an operator: during writes, into an empty installation, compared over the API.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -54,7 +54,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a command of the operator's has: the owner's connection too. */
+/** Adds the owner's connection, which the operator's commands need. */
 const asAdmin = (given: Environment): Environment => ({ ...given, GANTRY_MIGRATE_URL: ownerUrlOf(given.DATABASE_URL ?? "") });
 
 const admin = async (args: readonly string[], given: Environment = environment): Promise<Run> => runGantry(["admin", ...args], { environment: asAdmin(given) });
@@ -64,7 +64,7 @@ const done = ({ status, out, err }: Run): string => {
   return out;
 };
 
-/** Settings of an empty place: a database, a folder for data, and where blobs are to lie. */
+/** Returns settings of an empty installation: a database, a data directory and a blob location. */
 const emptyPlace = async (more: Environment = {}): Promise<Environment> => {
   const database = await emptyDatabase();
   databases.push(database);
@@ -73,7 +73,7 @@ const emptyPlace = async (more: Environment = {}): Promise<Environment> => {
 
 const ended = [/^gantry\.audit\./, /DeliveriesService/];
 
-/** Everything that the operator can list, by operation and uid. */
+/** Lists everything that the operator can read, by operation and UID. */
 const everything = async ({ call }: World): Promise<Map<string, Map<string, JsonObject>>> => {
   const found = new Map<string, Map<string, JsonObject>>();
   for (const { name } of methods.filter(
@@ -103,7 +103,7 @@ const pushImage = async (client: ReturnType<typeof openRegistryClient>, repo: st
 
 const organizationName = "first-organization";
 
-/** Conditions across tables that hold in every state that ever was. Each finds what breaks it. */
+/** Invariants across tables, each as a query for violations. */
 const brokenConditions: Readonly<Record<string, string>> = {
   "a tag has its manifest": `
     select uid from tags where digest like 'sha256:%' and exists (select from repo_manifests where repo_uid = left(tags.uid, -17))
@@ -127,13 +127,13 @@ const holdsTogether = async (url: string): Promise<void> => {
   for (const [condition, statement] of Object.entries(brokenConditions)) assert.deepEqual(await asOwner(url, statement), [], condition);
 };
 
-/** The other server has another address, which a provider's callback shows. */
+/** Removes the server's own address, which a provider's callback contains and which differs after a restore. */
 const withoutOwnAddress = (resource: JsonObject | undefined): JsonObject | undefined => {
   if (resource?.callbackUrl === undefined) return resource;
   return { ...resource, callbackUrl: new URL(text(resource, "callbackUrl")).pathname };
 };
 
-test("what was acknowledged before a backup began is there after everything is lost, though clients wrote all the time", async () => {
+test("everything acknowledged before a backup began is restored, despite concurrent writes", async () => {
   const client = openRegistryClient(world.url, () => world.token());
   const { organization } = world;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
@@ -151,7 +151,7 @@ test("what was acknowledged before a backup began is there after everything is l
   await sealAudit(world);
   const before = await everything(world);
 
-  // Writers whose changes span tables, from before the backup until behind it.
+  // These writers change several tables, from before the backup until after it.
   const acknowledged: string[] = [];
   const acknowledgedMs = new Map<string, number>();
   const acknowledge = async (uid: string): Promise<void> => {
@@ -196,7 +196,6 @@ test("what was acknowledged before a backup began is there after everything is l
     const repos = now.get("chainguard.platform.registry.v2.ReposService/ListRepos");
     const groups = now.get("chainguard.platform.iam.v2.GroupsService/ListGroups");
     for (const uid of acknowledgedBefore) assert.ok(repos?.has(uid) || groups?.has(uid), uid);
-    // The state of a time has all that was acknowledged by then.
     const stateMs = Date.parse(/of (\S+):/.exec(made.out)?.[1] ?? "");
     for (const [uid, timeMs] of acknowledgedMs) if (timeMs < stateMs) assert.ok(repos?.has(uid) || groups?.has(uid), `${uid} at ${timeMs}, before ${stateMs}`);
     const puller = openRegistryClient(other.url, () => other.token());
@@ -204,7 +203,7 @@ test("what was acknowledged before a backup began is there after everything is l
     const { whole, lines } = await verifyLogs(other);
     assert.ok(whole, lines.join("\n"));
     assert.match(lines.join("\n"), /restored at \S+ by .+ on .+, from backup [0-9a-f]{32} of \S+, whose last event was \d+/);
-    // It goes on: secrets open, numbers go on, and what is pushed again is there.
+    // The restored server works: secrets decrypt, numbers continue, and pushed images can be pulled.
     await pushImage(puller, `${organizationName}/app`, "2.0");
     await puller.pull(`${organizationName}/app`, "2.0");
     assert.match(done(await admin(["backup", "--verify", path], place)), /^intact/);
@@ -213,7 +212,7 @@ test("what was acknowledged before a backup began is there after everything is l
   }
 });
 
-test("every table of the schema is in a backup, or named with the reason why not", async () => {
+test("every table is in a backup or is listed with the reason for its omission", async () => {
   const path = join(folder, "tables/");
   done(await admin(["backup", path]));
   const { tables } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { tables: { name: string; columns: string[] }[] };
@@ -232,7 +231,7 @@ test("every table of the schema is in a backup, or named with the reason why not
   assert.equal((await stat(path)).mode & 0o777, 0o700);
 });
 
-// ---- what is refused ---------------------------------------------------------------------------------------------
+// ---- refusals ----------------------------------------------------------------------------------------------------
 
 const refused = (pattern: RegExp, { status, out, err }: Run): void => {
   assert.equal(status, 1, `${out}${err}`);
@@ -243,7 +242,7 @@ const refused = (pattern: RegExp, { status, out, err }: Run): void => {
 const tablesOf = async (place: Environment): Promise<unknown[]> =>
   asOwner(place.DATABASE_URL ?? "", "select relname from pg_class where relnamespace = 'public'::regnamespace order by 1");
 
-test("a restore into a place that is not empty, or with another key, is refused before anything is written", async () => {
+test("a restore into a non-empty installation or with another key is refused before it writes anything", async () => {
   const path = join(folder, "refused.tar");
   done(await admin(["backup", "--with-key", "--passphrase-file", await fileOf("passphrase", "a horse and its staple\n"), path]));
   refused(/already exists: a backup does not overwrite files/, await admin(["backup", path]));
@@ -253,7 +252,6 @@ test("a restore into a place that is not empty, or with another key, is refused 
   );
   refused(/cannot be written to .*: the directory does not exist/, await admin(["backup", join(folder, "absent", "not.tar")]));
 
-  // The source itself has tables.
   const rowsBefore = await asOwner(source.url, "select count(*) from outbox");
   refused(/the database is not empty \(it has \w+\)/, await admin(["restore", path], { ...environment, GANTRY_DATA: join(folder, "nothing") }));
   assert.deepEqual(await asOwner(source.url, "select count(*) from outbox"), rowsBefore);
@@ -285,18 +283,18 @@ const fileOf = async (name: string, content: string): Promise<string> => {
   return path;
 };
 
-test("a backup needs a role that may read everything and nothing else, and says so to one that may not", async () => {
+test("a backup requires a role that can read everything, and names a missing permission", async () => {
   const role = `gantry_test_backup_${process.pid}`;
   const url = new URL(ownerUrlOf(source.url));
   const name = url.pathname.slice(1);
   await asOwner(source.url, `create role ${role}`);
   try {
     await asOwner(source.url, `grant connect on database ${name} to ${role}`);
-    // A login of its own would need an entry in pg_hba.conf: the session is that role's all the same.
+    // A login role would need an entry in pg_hba.conf; the session has that role in either case.
     url.searchParams.set("options", `-c role=${role}`);
     const path = join(folder, "reader.tar");
     const asReader = (): Promise<Run> => runGantry(["admin", "backup", path], { environment: { ...environment, DATABASE_URL: url.href } });
-    // The server's own role may not read sequences either.
+    // The server's own role cannot read sequences either.
     refused(/role gantry_\w+ may not read \w+/, await runGantry(["admin", "backup", path], { environment }));
     await asOwner(source.url, `grant select on schema_migrations to ${role}`);
     refused(/may not read access_versions, .* and \d+ more: .*pg_read_all_data/, await asReader());
@@ -309,7 +307,7 @@ test("a backup needs a role that may read everything and nothing else, and says 
   }
 });
 
-test("a backup of a version before is restored as it was, and brought to this version behind that", async () => {
+test("a backup of the previous version is restored unchanged and then migrated", async () => {
   const old = await emptyPlace();
   const ownerUrl = ownerUrlOf(old.DATABASE_URL ?? "");
   const until = 1;
@@ -320,7 +318,6 @@ test("a backup of a version before is restored as it was, and brought to this ve
   done(await admin(["backup", path], old));
   const { migrations } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { migrations: unknown[] };
   assert.equal(migrations.length, until);
-  // As a role that owns the database and is no superuser.
   const place = await emptyPlace();
   const role = `gantry_test_owner_${process.pid}`;
   const url = new URL(ownerUrlOf(place.DATABASE_URL ?? ""));
@@ -334,7 +331,7 @@ test("a backup of a version before is restored as it was, and brought to this ve
   assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", `select name from groups where uid = '${organization}'`), [["kept"]]);
   assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", "select count(*) from schema_migrations"), [[String((await readMigrations()).length)]]);
 
-  // What this version does not know it does not restore: and of a newer database it makes no backup.
+  // An unknown migration is not restored, and a newer database is not backed up.
   const later = (await readMigrations()).length + 1;
   for (let number = until + 1; number <= later; number++)
     await asOwner(
@@ -344,7 +341,7 @@ test("a backup of a version before is restored as it was, and brought to this ve
   refused(/was changed after|newer than this version/, await admin(["backup", join(folder, "newer/")], old));
 });
 
-test("while a backup reads blobs no server removes the bytes of one, and a restore that was cut off is told to every server", async () => {
+test("no server deletes a blob while a backup reads it, and every server reports an interrupted restore", async () => {
   const client = openRegistryClient(world.url, () => world.token());
   const { services } = world.server.application;
   const alone = await client.pushBlob(`${organizationName}/collected`, randomBytes(2000));
@@ -367,9 +364,9 @@ test("while a backup reads blobs no server removes the bytes of one, and a resto
   refused(/a restore into this database is running or was interrupted/, await admin(["restore", join(folder, "old/")], place));
 });
 
-// ---- positions that somebody remembers ---------------------------------------------------------------------------
+// ---- positions that clients remember -----------------------------------------------------------------------------
 
-test("who remembers a later state than the one that was restored is told, and misses nothing that comes", async (t) => {
+test("a client that remembers a later state than the restored one is notified and misses no later event", async (t) => {
   const { organization } = world;
   const makeGroup = (at: World, name: string) => at.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
   const eventsAfter = async (at: World, afterPosition: string): Promise<JsonObject[]> => {
@@ -377,7 +374,7 @@ test("who remembers a later state than the one that was restored is told, and mi
     const request = { uidp: { descendantsOf: organization }, orderBy: "position", afterPosition };
     return everyPage(at, "gantry.events.v1.EventsService/ListEvents", "events", request);
   };
-  // The command's own clock is the machine's.
+  // The command uses the machine's clock.
   world.clock.now = Date.now();
   const lastOf = (found: readonly JsonObject[], field: string): string => text(found.at(-1) ?? {}, field);
   const sink = await openSink();
@@ -418,7 +415,7 @@ test("who remembers a later state than the one that was restored is told, and mi
     assert.equal(text(entries[0] ?? {}, "type"), "dev.gantry.organization.restored.v1");
     assert.ok(entries.some((entry) => text(entry, "type") === "dev.chainguard.api.iam.group.created.v1"));
 
-    // Sinks are sent what waited when the backup was made, what comes, and that the state is an earlier one.
+    // Sinks get the events pending at the backup, new events, and a notice of the restored state.
     await other.server.delivery.enqueue();
     await other.server.delivery.finish();
     const arrived = sink.got.map(({ headers }) => headers["ce-type"]);
@@ -428,11 +425,10 @@ test("who remembers a later state than the one that was restored is told, and mi
     for (const name of ["before-0", "before-2", "after"]) assert.ok(names.includes(name), `${name}: ${names.join(", ")}`);
     assert.ok(!names.includes("lost-0"));
 
-    // A list that was begun in the later state begins anew, and says so.
     const restarted = await other.call("iam.GroupsService/ListGroups", { ...listing, pageToken: nextPageToken ?? "" });
     assert.equal(restarted.headers["gantry-page-restarted"], "true");
 
-    // The audit log: what was known before is explained, what is there now is proven.
+    // Known later entries of the audit log are explained, and current ones verify.
     const { whole, lines } = await verifyLogs(other, { known });
     assert.ok(whole, lines.join("\n"));
     assert.match(
@@ -445,7 +441,6 @@ test("who remembers a later state than the one that was restored is told, and mi
     await makeGroup(other, "later");
     await sealAudit(other);
     assert.ok((await verifyLogs(other, { known: since })).whole);
-    // Restored once more, from what was itself restored.
     const again = join(folder, "again.tar");
     done(await admin(["backup", again], place));
     const third = await emptyPlace();
@@ -460,7 +455,7 @@ test("who remembers a later state than the one that was restored is told, and mi
     } finally {
       await last.close();
     }
-    // The same of what PostgreSQL's own means have brought back.
+    // The same after a restore by PostgreSQL's own tools.
     assert.match(done(await admin(["restore", "--recorded"], third)), /^recorded: the state of \S+; event positions continue after \d{16}\n$/);
     const own = await openWorld(third);
     try {
@@ -476,14 +471,13 @@ test("who remembers a later state than the one that was restored is told, and mi
   }
 });
 
-// ---- places ------------------------------------------------------------------------------------------------------
+// ---- storage -----------------------------------------------------------------------------------------------------
 
 interface Served {
   readonly client: ReturnType<typeof openRegistryClient>;
   kill(): Promise<void>;
 }
 
-/** A server as a process, as an operator starts it. */
 const serve = async (given: Environment): Promise<Served> => {
   const port = await freePort();
   const env = { ...given, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: "http://gantry.example.com" };
@@ -499,7 +493,7 @@ const serve = async (given: Environment): Promise<Served> => {
   };
 };
 
-test("an embedded database is backed up beside its server and without it, and comes back on a machine that has nothing", async () => {
+test("an embedded database is backed up with or without its server running, and restored on an empty machine", async () => {
   const data = join(folder, "embedded");
   const env = { GANTRY_DATA: data, GANTRY_PUBLIC_URL: "http://gantry.example.com" };
   const command = async (args: readonly string[], more: Environment = {}): Promise<Run> => {
@@ -520,7 +514,7 @@ test("an embedded database is backed up beside its server and without it, and co
 
   const elsewhere = { GANTRY_DATA: join(folder, "elsewhere") };
   done(await command(["restore", "--passphrase-file", passphrase, path], elsewhere));
-  // With the passphrase the key comes back, too, readable by its owner alone.
+  // With the passphrase, the key is restored too, readable by its owner only.
   assert.equal(await readFile(join(elsewhere.GANTRY_DATA, "secret.key"), "utf8"), key);
   assert.equal((await stat(join(elsewhere.GANTRY_DATA, "secret.key"))).mode & 0o777, 0o600);
   const again = await serve({ ...env, ...elsewhere });
@@ -528,10 +522,10 @@ test("an embedded database is backed up beside its server and without it, and co
   await again.kill();
 });
 
-test("a disk that is full is one line, and nothing is left that could be taken for a backup", async () => {
+test("a full disk is reported in one line and leaves no file that looks like a backup", async () => {
   const full = await mkdtemp(join(folder, "full-"));
   for (const name of ["backup.tar", "folder/"]) {
-    // Files of this process may grow to 16 KiB: what the system then says is what it says of a full disk.
+    // Limits files of this process to 16 KiB, which fails in the same way as a full disk.
     const run = `ulimit -f 32 && trap '' XFSZ && exec "$0" "$@"`;
     const { status, stderr } = spawnSync("sh", ["-c", run, process.execPath, gantryFile, "admin", "backup", join(full, name)], {
       env: { PATH: process.env.PATH, TMPDIR: tmpdir(), ...asAdmin(environment) },
@@ -543,7 +537,7 @@ test("a disk that is full is one line, and nothing is left that could be taken f
   }
 });
 
-test("blobs in S3 come back in S3", { skip: objectStorageMissing() }, async () => {
+test("blobs in S3 are restored to S3", { skip: objectStorageMissing() }, async () => {
   const storage = await startObjectStorage();
   const database = await freshDatabase();
   databases.push(database);
@@ -569,7 +563,7 @@ test("blobs in S3 come back in S3", { skip: objectStorageMissing() }, async () =
   }
 });
 
-test("a blob that is broken is named and not believed: the backup is made without it, and the next push brings it", async () => {
+test("a corrupt blob is named and omitted from the backup, and the next push restores it", async () => {
   const client = openRegistryClient(world.url, () => world.token());
   const repo = `${organizationName}/broken`;
   const contents = [newConfig(), randomBytes(3000), randomBytes(4000)];

@@ -1,5 +1,5 @@
-// Bad input: nothing that a client sends makes a 5xx, a stack trace, a connection that hangs or half of a row. What
-// is refused leaves the database as it was, and what is accepted is read back as it was sent, byte for byte.
+// Bad input: no request causes a 5xx, a stack trace, a hanging connection or a partial row. A refused request leaves the database unchanged, and
+// accepted values are read back byte for byte.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -28,11 +28,11 @@ const readStrings = (file: string): string[] => JSON.parse(readFileSync(file, "u
 const strings = [
   ...new Set([...readStrings(join(fixtures, "hostile-strings.json")), "a".repeat(513), "a".repeat(5000), ...(existsSync(naughty) ? readStrings(naughty) : [])]),
 ];
-/** A part of them, for what the same code has seen whole already. */
+/** A sample, for code paths that have already seen all strings. */
 const some = strings.filter((_, index) => index % 8 === 0);
-/** For writes that change one row, one after the other. */
+/** A sample for sequential writes to one row. */
 const few = shareOf(some, 2);
-/** What each write is sent, in each of its fields. */
+/** The strings for each field of each write. */
 const sent = shareOf(strings, 7);
 
 let world: World;
@@ -46,7 +46,7 @@ before(async () => {
 });
 after(() => world?.close());
 
-/** Every answer is one of ours: below 500, JSON where there is a body, and nothing in it of how we are built. */
+/** Asserts that the response is below 500, has a JSON body if any, and exposes no internals; returns the body. */
 const sound = (got: PipelinedAnswer, sent: PipelinedRequest): JsonObject => {
   const what = `${sent.verb} ${sent.path.slice(0, 200)} ${String(sent.body ?? "").slice(0, 200)}`;
   assert.ok(got.status >= 200 && got.status < 500, `${got.status} ${got.body.slice(0, 500)} for ${what}`);
@@ -54,14 +54,12 @@ const sound = (got: PipelinedAnswer, sent: PipelinedRequest): JsonObject => {
   if (got.status === 200 && got.body === "") return {};
   const body = JSON.parse(got.body) as Json;
   assert.ok(isObject(body), what);
-  // The OCI protocol's own errors (oci: 2).
   if (got.status >= 400 && sent.path.startsWith("/v2/")) assert.ok(items(body, "errors").length > 0, what);
   else if (got.status >= 400 && !("error" in body))
     assert.deepEqual([typeof body.code, typeof body.message, Array.isArray(body.details)], ["number", "string", true], what);
   return body;
 };
 
-/** The fields that a refusal names. */
 const fieldsOf = (body: JsonObject): string[] => items(body, "details").flatMap((detail) => items(detail, "fieldViolations").map(({ field }) => String(field)));
 
 const methodOf = (name: string): MethodFact => {
@@ -90,7 +88,7 @@ const bodies: readonly (readonly [name: string, bytes: Buffer])[] = [
   ["y_deep_in_a_field", Buffer.from(`{"customOverlay":${'{"contents":'.repeat(1000)}1${"}".repeat(1001)}`)],
 ];
 
-test("a body that is no JSON is 400 and never more, and one that is JSON is never 5xx", async () => {
+test("invalid JSON is a 400, and valid JSON never causes a 5xx", async () => {
   assert.ok(bodies.length >= 30);
   const uid = await post("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "bodies" } });
   const targets = [
@@ -112,7 +110,7 @@ test("a body that is no JSON is 400 and never more, and one that is JSON is neve
   for (const [index, got] of (await sendAll(world.url, others)).entries()) sound(got, others[index] as PipelinedRequest);
 });
 
-test("without a right to write, every body is refused alike, before it is looked at", async () => {
+test("without a write permission every body gets the same refusal, before it is parsed", async () => {
   const nobody = await world.token(
     await post("iam.IdentitiesService/CreateIdentity", {
       parent: organization,
@@ -125,7 +123,7 @@ test("without a right to write, every body is refused alike, before it is looked
   assert.equal(answers[0]?.status, 403);
 });
 
-test("duplicate keys are refused, numbers beyond numbers and other oddities of JSON are read in one way or refused", async () => {
+test("duplicate keys are refused, and out-of-range numbers and other oddities are read consistently or refused", async () => {
   const odd: readonly (readonly [body: string, status: number, says: RegExp])[] = [
     ['{"name":"first","name":"oddity last"}', 400, /gives the key \\"name\\" twice in one object/],
     ['{"name":null,"na\\u006de":"oddity last"}', 400, /twice in one object/],
@@ -169,12 +167,12 @@ test("duplicate keys are refused, numbers beyond numbers and other oddities of J
 type Path = readonly (string | number)[];
 
 interface Leaf {
-  /** Where the text stands: JSON names, 0 for a list's entry, "*" for a map's key and value. */
+  /** JSON names; 0 for a list entry, "*" for a map's key and value. */
   readonly path: Path;
   readonly field: FieldFact;
 }
 
-/** Every place of a message where a client can write a text. */
+/** Returns every path in a message where a client can write text. */
 const leavesOf = (message: MessageFact, path: Path = []): Leaf[] =>
   message.fields.flatMap((field): Leaf[] => {
     if (field.outputOnly || field.version1Only) return [];
@@ -183,13 +181,11 @@ const leavesOf = (message: MessageFact, path: Path = []): Leaf[] =>
     return field.message && field.shape !== "map" && path.length < 6 ? leavesOf(field.message, here) : [];
   });
 
-/** What a required text is, where the test is about another. */
 const sample = (field: FieldFact): Json | undefined => {
   if (field.kind === "string" && field.shape === "one") return field.example || "x";
   return undefined;
 };
 
-/** `value` with what its message requires besides. */
 const completed = (message: MessageFact, value: JsonObject): JsonObject => {
   const out: JsonObject = { ...value };
   for (const field of message.fields) {
@@ -223,11 +219,10 @@ const take = (value: Json | undefined, path: Path, text: string): Json | undefin
 
 const storable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
 
-/** Whether the contract lets this text stand there. */
 const allowed = ({ field, path }: Leaf, text: string): boolean => {
   if (!storable(text)) return false;
   const isEntry = path.at(-1) === 0 || path.at(-1) === "*";
-  // An empty field is an absent one; an empty entry matches its list's pattern or is refused.
+  // An empty field is absent; an empty entry matches its list's pattern or is refused.
   if (text === "" && !(isEntry && field.pattern)) return !field.required || isEntry;
   if (field.uid && !/^[0-9a-f]{40}(\/[0-9a-f]{16})*$/.test(text)) return false;
   if (field.pattern && !new RegExp(`^(?:${field.pattern})$`, "u").test(text)) return false;
@@ -236,17 +231,14 @@ const allowed = ({ field, path }: Leaf, text: string): boolean => {
 
 interface Write {
   readonly name: string;
-  /** The request around a body. */
   readonly around: (body: JsonObject) => JsonObject;
-  /** What the body holds besides; `unique` is another text each time. */
+  /** The rest of the body; `unique` differs in each call. */
   readonly base: (unique: string) => JsonObject;
-  /** The body's message. */
   readonly message: () => MessageFact;
-  /** The operation that reads back what was written. */
   readonly list?: string;
-  /** Leaves that rules look at too: tried alone, and free to be refused. */
+  /** Leaves that further rules validate: tested alone, and possibly refused. */
   readonly ruled: RegExp;
-  /** Leaves that this base does not go with. */
+  /** Leaves that conflict with this base. */
   readonly without?: RegExp;
   readonly strings?: readonly string[];
 }
@@ -262,12 +254,11 @@ const writes = async (): Promise<Write[]> => {
     return message;
   };
   const group = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "fields" } });
-  // Names of sibling groups are unique: what is created elsewhere has other siblings.
+  // Sibling groups have unique names, so created groups have another parent.
   const updates = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "updates" } });
   const updatedGroup = await post("iam.GroupsService/CreateGroup", { parent: updates, group: { name: "updated" } });
   const identity = await post("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "fields", claimMatch } });
   const role = await post("iam.RolesService/CreateRole", { parent: group, role: { name: "fields", capabilities: ["CAP_REPO_LIST"] } });
-  // In a group of its own: a name that was taken before is another story.
   const repo = await post("registry.ReposService/CreateRepo", { parent: updatedGroup, repo: { name: "fields" } });
   const identities = {
     name: "iam.IdentitiesService/CreateIdentity",
@@ -390,13 +381,11 @@ const writes = async (): Promise<Write[]> => {
 
 const dotted = (path: Path): string => path.filter((step) => step !== 0).join(".");
 
-/** The body with this text at these leaves; of a oneof's members the last one stays. */
+/** Returns the body with this text at these leaves; the last member of a oneof wins. */
 const bodyWith = (write: Write, leaves: readonly Leaf[], text: string, unique: string): JsonObject => {
-  // A copy: what the bases share must stay as it is.
   let body: Json = structuredClone(write.base(unique));
   for (const { path, field } of leaves) {
     if (field.oneof !== undefined && !field.presence) {
-      // The rival of the same oneof makes room.
       const [parent] = [path.slice(0, -1)];
       const around = take(body, parent, text);
       const message = parent.length === 0 ? write.message() : undefined;
@@ -447,7 +436,6 @@ const casesOf = (write: Write): Case[] => {
   });
 };
 
-/** The same fields of a resource as it is read back, over gRPC, many at once. */
 const readBack = async (list: string, uids: readonly string[]): Promise<Map<string, JsonObject>> => {
   const found = new Map<string, JsonObject>();
   for (let from = 0; from < uids.length; from += 200) {
@@ -464,7 +452,7 @@ const rowsAndEvents = async (): Promise<number[]> => {
   return (row ?? []).map(Number);
 };
 
-test("every hostile text in every text field of every write is refused by its field, or kept byte for byte", async (t) => {
+test("every hostile text in every text field of every write is refused by field name or kept byte for byte", async (t) => {
   for (const write of await writes())
     await t.test(`${write.name}${write.without ? ` (${Object.keys(write.base("x")).at(-1)})` : ""}`, async () => {
       const cases = casesOf(write);
@@ -487,7 +475,7 @@ test("every hostile text in every text field of every write is refused by its fi
           const isNamed = ({ path }: Leaf): boolean =>
             named.some((field) => path.filter((step) => step !== 0 && step !== "*").every((step) => field.includes(String(step))));
           const untold = wanted.filter((leaf) => !isNamed(leaf));
-          // What an update says inside a message is looked at with the rest of that message, after the fields beside it.
+          // An update validates nested messages only after the fields of the top level.
           if (write.name.includes("/Update")) assert.ok(untold.length < wanted.length, `${what}: none is named in ${named.join(", ")}`);
           else
             assert.deepEqual(
@@ -505,7 +493,7 @@ test("every hostile text in every text field of every write is refused by its fi
         if (write.list && write.name.includes("/Create")) kept.push({ uid: String(body.uid), of: each });
       }
       if (write.list) {
-        // Of a tag that several cases moved, the last one stands.
+        // If several cases moved one tag, the last one wins.
         const last = new Map(kept.map((each) => [each.uid, each]));
         const found = await readBack(write.list, [...last.keys()]);
         for (const { uid, of } of last.values()) {
@@ -521,7 +509,7 @@ test("every hostile text in every text field of every write is refused by its fi
       const grown = now.map((count, index) => count - (before[index] ?? 0));
       const events = grown.at(-1) ?? 0;
       const rows = grown.slice(0, -1).reduce((sum, count) => sum + count, 0);
-      // A batch makes one event for several rows; an update, and a tag that moves, an event and no row.
+      // A batch emits one event for several rows; an update and a moved tag emit an event without a new row.
       assert.ok(events <= accepted, `${events} events for ${accepted} accepted requests`);
       if (/\/Create(?!Tag)/.test(write.name))
         assert.deepEqual([rows, events], [accepted, accepted], "one row and one event for each accepted request, none for a refused one");
@@ -529,9 +517,9 @@ test("every hostile text in every text field of every write is refused by its fi
     });
 });
 
-test("hostile texts come through gRPC as they come through REST", async () => {
+test("hostile texts get the same results over gRPC as over REST", async () => {
   const group = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "hostile rpc" } });
-  // An empty text cannot be told from none over gRPC.
+  // gRPC cannot distinguish an empty text from an absent one.
   for (const [index, text] of some.filter((each) => each.isWellFormed() && each !== "").entries()) {
     const [rest, rpc] = await Promise.all(
       (["rest", "grpc"] as const).map((protocol) =>
@@ -548,7 +536,7 @@ test("hostile texts come through gRPC as they come through REST", async () => {
   }
 });
 
-test("bytes that are no UTF-8 in a text of a gRPC message are refused, not replaced", async () => {
+test("invalid UTF-8 in a gRPC text is refused, not replaced", async () => {
   const before = await databaseContents(world);
   const session = connectHttp2(world.url);
   for (const bad of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0x61, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80]]) {
@@ -575,7 +563,6 @@ test("bytes that are no UTF-8 in a text of a gRPC message are refused, not repla
 
 // ---- every query parameter ------------------------------------------------------------------------------------
 
-/** The query parameters of an operation that are texts, dotted as they are written. */
 const parametersOf = (method: MethodFact): string[] => {
   const body = method.http[0]?.body ?? "";
   const inPath = method.http[0]?.template ?? method.distribution?.template ?? "";
@@ -586,18 +573,18 @@ const parametersOf = (method: MethodFact): string[] => {
   });
 };
 
-test("every hostile text in every query parameter of every operation is answered, quickly and below 500", async () => {
+test("every hostile text in every query parameter of every operation gets a fast response below 500", async () => {
   const before = await databaseContents(world);
   const uid = `${organization}/0123456789abcdef`;
   const all: PipelinedRequest[] = [];
   for (const method of methods.filter(({ name, scim }) => scim === undefined && world.server.application.kernel.answers.has(name))) {
     const asked = { uid, parent: uid, repoUid: uid, repo: uid, reference: "latest", upload: "0".repeat(32), digest };
     const { verb, path } = method.distribution ? distributionRequest(method, asked) : restRequest(method, asked);
-    // Files are no JSON, and of no length that is known before (below).
+    // File downloads are not JSON and have no known length; they are tested below.
     if (verb !== "GET" || method.givesFile) continue;
     const [bare = ""] = path.replace(/\/$/, `/${uid}`).split("?");
     for (const parameter of parametersOf(method)) {
-      // The cursor and the order are read by the same code for every list.
+      // All lists parse cursor and order with the same code.
       const whole = method.rpc === "ListRepos" || method.rpc === "ListTags";
       for (const text of whole ? strings : some)
         if (text.isWellFormed() && text.length < 2000) all.push({ verb, path: `${bare}?${parameter}=${encodeURIComponent(text)}`, token });
@@ -609,7 +596,7 @@ test("every hostile text in every query parameter of every operation is answered
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("every operation that gives a file answers hostile texts in its path and its query below 500, and tells nothing of how it is built", async () => {
+test("operations that return files answer hostile texts in path and query below 500 and expose no internals", async () => {
   const before = await databaseContents(world);
   const every = existsSync(naughty) ? 24 : 1;
   const texts = strings.filter((text, index) => index % every === 0 && text.isWellFormed() && text.length < 2000);
@@ -628,7 +615,7 @@ test("every operation that gives a file answers hostile texts in its path and it
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("an exact filter finds what it names and nothing that it only looks like", async () => {
+test("an exact filter matches its value and nothing similar", async () => {
   const group = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "filters" } });
   for (const name of ["a%", "a_", "ab", "a"]) await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name } }, { token });
   for (const text of ["a%", "%", "a_", "_", "a*", "a' or '1'='1", 'a"', "a\\", "A", " a", "a "]) {
@@ -640,7 +627,7 @@ test("an exact filter finds what it names and nothing that it only looks like", 
 
 // ---- paths, headers, values -----------------------------------------------------------------------------------
 
-test("hostile texts and odd forms as a uid in the path, and odd paths at all, are answered below 500", async () => {
+test("hostile UIDs and odd paths get responses below 500", async () => {
   const uid = await post("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "paths" } });
   const deep = `${"a".repeat(40)}${`/${"b".repeat(16)}`.repeat(400)}`;
   const segments = [
@@ -691,7 +678,7 @@ test("hostile texts and odd forms as a uid in the path, and odd paths at all, ar
         .slice(0, prefix === "/registry/v2/repos/" ? 3 : 1),
     ),
   );
-  // What would delete or change the repo for good is not asked.
+  // Skips requests that would delete or change the repo.
   const asked = all.filter(({ verb, path }) => verb === "GET" || !decodeURIComponentSafe(path).includes(uid));
   const before = await databaseContents(world);
   for (const [index, got] of (await sendAll(world.url, asked)).entries()) sound(got, asked[index] as PipelinedRequest);
@@ -711,7 +698,7 @@ const decodeURIComponentSafe = (text: string): string => {
   }
 };
 
-test("odd headers are answered below 500, and change nothing that they do not mean", async () => {
+test("odd headers get responses below 500 and have no unintended effect", async () => {
   const texts = strings.filter((text) => /^[\x20-\x7e\x80-\xff]*$/.test(text) && text.length < 4000 && text.trim() === text);
   const names = [
     "authorization",
@@ -750,7 +737,7 @@ test("odd headers are answered below 500, and change nothing that they do not me
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("odd values of numbers and times are refused by name or read as what they are", async () => {
+test("odd numbers and times are refused by name or read as their value", async () => {
   const cases: readonly (readonly [query: string, status: number])[] = [
     ["page_size=-0", 200],
     ["page_size=00", 400],
@@ -801,7 +788,7 @@ test("odd values of numbers and times are refused by name or read as what they a
   }
 });
 
-test("times beyond all years in a gRPC message are refused, not stored", async () => {
+test("out-of-range times in a gRPC message are refused, not stored", async () => {
   const session = connectHttp2(world.url);
   const varint = (value: bigint): Buffer => {
     const bytes: number[] = [];
@@ -841,7 +828,7 @@ test("times beyond all years in a gRPC message are refused, not stored", async (
   session.destroy();
 });
 
-test("a value at the edge of what fits is kept, and one beyond it refused", async () => {
+test("a value at its limit is kept, and one beyond it is refused", async () => {
   const repo = (body: JsonObject): PipelinedRequest => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token, body: JSON.stringify(body) });
   const many256 = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`K${index}`, "v"]));
   const { K256: _beyond, ...just } = many256;
@@ -857,7 +844,7 @@ test("a value at the edge of what fits is kept, and one beyond it refused", asyn
     [repo({ name: "edge eight", customOverlay: { accounts: { runAs: "r".repeat(limits.bodyBytesMax) } } }), 413],
   ];
   for (const [sending, status] of cases) {
-    // One at a time: behind a body that is refused unread its connection may end.
+    // One at a time, because a connection may close after a body that is refused unread.
     const [got] = await sendAll(world.url, [sending]);
     const body = sound(got as PipelinedAnswer, sending);
     assert.equal(got?.status, status, `${String(sending.body).slice(0, 80)}: ${got?.body.slice(0, 300)}`);

@@ -1,4 +1,4 @@
-// A real browser, as people have it: Chromium, with nothing in it but this test.
+// Starts Chromium with an empty profile for browser tests.
 
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -26,7 +26,7 @@ export interface Browser {
   close(): Promise<void>;
 }
 
-/** Starts one that nobody has used before. It reaches this machine and nothing else. */
+/** Starts a browser with a new profile; it can reach only this machine. */
 export const openChromium = async (): Promise<Browser> => {
   const executablePath = places.find((place) => existsSync(place));
   if (!executablePath) throw new Error(`this test needs a browser and there is none at ${places.join(", ")}: apt-get install chromium`);

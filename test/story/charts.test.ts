@@ -1,4 +1,4 @@
-// Helm charts that an owner pushes, as version 1 shows them (docs/decisions/0090).
+// Helm charts that an owner pushes, as version 1 returns them (decision 0090).
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -38,7 +38,6 @@ const ask = async (rpc: string, request: JsonObject, protocol: Protocol = "grpc"
   assert.equal(answer.code, 0, answer.message);
   return answer.reply;
 };
-/** The uid of a repo of the organization, which a push has made. */
 const repoOf = async (name: string): Promise<string> => {
   const { repos } = await world.ok("registry.ReposService/ListRepos", { name }, { token: await ownerToken() });
   const [repo] = objectList({ repos: repos ?? [] }, "repos");
@@ -48,7 +47,7 @@ const repoOf = async (name: string): Promise<string> => {
 const values = "image: nginx\nreplicas: 2\n";
 const changelog = "# 1.2.3\n\nServes faster.\n";
 
-test("a pushed chart is shown with its metadata, values, changelog and images", async () => {
+test("a pushed chart is returned with its metadata, values, changelog and images", async () => {
   const images = `- name: web\n  image: ${host}/first-organization/web:1.0\n- name: cache\n  image: docker.io/library/redis\n  requirement: Optional`;
   const files = { "nginx/values.yaml": values, "nginx/CHANGELOG.md": changelog, "nginx/charts/common/Chart.yaml": "name: other", "nginx/templates/x": "{{" };
   const sample = { name: "nginx", images, files };
@@ -80,7 +79,7 @@ test("a pushed chart is shown with its metadata, values, changelog and images", 
   }
 });
 
-test("a chart without values, changelog and images has none; an image is no chart", async () => {
+test("a chart without values, changelog and images has none, and an image is not a chart", async () => {
   const digest = await pushChart(client, "first-organization/bare", { name: "bare" });
   const repoId = await repoOf("bare");
   const chart = await ask("GetChart", { repoId, digest });
@@ -90,7 +89,7 @@ test("a chart without values, changelog and images has none; an image is no char
   assert.equal((await answerOf("GetHelm", { repoId, digest: image })).code, codes.NOT_FOUND, "no chart names it");
 });
 
-test("the latest chart of each repo is listed for the images that it names, and gives their values", async () => {
+test("the latest chart of each repo is listed for the images that it names, with its values", async () => {
   const image = await client.pushImage("first-organization/shop/cart", "1.0");
   const cart = await repoOf("cart");
   const reference = `${host}/first-organization/shop/cart`;
@@ -116,7 +115,7 @@ test("the latest chart of each repo is listed for the images that it names, and 
   assert.equal((await ask("GetHelm", { repoId: cart, digest: image })).chartName, "all", "then the one that names a tag which has it");
 });
 
-test("a repo whose latest chart cannot be read is named beside the charts, for it may start the images", async () => {
+test("a repo with an unreadable latest chart is listed separately, because it may use the images", async () => {
   const image = await client.pushImage("first-organization/dim/app", "1.0");
   const [repoId, before] = [await repoOf("app"), await ask("ListChartsByImageRepo", { repoId: await repoOf("app") })];
   assert.deepEqual([before.unreadChartRepos, text(before, "digest"), image.length], [undefined, "", 71]);
@@ -139,7 +138,7 @@ const helm = await execute("helm", ["version", "--short"]).then(
   () => false,
 );
 
-test("a chart that Helm packs and pushes is shown as Helm reads it", { skip: helm ? false : "helm is not on this machine" }, async () => {
+test("a chart that Helm packs and pushes has Helm's own metadata", { skip: helm ? false : "helm is not on this machine" }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-helm-"));
   try {
     const env = { ...process.env, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };

@@ -1,4 +1,4 @@
-// The command line, as whoever owns the machine meets it: real processes on an embedded database of their own, but for most of what ends at once.
+// The operator's command line: real processes on an embedded database, and in-process calls for most short commands.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -26,14 +26,13 @@ import { type Exit, gantry, gantryFile, type Program, start, stopAll } from "./p
 const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };
 
 let folder: string;
-/** The environment of the embedded server of this file. */
 let environment: Record<string, string>;
 let url: string;
 let running: Program | undefined;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "gantry-command-"));
-  // Under root the database runs as another user, who must be able to enter.
+  // As root, the database runs as another user, who must be able to enter.
   await chmod(folder, 0o711);
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
@@ -50,13 +49,13 @@ const serve = (options: { readonly group?: boolean; readonly node?: string } = {
 };
 const command = (...args: string[]) => gantry(args, { env: environment });
 
-/** Runs each of these lines as a terminal does. */
+/** Runs each command line as a terminal does. */
 const runLines = (lines: readonly (readonly string[])[]): Promise<readonly Exit[]> =>
   Promise.all(lines.map((args) => gantryAnywhere(args, { env: environment })));
 
 const startsServe = inShares(4);
 
-/** A start that is refused: a process of `gantry serve`, or, for most of a short run, the function that it calls. */
+/** Runs `gantry serve` and expects a failure; most short runs call the function in-process. */
 const refusedStart = async (env: Readonly<Record<string, string>>): Promise<Pick<Exit, "code" | "stdout" | "stderr">> => {
   if (startsServe()) return gantry(["serve"], { env });
   const lines: string[] = [];
@@ -95,7 +94,7 @@ const commandNames = [
   "health",
 ] as const;
 
-/** What the contract makes (test/conformance/commands.test.ts). */
+/** Groups of commands generated from the contract (test/conformance/commands.test.ts). */
 const domainNames = [
   "iam",
   "registry",
@@ -111,7 +110,7 @@ const domainNames = [
   "ping",
 ] as const;
 
-test("gantry --version and --help say what they should and need no settings", async () => {
+test("gantry --version and --help work without settings", async () => {
   const [version, shown, asked, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["help"]), gantry([])]);
   assert.deepEqual([version.code, version.stdout, version.stderr], [0, `gantry ${packageFile.version}\n`, ""]);
   assert.deepEqual([shown.code, shown.stderr], [0, ""]);
@@ -122,14 +121,13 @@ test("gantry --version and --help say what they should and need no settings", as
 });
 
 const helpOf = new Map<string, string>();
-test("the help of every command shows how it is called, each of its options and an example", async () => {
+test("the help of every command shows usage, all options and an example", async () => {
   const help = await runLines(commandNames.map((name) => ["help", name]));
   for (const [index, name] of commandNames.entries()) {
     const { code, stdout, stderr } = help[index] ?? { code: 1, stdout: "", stderr: "" };
     assert.deepEqual([code, stderr], [0, ""], name);
     assert.match(stdout, new RegExp(`^gantry ${name}\\b`));
     assert.match(stdout, /^ {2}Examples?:/m, name);
-    // Each of its own commands begins with how it is called.
     for (const section of stdout.split(/^(?=gantry )/m)) {
       const [usage = ""] = section.split("\n");
       for (const [option] of usage.matchAll(/--[a-z-]+/g)) assert.match(section, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
@@ -142,7 +140,7 @@ test("the help of every command shows how it is called, each of its options and 
   assert.match(withinGroup.stdout, /^gantry events tail \[--group UID\]/);
 });
 
-test("in a terminal of 80 columns no line of any help is longer, examples aside", () => {
+test("in a terminal of 80 columns no line of help is longer, except examples", () => {
   assert.ok(helpOf.size > 0);
   for (const [name, text] of helpOf)
     for (const line of narrow(text, 80).split("\n")) assert.ok(line.length <= 80 || /gantry |https:/.test(line), `${name}: ${line}`);
@@ -161,7 +159,7 @@ test("gantry help serve names the settings", () => {
     assert.ok(helpOf.get("serve")?.includes(variable), variable);
 });
 
-/** Another Node, older than the one that Gantry needs: what a machine may have that runs `npm start`. */
+/** Returns a Node older than Gantry requires, as a machine may have that runs `npm start`. */
 const olderNode = (): string | undefined =>
   (process.env.PATH ?? "")
     .split(delimiter)
@@ -169,13 +167,13 @@ const olderNode = (): string | undefined =>
     .filter((file) => existsSync(file))
     .find((file) => Number(execFileSync(file, ["--version"], { encoding: "utf8" }).replace(/^v(\d+).*\s*$/, "$1")) < 24);
 
-test("an old Node starts the command on the one that npm has installed", { skip: olderNode() === undefined && "no Node older than 24 here" }, async () => {
+test("an old Node starts the command with the Node that npm installed", { skip: olderNode() === undefined && "no Node older than 24 here" }, async () => {
   const { code, stdout } = await gantry(["--version"], { node: olderNode() ?? "" });
   assert.deepEqual([code, stdout], [0, `gantry ${packageFile.version}\n`]);
 });
 
-test("what no command understands fails with one line", async () => {
-  // What the arguments mean, and cannot be, is 1 of what works on the server's machine.
+test("an invalid command fails with one line", async () => {
+  // An invalid value is exit code 1 for commands that run on the server's machine.
   const wrong: readonly (readonly [args: readonly string[], says: RegExp, status?: number])[] = [
     [["launch"], /^gantry: unknown command "launch"[^\n]*\. Run gantry --help for a list\n$/],
     [["serve", "8080"], /^gantry: serve takes no arguments[^\n]*\n$/],
@@ -254,7 +252,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["DATABASE_URL", "postgresql:///gantry", /^GANTRY_SECRET_KEY_FILE is missing: with DATABASE_URL/],
 ];
 
-test("trusted proxies are addresses and ranges of both families, and none by default", () => {
+test("trusted proxies are IPv4 and IPv6 addresses and ranges; there are none by default", () => {
   const { trustedProxies } = readSettings({ GANTRY_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1,2001:db8::/32" });
   for (const address of ["10.1.2.3", "192.0.2.1"]) assert.ok(trustedProxies.check(address, "ipv4"), address);
   assert.ok(trustedProxies.check("2001:db8::7", "ipv6"));
@@ -262,7 +260,7 @@ test("trusted proxies are addresses and ranges of both families, and none by def
   assert.deepEqual(readSettings({}).trustedProxies.rules, []);
 });
 
-test("what Kubernetes sets in every container for a service named gantry is passed over, and so is what clients read", () => {
+test("variables that Kubernetes sets for a service named gantry and client variables are ignored", () => {
   const links = {
     GANTRY_SERVICE_HOST: "10.96.0.7",
     GANTRY_SERVICE_PORT: "8080",
@@ -279,7 +277,7 @@ test("what Kubernetes sets in every container for a service named gantry is pass
   assert.deepEqual(readSettings(links), readSettings({}));
 });
 
-test("gantry config shows each setting, where it came from, and no password", async () => {
+test("gantry config shows each setting with its source, without passwords", async () => {
   const { code, stdout } = await gantry(["config", "--json"], {
     env: {
       DATABASE_URL: "postgresql://me:se@cret@db.example.com/gantry?password=hidden-too&application_name=x",
@@ -301,11 +299,11 @@ test("gantry config shows each setting, where it came from, and no password", as
   assert.ok(!/cret|hidden/.test(stdout));
 });
 
-test("a wrong setting is told before anything is made: no data directory, no database", async () => {
+test("an invalid setting is reported before any data directory or database is created", async () => {
   const data = join(folder, "never");
   const feeds = join(folder, "feeds.yaml");
   await writeFile(feeds, "feeds: [{kind: nothing}]");
-  // What the parser of JSON cites of it goes over lines.
+  // The JSON parser's message quotes several lines of this file.
   const prose = join(folder, "prose.md");
   await writeFile(prose, "# No JSON\n\n\nat all\n");
   const wrong: readonly Record<string, string>[] = [
@@ -338,7 +336,7 @@ for (const [variable, value, says, besides = {}] of wrongSettings)
     );
   });
 
-test("wrong settings stop the start with one line that names the variable, also where only the start can tell", async (t) => {
+test("an invalid setting stops the start with one line that names the variable, even if only the start can detect it", async (t) => {
   const database = await freshDatabase();
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
@@ -369,7 +367,7 @@ test("wrong settings stop the start with one line that names the variable, also 
     const { code, stdout, stderr } = done[index] ?? { code: 0, stdout: "", stderr: "" };
     assert.match(stderr, says);
     assert.deepEqual([code, stdout], [1, ""], stderr);
-    // Log lines (JSON) may come before it; nothing else, and no stack.
+    // JSON log lines may precede it, but no stack trace.
     const lines = stderr
       .trimEnd()
       .split("\n")
@@ -381,13 +379,13 @@ test("wrong settings stop the start with one line that names the variable, also 
 let organization: string;
 let operator: string;
 
-test("gantry health is 1 before the server runs", async () => {
+test("gantry health exits with 1 before the server runs", async () => {
   const { code, stdout } = await command("health");
   assert.equal(code, 1);
   assert.match(stdout, new RegExp(`^no response from ${url}: [^\\n]*\\n$`));
 });
 
-test("gantry health is 1 where what listens is not ready", async (t) => {
+test("gantry health exits with 1 if the listening server is not ready", async (t) => {
   const unready = createHttpServer((_request, response) => void response.writeHead(503).end("{}")).listen(0, "127.0.0.1");
   await once(unready, "listening");
   t.after(() => unready.close());
@@ -395,7 +393,7 @@ test("gantry health is 1 where what listens is not ready", async (t) => {
   assert.deepEqual([code, stdout], [1, "not ready: 503\n"]);
 });
 
-test("the first start prints the address, the organization that it made and the command for a token", async () => {
+test("the first start prints the address, the new organization and the command for a token", async () => {
   const program = serve();
   await program.says(/npx gantry token/);
   const text = program.stderr();
@@ -407,7 +405,7 @@ test("the first start prints the address, the organization that it made and the 
   assert.match(text, /^To print an access token, run in another terminal: {2}npx gantry token$/m);
 });
 
-test("gantry token beside the running server prints the token and nothing else", async () => {
+test("gantry token prints only the token while the server runs", async () => {
   const { code, stdout, stderr } = await command("token");
   assert.deepEqual([code, stderr], [0, ""]);
   assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -416,7 +414,7 @@ test("gantry token beside the running server prints the token and nothing else",
   assert.deepEqual(column(body, "groups", "uid"), [organization]);
 });
 
-test("gantry token --identity and --audience mint for any identity and audience", async () => {
+test("gantry token --identity and --audience issue a token for any identity and audience", async () => {
   const create = await http(url, "POST", `/iam/v2/identities/${organization}`, {
     token: operator,
     body: JSON.stringify({ name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } }),
@@ -434,7 +432,7 @@ test("gantry token --identity and --audience mint for any identity and audience"
   assert.deepEqual([forNobody.code, forNobody.stdout, forNobody.stderr], [1, "", `gantry: Identity "${organization}/00000000000000ff" not found\n`]);
 });
 
-test("gantry health is 0 while it runs, and a second server on the same data directory is refused with one line", async () => {
+test("gantry health exits with 0 while the server runs, and a second server on its data directory is refused with one line", async () => {
   const [healthy, second] = await Promise.all([
     command("health"),
     gantry(["serve"], { env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` } }),
@@ -445,7 +443,7 @@ test("gantry health is 0 while it runs, and a second server on the same data dir
   assert.equal((await http(url, "GET", "/healthz")).status, 200);
 });
 
-/** A write over HTTP/1.1 that the server has begun to read: only its body is still to come. */
+/** Begins a write over HTTP/1.1 without sending its body. */
 const beginWrite = async (name: string): Promise<{ finish(): Promise<string> }> => {
   const body = JSON.stringify({ name });
   const socket: Socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -468,7 +466,7 @@ const beginWrite = async (name: string): Promise<{ finish(): Promise<string> }> 
   };
 };
 
-/** The same over gRPC: the headers are there, the message is not. */
+/** Begins the same over gRPC: headers sent, message missing. */
 const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> => {
   const session = connectHttp2(url);
   await once(session, "connect");
@@ -479,7 +477,7 @@ const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> =
     te: "trailers",
     authorization: `Bearer ${operator}`,
   });
-  // Frames are read in their order: when the ping is answered, the headers have been.
+  // Frames are processed in order: a ping response means that the headers were read.
   await new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())));
   const text = (field: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([field * 8 + 2, value.length]), value]);
   const message = Buffer.concat([text(1, Buffer.from(organization)), text(2, text(2, Buffer.from(name)))]);
@@ -497,16 +495,15 @@ const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> =
   };
 };
 
-/** How a connection fails that is tried now. */
 const refusedConnection = (): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? ""));
-    // Taken in the very moment of the stop: it is cut before it has said anything.
+    // Accepted at the moment of the stop and closed without data.
     socket.on("close", () => resolve("ECONNRESET")).resume();
   });
 
-test("SIGTERM finishes what is in flight over HTTP/1.1 and gRPC, takes nothing new, and ends with 0", async () => {
+test("SIGTERM finishes requests in flight over HTTP/1.1 and gRPC, accepts no new ones, and exits with 0", async () => {
   assert.ok(running);
   const [write, call] = await Promise.all([beginWrite("in flight"), beginCall("in flight too")]);
   running.signal("SIGTERM");
@@ -521,7 +518,7 @@ test("SIGTERM finishes what is in flight over HTTP/1.1 and gRPC, takes nothing n
   assert.deepEqual({ code, signal }, { code: 0, signal: null });
 });
 
-test("gantry token works without a running server, and health is 1 again", async () => {
+test("after the stop gantry token works, and gantry health exits with 1", async () => {
   const [minted, health] = [await command("token"), await command("health")];
   assert.equal(minted.code, 0);
   assert.match(minted.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -529,7 +526,7 @@ test("gantry token works without a running server, and health is 1 again", async
   operator = minted.stdout.trim();
 });
 
-test("a second start makes no other organization, and everything is still there", async () => {
+test("a second start creates no organization and keeps all data", async () => {
   const program = serve();
   await program.says(/npx gantry token/);
   assert.doesNotMatch(program.stderr(), /organization/);
@@ -539,12 +536,12 @@ test("a second start makes no other organization, and everything is still there"
   assert.deepEqual(column(repos.body, "repos", "name"), ["in flight", "in flight too"]);
 });
 
-test("after kill -9 the next start has every answered write, and no half of one", async () => {
+test("after kill -9 the next start has all acknowledged writes and no partial one", async () => {
   assert.ok(running);
   const { uid } = items((await http(url, "GET", "/registry/v2/repos?name=in%20flight", { token: operator })).body, "repos")[0] ?? {};
   let answered = 0;
   const digest = `sha256:${"0".repeat(64)}`;
-  // Writers without end: the kill falls into the midst of them.
+  // Continuous writers, so that the kill interrupts some.
   const writers = Array.from({ length: 8 }, async (_, writer) => {
     for (let turn = 0; ; turn++) {
       const made = await http(url, "POST", `/registry/v2/tags/${String(uid)}`, {
@@ -569,7 +566,7 @@ test("after kill -9 the next start has every answered write, and no half of one"
   assert.ok(kept >= answered && kept <= answered + writers.length, `${answered} answered, ${kept} kept`);
 });
 
-test("Ctrl-C, which reaches every process of the terminal, stops as gently as SIGTERM, also below an old Node", async () => {
+test("Ctrl-C, which signals every process of the terminal, stops as gracefully as SIGTERM, also under an old Node", async () => {
   assert.ok(running);
   running.signal("SIGTERM");
   await running.ended;
@@ -584,23 +581,23 @@ test("Ctrl-C, which reaches every process of the terminal, stops as gently as SI
   }
 });
 
-test("a server that has stopped is not killed by the echo of a signal while its process ends", async () => {
+test("a repeated signal does not kill a stopped server while its process exits", async () => {
   for (const node of [undefined, olderNode()].filter((each, index) => index === 0 || each !== undefined)) {
     const program = serve({ group: true, ...(node === undefined ? {} : { node }) });
     await program.says(/npx gantry token/);
     program.signal("SIGINT");
     await program.says(/Stopping/);
     const echoes = setInterval(() => {
-      // Of the last one it may have ended, untold.
+      // The process may already have exited.
       if (program.child.exitCode === null && program.child.signalCode === null) program.signal("SIGINT");
     }, 1);
     const { code, signal } = await program.ended.finally(() => clearInterval(echoes));
-    // On a busy machine the last ones are no echo any more, and end it at once.
+    // On a busy machine a late signal counts as a second one and exits at once.
     assert.ok(signal === null && (code === 0 || code === 1), `${code} ${signal}`);
   }
 });
 
-test("gantry token in a directory without a server creates nothing, and names the directory that it searched", async () => {
+test("gantry token in a directory without a server creates nothing and names the searched directory", async () => {
   const data = join(folder, "absent");
   const { code, stdout, stderr } = await gantry(["token"], { env: { ...environment, GANTRY_DATA: data } });
   assert.deepEqual([code, stdout], [1, ""]);
@@ -611,7 +608,7 @@ test("gantry token in a directory without a server creates nothing, and names th
   assert.equal(existsSync(data), false);
 });
 
-test("asked to stop while it starts, it stops, and the next start is none the worse", async () => {
+test("a signal during the start stops it, and the next start works", async () => {
   const program = start(gantryFile, ["serve"], { env: { ...environment, GANTRY_DATA: join(folder, "young") } });
   running = program;
   await program.says(/Making the database/);

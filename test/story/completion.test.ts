@@ -1,4 +1,4 @@
-// Completion, asked by the shells themselves: each loads the script that `gantry completion` prints, and is asked what it offers.
+// Completion in real shells: each loads the script of `gantry completion` and lists its suggestions.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -59,12 +59,12 @@ const checkOffers = (shell: string, line: string, offered: readonly string[], [o
 };
 
 test("bash completes commands, options, their values and the user's contexts", { skip: lackOf("bash") }, async () => {
-  // What readline sets before it calls the function, and what the function leaves for it.
+  // Sets the variables that readline sets, calls the function, and prints its result.
   const ask = `source "${join(folder, "bash")}"
 COMP_LINE=$1 COMP_POINT=\${#1} _gantry_complete
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   for (const [line, ...wanted] of cases) checkOffers("bash", line, await outputOf("bash", ["--norc", "--noprofile", "-c", ask, "bash", line]), wanted);
-  // Readline takes what stands behind = for the word.
+  // Readline treats the text after = as a new word.
   checkOffers("bash", "--context=", await outputOf("bash", ["--norc", "--noprofile", "-c", ask, "bash", "gantry whoami --context=o"]), [["other"], ["acme"]]);
 });
 
@@ -81,7 +81,7 @@ test("fish completes commands, options, their values and the user's contexts", {
 });
 
 test("zsh completes commands, options, their values and the user's contexts", { skip: lackOf("zsh") }, async () => {
-  // A real line editor in a pseudo-terminal, which types the line, presses the key and prints what is offered.
+  // A real line editor in a pseudo-terminal types the line, presses Tab and prints the suggestions.
   const ask = `zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'PROMPT= RPROMPT=; stty columns 300 2>/dev/null; autoload -Uz compinit && compinit -u -D; source "${join(folder, "zsh")}"'
@@ -101,7 +101,7 @@ zpty -d shell`;
   }
 });
 
-test("an unreadable context file, an unknown command and a broken option offer nothing, and say nothing", async () => {
+test("an unreadable context file, an unknown command or a broken option yields no suggestion and no output", async () => {
   const open = join(folder, "open");
   await mkdir(join(open, "gantry"), { recursive: true });
   await writeFile(join(open, "gantry", "contexts.json"), "not JSON");

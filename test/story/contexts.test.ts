@@ -1,5 +1,4 @@
-// Contexts, and what every command that calls a server finds by them: the command line against a real server,
-// with sign-ins of a CI job whose issuer is a real one.
+// Contexts and credentials of client commands: the command line against a real server, with sign-ins of a CI job of a real issuer.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,7 +18,6 @@ let world: World;
 let ticking: NodeJS.Timeout;
 let folder: string;
 let issuer: Issuer;
-/** An identity whose tokens come from the issuer, for the subject "job". */
 let identity: string;
 
 before(async () => {
@@ -52,18 +50,16 @@ const newIdentity = async (subject: string): Promise<string> =>
     "uid",
   );
 
-/** A token of the CI system for a job. */
 const jobToken = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> => issuer.token({ sub: "job", aud: world.url, ...claims });
 
 interface Machine {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
   run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Exit>;
-  /** The same, and standard output. Throws where it fails. */
+  /** Runs a command and returns standard output; throws if it fails. */
   ok(...args: readonly string[]): Promise<string>;
 }
 
-/** A user's machine of its own. */
 const newMachine = async (): Promise<Machine> => {
   const home = await mkdtemp(join(folder, "home-"));
   const env = { HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_CONFIG_HOME: join(home, "config") };
@@ -83,7 +79,6 @@ const newMachine = async (): Promise<Machine> => {
 const contextFile = ({ home }: Machine): string => join(home, "config", "gantry", "contexts.json");
 const tokenPath = ({ home }: Machine, alias = ""): string => join(home, "cache", "chainguard", world.url.replaceAll("/", "-"), alias, "oidc-token");
 
-/** Signs in as the identity, by a token in a file. Gives the file. */
 const signInAsJob = async (machine: Machine, ...args: string[]): Promise<string> => {
   const file = join(machine.home, "token");
   await writeFile(file, await jobToken());
@@ -91,7 +86,7 @@ const signInAsJob = async (machine: Machine, ...args: string[]): Promise<string>
   return file;
 };
 
-test("contexts are made, listed, switched and deleted, in one file for its owner's eyes that is replaced whole", async () => {
+test("contexts are created, listed, switched and deleted in one private file that is replaced atomically", async () => {
   const machine = await newMachine();
   assert.equal(await machine.ok("context", "list"), "");
   assert.match(
@@ -112,14 +107,14 @@ test("contexts are made, listed, switched and deleted, in one file for its owner
   assert.deepEqual(JSON.parse(await readFile(contextFile(machine), "utf8")), { contexts: { acme: { server: "https://gantry.example.com" } } });
 });
 
-test("two programs that change contexts at once lose nothing of each other", async () => {
+test("two programs that change contexts concurrently lose no update", async () => {
   const machine = await newMachine();
   const names = ["a", "b", "c", "d", "e"];
   await Promise.all(names.map((name) => gantry(["context", "set", name, "--server", `https://${name}.example.com`], { env: machine.env })));
   assert.deepEqual(Object.keys(JSON.parse(await readFile(contextFile(machine), "utf8")).contexts).sort(), names);
 });
 
-test("flags come before the environment, that before the current context, and each says what it was", async () => {
+test("flags override the environment, which overrides the current context, and output names the source", async () => {
   const machine = await newMachine();
   for (const name of ["current", "named", "flagged"])
     await machine.ok("context", "set", name, "--server", `https://${name}.example.com`, "--organization", name);
@@ -145,7 +140,7 @@ test("flags come before the environment, that before the current context, and ea
   );
 });
 
-test("a job signs in as an identity with a token of its issuer, and commands act as it until it is signed out", async () => {
+test("a job signs in with a token of its issuer, and commands act as its identity until logout", async () => {
   const machine = await newMachine();
   const file = join(machine.home, "token");
   await writeFile(file, `${await jobToken()}\n`);
@@ -168,7 +163,6 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   assert.match(await machine.ok("whoami", "--offline"), new RegExp(`^identity +${identity}$`, "m"));
   assert.equal(JSON.parse(await machine.ok("api", "GET", `/iam/v2/groups/${world.organization}`)).uid, world.organization);
 
-  // The token ends; the file holds another one by then.
   await writeFile(tokenPath(machine), "ended");
   await writeFile(file, await jobToken({ note: "another" }));
   await machine.ok("whoami");
@@ -187,7 +181,7 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   assert.equal((await machine.run(["whoami", "--offline"])).code, 4);
 });
 
-test("an identity token comes from the option, a file, standard input or the environment; without one, nobody is asked", async () => {
+test("an identity token comes from the option, a file, standard input or the environment, without a prompt", async () => {
   const machine = await newMachine();
   const login = ["login", "--server", world.url, "--identity", identity];
   assert.equal((await machine.run([...login, "--identity-token", await jobToken()])).code, 0);
@@ -202,7 +196,7 @@ test("an identity token comes from the option, a file, standard input or the env
   assert.match(absent.stderr, /^gantry: --identity-token must name a readable file: /);
 });
 
-test("what the environment holds is exchanged or sent as it is, comes before the sign-in, and a refusal says which it was", async () => {
+test("a token in the environment is exchanged or sent as is, overrides the sign-in, and errors name its source", async () => {
   const machine = await newMachine();
   await signInAsJob(machine);
   const other = await newIdentity("other");
@@ -224,7 +218,7 @@ test("what the environment holds is exchanged or sent as it is, comes before the
   assert.match(refused.stderr, /\. Rejected: the token in GANTRY_TOKEN, which takes precedence over gantry login\n/);
 });
 
-test("two sign-ins at one server lie beside each other, each with its context, and the first where the platform's clients look", async () => {
+test("two sign-ins at one server coexist, each with its context, and the first uses the platform's token path", async () => {
   const machine = await newMachine();
   await signInAsJob(machine, "--context", "first");
   const second = await newIdentity("second");
@@ -250,7 +244,7 @@ test("two sign-ins at one server lie beside each other, each with its context, a
   assert.equal(await whoIs("--context", "first"), identity);
 });
 
-test("gantry token --login prints the signed-in token, or one made from it that can do less; plain gantry token stays the operator's", async () => {
+test("gantry token --login prints the sign-in's token or a restricted one; plain gantry token prints the operator's", async () => {
   const machine = await newMachine();
   await signInAsJob(machine);
   const own = (await machine.ok("token", "--login")).trim();
@@ -275,7 +269,7 @@ test("gantry token --login prints the signed-in token, or one made from it that 
   assert.deepEqual([unknown.code, unknown.stdout], [8, ""]);
 });
 
-test("gantry api calls any path, with fields, bodies, headers and pages, and a refusal is told as everywhere", async () => {
+test("gantry api calls any path with fields, bodies, headers and pages, and prints errors like other commands", async () => {
   const machine = await newMachine();
   const env = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token() };
   const api = (...args: string[]): Promise<Exit> => machine.run(["api", ...args], env);
@@ -293,7 +287,7 @@ test("gantry api calls any path, with fields, bodies, headers and pages, and a r
   assert.deepEqual([absent.code, absent.stdout], [6, ""]);
   assert.match(absent.stderr, /not found/);
   const open = await machine.run(["api", "GET", "/healthz", "--no-token"], { GANTRY_SERVER: world.url });
-  // A path alone is read, as other clients have it; a word alone is none.
+  // A path alone is a GET, as in other clients; a bare word is not a path.
   assert.equal((await machine.run(["api", "/healthz", "--no-token"], { GANTRY_SERVER: world.url })).stdout, open.stdout);
   const alone = await machine.run(["api", "get"], { GANTRY_SERVER: world.url });
   assert.match(alone.stderr, /^gantry: path required, after a method other than GET/);
@@ -315,14 +309,13 @@ test("gantry api calls any path, with fields, bodies, headers and pages, and a r
   await Promise.all(refusals.map(async ([args, code]) => assert.equal((await api(...args)).code, code, args.join(" "))));
 });
 
-test("gantry iam capabilities list needs no server, and names what the contract has", async () => {
+test("gantry iam capabilities list needs no server and lists the contract's capabilities", async () => {
   const machine = await newMachine();
   const names = (await machine.ok("iam", "capabilities", "list", "-o", "name")).trim().split("\n");
   assert.ok(names.includes("role_bindings.create") && names.length > 100, String(names.length));
   assert.deepEqual((await machine.ok("iam", "capabilities", "list", "--resource", "repo", "--action", "list", "-o", "name")).trim(), "repo.list");
 });
 
-/** Makes an identity provider in the organization. Gives its uid. */
 const newProvider = async (name: string): Promise<string> =>
   text(
     await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
@@ -332,7 +325,7 @@ const newProvider = async (name: string): Promise<string> =>
     "uid",
   );
 
-/** The command at a terminal of its own, as util-linux makes one. What is written to it is what the person types. */
+/** Runs the command in a pseudo-terminal of util-linux; its input is what the user types. */
 const atTerminal = (machine: Machine, args: readonly string[]): ChildProcess => {
   const line = [process.execPath, gantryFile, ...args].map((word) => `'${word}'`).join(" ");
   return spawn("script", ["--quiet", "--return", "--flush", "--command", line, "/dev/null"], {
@@ -341,7 +334,7 @@ const atTerminal = (machine: Machine, args: readonly string[]): ChildProcess => 
   });
 };
 
-test("where there are several identity providers a person at a terminal chooses one, and a program is told which there are", async (t) => {
+test("with several identity providers a user at a terminal chooses one, and a program gets their list as an error", async (t) => {
   const machine = await newMachine();
   const uids = [await newProvider("our people"), await newProvider("guests")];
   const login = ["login", "--server", world.url, "--headless"];
@@ -357,7 +350,6 @@ test("where there are several identity providers a person at a terminal chooses 
     [/Waiting for the browser/, "\u0003"],
   ];
   terminal.stdout?.setEncoding("utf8");
-  // A pseudo-terminal that hangs shall not hang the test.
   t.after(() => terminal.kill("SIGKILL"));
   for await (const chunk of terminal.stdout ?? []) {
     shown += String(chunk);

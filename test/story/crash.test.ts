@@ -1,5 +1,5 @@
-// No event is lost and none is made up, whatever dies: servers are killed at random while changes are made and the sink
-// fails a third of the time. Afterwards, with the sink well again, every committed change has arrived at least once.
+// No event is lost or invented: servers are killed at random during changes while the sink fails a third of the time. After recovery every committed
+// change has arrived at least once.
 
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
@@ -31,7 +31,6 @@ interface Member {
   readonly program: Program;
 }
 
-/** Another server of this place's database, as a process. */
 const startMember = async ({ world, environment }: Installation): Promise<Member> => {
   const port = await freePort();
   const program = start(gantryFile, ["serve"], {
@@ -49,7 +48,7 @@ const startMember = async ({ world, environment }: Installation): Promise<Member
 
 const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test(`each of ${changes} changes made while servers are killed and sinks fail arrives, with one audit entry, and none that was rolled back`, {
+test(`each of ${changes} changes made while servers are killed and sinks fail arrives with one audit entry, and no rolled-back one`, {
   timeout: 900_000,
 }, async () => {
   const installation = await openInstallation();
@@ -76,7 +75,7 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
 
   const uids: string[] = [];
   const ghosts: string[] = [];
-  /** Until one of the servers answers; a tag that is there already is the same tag (resources: Tags, upsert). */
+  /** Retries until a server responds; creating an existing tag is an upsert (resources: Tags). */
   const put = async (name: string, query = ""): Promise<JsonObject> => {
     for (let turn = Math.floor(startsWith() * 2); ; turn++) {
       const member = members[turn % 2];
@@ -89,7 +88,7 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
         if (answer.ok) return (await answer.json()) as JsonObject;
         if (answer.status < 500) assert.fail(`${answer.status}: ${await answer.text()}`);
       } catch (error) {
-        // Killed in the middle of it: the other server, or this one when it is back.
+        // The server was killed during the request: retries at the other server, or at this one after its restart.
         if (error instanceof assert.AssertionError) throw error;
       }
       await sleepless();
@@ -122,7 +121,7 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
   assert.ok(new Set(uids).size >= changes);
 
   well = true;
-  // What the killed servers held is due again when their leases are over: this server's clock is there already.
+  // Leases of the killed servers have expired by this clock.
   world.clock.now = Date.now() + limits.deliveryLeaseMs;
   for (;;) {
     await world.server.delivery.finish();
@@ -154,7 +153,6 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
     "0",
   );
 
-  // The audit log was sealed by whichever server was alive.
   await sealAudit(world);
   const { read } = world.server.application.services.store;
   assert.deepEqual(
@@ -166,7 +164,7 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
   assert.deepEqual((await verifyLogs(world)).whole, true);
 });
 
-test("a server that is asked to stop lets what it sends end, writes it down, and ends with 0", { timeout: 60_000 }, async () => {
+test("a server that stops finishes and records its deliveries in flight, and exits with 0", { timeout: 60_000 }, async () => {
   const installation = await openInstallation();
   const held: ServerResponse[] = [];
   const bothCame = Promise.withResolvers<void>();
@@ -177,7 +175,6 @@ test("a server that is asked to stop lets what it sends end, writes it down, and
     () => installation.close(),
   );
   const { world } = installation;
-  // What came before is nobody's.
   await world.server.delivery.finish();
   await world.ok("events.SubscriptionsService/CreateSubscription", {
     parent: world.organization,
@@ -188,7 +185,7 @@ test("a server that is asked to stop lets what it sends end, writes it down, and
   await bothCame.promise;
   program.signal("SIGTERM");
   await program.says(/Stopping/);
-  // One after the other: what has ended waits for what has not.
+  // One after the other: a finished delivery waits for the unfinished one.
   for (const response of held) {
     await new Promise<void>((resolve) => void response.writeHead(204).end(resolve));
   }

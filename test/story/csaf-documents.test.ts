@@ -1,5 +1,5 @@
-// Every document of our own that is published as CSAF is valid by somebody else's validator: the schema without a word that it
-// does not know, and all mandatory tests of CSAF 2.0, 6.1. Over all of the real data in the long form.
+// Every published CSAF document passes an independent validator: the strict schema and all mandatory tests of CSAF 2.0 §6.1. The long form covers all
+// real data.
 
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
@@ -25,7 +25,6 @@ const tests = [csaf_2_0_strict, ...Object.values(mandatoryTests).filter((each) =
 
 const base = "/.well-known/csaf/white/";
 
-/** The paths of all documents. */
 const listPaths = async (): Promise<string[]> => {
   const index = await (await fetch(`${world.url}${base}index.txt`)).text();
   return index.split("\n").filter((line) => line !== "");
@@ -41,13 +40,12 @@ const fetchDocument = async (path: string): Promise<JsonObject> => {
   return (await response.json()) as JsonObject;
 };
 
-/** What is wrong with a document. */
 const findingsOf = async (path: string): Promise<string[]> => {
   const document = await fetchDocument(path);
   const { isValid, tests: results } = await validate(tests, document);
   const findings = results.flatMap((result) => result.errors.map((error) => `${path}: ${result.name} ${error.instancePath} ${error.message ?? ""}`));
   if (!isValid && findings.length === 0) findings.push(`${path}: not valid`);
-  // 5.1: the file is named after the document, and lies in the year of its first release.
+  // §5.1: the file is named after the document, in the directory of its first release's year.
   const tracking = part(part(document, "document"), "tracking");
   const name = text(tracking, "id")
     .toLowerCase()
@@ -57,7 +55,7 @@ const findingsOf = async (path: string): Promise<string[]> => {
   return findings;
 };
 
-test("a document is valid whatever its advisories say: each kind of event, names that are none, contradictions, the same CVE twice", async () => {
+test("a document is valid for any advisories: all kinds of events, invalid names, contradictions, duplicate CVEs", async () => {
   assert.equal(tests.length, 44);
   const fixed = (version: string, time = "2024-01-02T00:00:00Z") => eventAt(time, { fixed: { fixedVersion: version } });
   const affected = eventAt("2024-01-01T00:00:00Z", { truePositiveDetermination: { note: "as seen" } });
@@ -76,7 +74,7 @@ test("a document is valid whatever its advisories say: each kind of event, names
     advisory("CGA-four", { artifactName: "twice", origin: "twice", aliases: ["CVE-2024-2001", "CVE-2024-2002"], events: [fixed("1.0-r1")] }),
     advisory("CGA-five", { artifactName: "twice", origin: "twice", aliases: [], events: [affected, fixed("2", "2023-01-01T00:00:00Z")] }),
     advisory("CGA-six", { artifactName: "twice", origin: "twice", aliases: ["CVE-99-1"], events: [] }),
-    // The same product in two groups, if both stood under the CVE (6.1.6).
+    // The same product would be in two groups under one CVE (6.1.6).
     advisory("CGA-seven", { artifactName: "twice", origin: "twice", aliases: ["CVE-2024-2004"], events: [affected] }),
     advisory("CGA-eight", {
       artifactName: "twice",
@@ -94,7 +92,7 @@ test("a document is valid whatever its advisories say: each kind of event, names
   assert.deepEqual(findings, []);
 });
 
-test("of two advisories that say different things of one package the later one stands under the CVE, and each keeps its own number", async () => {
+test("of two contradicting advisories for one package the later is used for the CVE, and each keeps its own ID", async () => {
   const [path = ""] = (await listPaths()).filter((each) => each.endsWith("/twice.json"));
   const { vulnerabilities } = await fetchDocument(path);
   assert(Array.isArray(vulnerabilities));
@@ -114,7 +112,7 @@ test("of two advisories that say different things of one package the later one s
   );
 });
 
-test("every document of the real data is valid, and has the name that CSAF asks for", withRealData, async () => {
+test("every document of the real data is valid and named as CSAF requires", withRealData, async () => {
   const folder = join(realData, "advisories/wolfi");
   const random = randomNumbers(14);
   const files = (await readdir(folder)).filter((name) => name.endsWith(".yaml") && random() < shortOrLong(0.15, 1));

@@ -1,5 +1,4 @@
-// CSAF as its readers find it: from the metadata of a provider to each document with its checksums and its signature, and an
-// aggregator for the documents of others.
+// CSAF for its readers: provider metadata, documents with checksums and signatures, and an aggregator for other issuers' documents.
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -57,7 +56,7 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-/** What an address of the public site answers, asked where the server listens. */
+/** Requests an address of the public site at the server's own address. */
 const ask = (address: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> =>
   fetch(address.replace(site, world.url).replace(/^\//, `${world.url}/`), { headers, method });
 const read = async (address: string): Promise<string> => {
@@ -79,8 +78,7 @@ const lines = async (address: string): Promise<string[]> => (await read(address)
 const base = `${site}/.well-known/csaf/`;
 const white = `${base}white/`;
 
-test("the metadata says who publishes, in which role, and where everything lies; all of it is there", async () => {
-  // Whoever asks first: all of them are told of the same key.
+test("the provider metadata names publisher, role and locations, and every location exists", async () => {
   const [metadata = {}, ...same] = await Promise.all(Array.from({ length: 5 }, () => json(`${base}provider-metadata.json`)));
   for (const each of same) assert.deepEqual(each, metadata);
   assert.equal(metadata.canonical_url, `${base}provider-metadata.json`);
@@ -109,12 +107,11 @@ test("the metadata says who publishes, in which role, and where everything lies;
   const { service } = await json(`${base}service.json`);
   assert.match(JSON.stringify(service), /csaf-feed-tlp-white\.json/);
   assert.match(await read(`${white}category-white.json`), /urn:ietf:params:rolie:category:information-type/);
-  // Where it was before.
   assert.deepEqual(await json("/advisory/v2/csaf/provider-metadata.json"), metadata);
   assert.equal(await read("/advisory/v2/csaf/index.txt"), await read(`${white}index.txt`));
 });
 
-test("index, changes, folders and feed name the same documents, the last changed first, and nothing that is not public", async () => {
+test("index, changes, directories and feed list the same public documents, latest change first", async () => {
   world.clock.now += 60_000;
   await writeTestRecords(world, [
     advisory("CGA-late", {
@@ -158,7 +155,7 @@ test("index, changes, folders and feed name the same documents, the last changed
   assert.doesNotMatch(JSON.stringify([paths, feed]), /hidden/);
 });
 
-test("beside each document lie its checksums and a signature by the published key, the same from every server of the database", async () => {
+test("each document has checksums and a signature by the published key, identical on every server of the database", async () => {
   const metadata = await json(`${base}provider-metadata.json`);
   const [key] = objectList(metadata, "public_openpgp_keys");
   const verificationKeys = await readKey({ armoredKey: await read(text(key ?? {}, "url")) });
@@ -192,7 +189,7 @@ test("beside each document lie its checksums and a signature by the published ke
   assert.doesNotMatch(String(rows[0]?.[0]), /PGP/);
 });
 
-test("a key that is retired signs no more and stays published; the next one is made when it is needed", async () => {
+test("a retired key signs nothing new and remains published, and the next one is created on demand", async () => {
   const before = objectList(await json(`${base}provider-metadata.json`), "public_openpgp_keys");
   world.clock.now += 86_400_000;
   await asOwner(world.databaseUrl, "update document_signing_keys set retire_time = now() where retire_time is null");
@@ -207,7 +204,7 @@ test("a key that is retired signs no more and stays published; the next one is m
   await read(text(before[0] ?? {}, "url"));
 });
 
-test("a document tells since when what holds, in the times of its origin, and its version grows with every change", async () => {
+test("a document has the times of its origin, and every change increments its version", async () => {
   const trackingOf = async (): Promise<JsonObject> => part(part(await json(`${white}2023/gtk+3_0.json`), "document"), "tracking");
   const first = await trackingOf();
   assert.equal(first.id, "gtk+3.0");
@@ -233,7 +230,7 @@ test("a document tells since when what holds, in the times of its origin, and it
   await writeTestRecords(world, [leaving], { ...target, nowMs: world.clock.now });
   const second = await trackingOf();
   assert(isGreater(second.version, first.version));
-  // What is withdrawn changes the document, and takes nothing from what was.
+  // A withdrawal changes the document but keeps its history.
   world.clock.now += 1000;
   await world.server.application.services.store.write((rows) =>
     withdrawVanished(
@@ -250,7 +247,7 @@ test("a document tells since when what holds, in the times of its origin, and it
   assert.doesNotMatch(await read(`${white}2023/gtk+3_0.json`), /"cve":"CVE-2024-0003"/);
 });
 
-test("lists, documents, checksums and signatures have tags, answer 304 to what is known, and HEAD like GET", async () => {
+test("lists, documents, checksums and signatures have ETags, answer 304, and support HEAD", async () => {
   for (const path of ["index.txt", "changes.csv", "csaf-feed-tlp-white.json", "", "2024/", "2024/curl.json", "2024/curl.json.sha512", "2024/curl.json.asc"]) {
     const response = await ask(white + path);
     await response.arrayBuffer();
@@ -266,7 +263,7 @@ test("lists, documents, checksums and signatures have tags, answer 304 to what i
   assert.equal(Date.parse(modified), Date.parse("2026-02-01T12:00:00Z"));
   assert.equal((await ask(`${white}2024/curl.json`, { "if-modified-since": modified })).status, 304);
   assert.equal((await ask(`${white}2024/curl.json`, { "if-modified-since": "Sun, 01 Feb 2026 11:59:59 GMT" })).status, 200);
-  // The tag decides where there is one.
+  // An ETag takes precedence over the modification time.
   assert.equal((await ask(`${white}2024/curl.json`, { "if-modified-since": modified, "if-none-match": '"other"' })).status, 200);
   for (const path of [
     "2023/curl.json",
@@ -292,13 +289,12 @@ const imported = async (name: string, document: JsonObject, options: Parameters<
 
 const aggregator = `${site}/.well-known/csaf-aggregator/`;
 
-test("documents of others are passed on as they came in, in a folder for each issuer, where there are two at least", async () => {
+test("other issuers' documents are served unchanged, in a directory for each issuer, if there are at least two", async () => {
   assert.match(
     await refusal(`${aggregator}aggregator.json`),
     /two other issuers are needed|an aggregator needs public CSAF documents of two other issuers, and this server has documents of none/,
   );
   const content = await imported("yard.json", csafDocument("YARD-2025:1", "yard"));
-  // What may not be published makes nobody an issuer.
   await imported("closed.json", csafDocument("CLOSED-1", "closed"), { license: "CC-BY-NC-4.0" });
   await imported("private.json", csafDocument("PRIVATE-1", "private"), { public: undefined });
   assert.match(await refusal(`${aggregator}aggregator.json`), /documents of one/);
@@ -329,11 +325,10 @@ test("documents of others are passed on as they came in, in a folder for each is
     objectList(feed, "entry").map(({ id, title }) => [id, title]),
     [["DOCK-1", "About DOCK-1"]],
   );
-  // Ours stand beside, and not among theirs.
   assert.doesNotMatch(await read(`${white}index.txt`), /yard|dock/);
 });
 
-test("what the lists of an issuer cannot have is named with its reason in the list of everything", async () => {
+test("a document that an issuer's lists cannot include is listed with the reason in the full list", async () => {
   await imported("newer.json", csafDocument("YARD-2025:9", "yard", { csafVersion: "2.1" }));
   await imported("nowhere.json", csafDocument("NOWHERE-1", "nowhere", { namespace: "somewhere" }));
   await imported("clash.json", csafDocument("yard-2025_1", "yard"));
@@ -345,11 +340,10 @@ test("what the lists of an issuer cannot have is named with its reason in the li
   assert.equal(unlisted("YARD-2025:1"), "");
   assert.deepEqual(await lines(`${aggregator}yard_example_org/unlabeled/index.txt`), ["2025/yard-2025_1.json"]);
   assert.match(await read(`${aggregator}yard_example_org/unlabeled/2025/yard-2025_1.json`), /"YARD-2025:1"/);
-  // By its number each is there, as it came in.
   assert.match(await read("/advisory/v2/csaf/yard-2025_1.json"), /"yard-2025_1"/);
 });
 
-test("documents of a version before, which the lists know nothing of, are in them after the next import of their source", async () => {
+test("documents imported by a previous version are listed after the next import of their source", async () => {
   await asOwner(world.databaseUrl, "delete from csaf_documents");
   await asOwner(world.databaseUrl, "update feed_files set digest = ''");
   await refusal(`${aggregator}aggregator.json`);
@@ -360,7 +354,7 @@ test("documents of a version before, which the lists know nothing of, are in the
   assert.deepEqual(await lines(`${aggregator}yard_example_org/unlabeled/index.txt`), ["2025/yard-2025_1.json"]);
 });
 
-test("security.txt names whom the operator names, until the time that the operator says, and is absent without", async () => {
+test("security.txt has the operator's contact and expiry, and is absent without settings", async () => {
   assert.deepEqual(await lines("/.well-known/security.txt"), [
     "Contact: mailto:security@example.com",
     "Contact: https://example.com/security",
@@ -378,7 +372,6 @@ test("security.txt names whom the operator names, until the time that the operat
     assert.equal(await (await fetch(path)).text(), "Contact: tel:+1-201-555-0123\nExpires: 2026-06-30T00:00:00.000Z\n");
     other.clock.now = Date.parse("2026-06-30T00:00:00Z");
     assert.equal((await fetch(path)).status, 404);
-    // Without a setting of it everything has a default that works; nobody in clear text is trusted.
     const metadata = (await (await fetch(`${other.url}/.well-known/csaf/provider-metadata.json`)).json()) as JsonObject;
     assert.equal(metadata.role, "csaf_provider");
     assert.deepEqual(metadata.publisher, { category: "other", name: new URL(other.url).host, namespace: other.url });
@@ -398,14 +391,14 @@ test("security.txt names whom the operator names, until the time that the operat
   }
 });
 
-test("a document that came in as CSAF goes out as it came in, whatever is kept beside it", async () => {
+test("a document imported as CSAF is served unchanged, whatever other records exist", async () => {
   const content = (await readFile(join(fixtures, "csaf.json"), "utf8")).trim();
   world.clock.now += 1000;
   await runImport(world, "advisories", [join(fixtures, "csaf.json")], { public: true });
   assert.equal(await read(`${aggregator}example_com/unlabeled/2025/yard-2025_1.json`), content);
 });
 
-test("a document whose number has blanks inside, as CSAF allows, is imported, listed and read; one with blanks around it is refused by its place", async () => {
+test("an ID with inner spaces, which CSAF allows, is imported, listed and read; one with outer spaces is refused by path", async () => {
   const content = await imported("spaced.json", csafDocument("Pier Notice 2025 / 7", "pier"));
   await imported("beside.json", csafDocument("QUAY-1", "quay"));
   const folder = `${site}/.well-known/csaf-aggregator/pier_example_org/unlabeled/`;

@@ -1,7 +1,5 @@
-// One sink never delays another, and the events of one subject arrive in their order, however many servers work, whatever
-// fails and whenever the database goes away.
-//
-// Two servers share a database; both deliver when they are told to.
+// A sink never delays another, and events of one subject arrive in order, with any number of servers, failures and database outages.
+// Two servers share a database; both deliver on demand.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -16,10 +14,10 @@ import { openInstallation, type Installation } from "./installation.ts";
 import { type ReceivedEvent, openSink, type Sink } from "./sink.ts";
 import { fc, runs } from "../property.ts";
 
-// Tried again at once, and often enough for any row of failures.
+// Immediate retries, enough for any series of failures.
 const settings = { GANTRY_DELIVERY_DELAYS: Array.from({ length: 50 }, () => "0").join() };
 
-/** What a server could not write down: such an event is sent again when its claim has run out. */
+/** Deliveries with unrecorded results; they are sent again after their lease expires. */
 let lost = 0;
 const log = (event: string): void => {
   if (event === "delivery.completion.failed" || event === "delivery.broken") lost++;
@@ -62,7 +60,7 @@ const switchOff = (address: string): Promise<unknown> =>
     (await plant(rows)).query("update subscriptions set enabled = false where sink = $1", [address]),
   );
 
-/** Until the sink has something of this subject, which it takes. */
+/** Waits until the sink accepts an event of this subject. */
 const hears = (subject: string): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -75,7 +73,7 @@ const hears = (subject: string): Promise<void> =>
     look();
   });
 
-/** A sink that takes connections and never answers. */
+/** Opens a sink that accepts connections and never responds. */
 const openAbyss = async (): Promise<{ readonly url: string; readonly waiting: () => number; readonly close: () => Promise<void> }> => {
   let waiting = 0;
   const server = createServer(() => void waiting++);
@@ -91,7 +89,7 @@ const openAbyss = async (): Promise<{ readonly url: string; readonly waiting: ()
   };
 };
 
-/** Events of subjects of their own for a subscription, as many as wanted, older than everything else. */
+/** Inserts that many events with distinct subjects for a subscription, older than all others. */
 const backlog = async (group: string, subscription: string, many: number): Promise<void> => {
   await world.server.application.services.store.write((rows) =>
     rows.query(
@@ -108,10 +106,9 @@ const backlog = async (group: string, subscription: string, many: number): Promi
   );
 };
 
-test("sinks that never answer hold up nobody: beside many of them, each with a backlog, a well one has its event at once", async () => {
+test("sinks that never respond delay no other: a healthy sink gets its event at once", async () => {
   const abyss = await openAbyss();
   closing.push(abyss.close);
-  // More than there is room for.
   const dead = Math.ceil(limits.claimedUnprovenMax / limits.claimedPerUnprovenMax) + 4;
   for (let index = 0; index < dead; index++) {
     const group = await folder(`dead-${index}`);
@@ -135,7 +132,7 @@ test("sinks that never answer hold up nobody: beside many of them, each with a b
   await running;
 });
 
-test("a backlog of 10,000 events of one tenant stands before nobody else's: theirs arrive among the first", async () => {
+test("a tenant's backlog of 10,000 events does not delay other tenants", async () => {
   const crowded = await openSink();
   closing.push(() => crowded.close());
   const full = await folder("full");
@@ -149,7 +146,7 @@ test("a backlog of 10,000 events of one tenant stands before nobody else's: thei
   await running;
 });
 
-test("several servers share the work: everything arrives, and where nothing fails once", async () => {
+test("several servers share the deliveries: everything arrives, and exactly once without failures", async () => {
   const group = await folder("shared");
   const subscription = await subscribe(group, sink.url);
   await world.server.delivery.finish();
@@ -169,7 +166,7 @@ const pass = (milliseconds: number): void => {
   second.clock.now = world.clock.now;
 };
 
-/** What first arrived of each subject, in the order in which the sink took it. */
+/** Returns the first arrivals of each subject in the order of the sink. */
 const firstArrivals = (took: readonly ReceivedEvent[], subject: string): string[] => [
   ...new Set(took.filter(({ headers }) => headers["ce-subject"] === subject).map(descriptionOf)),
 ];
@@ -177,7 +174,7 @@ const firstArrivals = (took: readonly ReceivedEvent[], subject: string): string[
 const describe = (at: World, uid: string, description: string): Promise<JsonObject> =>
   at.ok("registry.ReposService/UpdateRepo", { repo: { uid, description }, updateMask: "description" });
 
-test("of each subject events first arrive in the order of its changes, however changes, servers and failures fall together", async () => {
+test("events of a subject first arrive in the order of its changes, under any interleaving of changes, servers and failures", async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ change: fc.nat(2), at: fc.nat(1) }) },
     { weight: 1, arbitrary: fc.record({ race: fc.nat(2) }) },
@@ -193,7 +190,6 @@ test("of each subject events first arrive in the order of its changes, however c
     await subscribe(group, sink.url);
     await world.server.delivery.finish();
     const took: ReceivedEvent[] = [];
-    /** How often each event is still to fail. */
     const left = new Map<unknown, number>();
     sink.answer = (got) => {
       const id = got.headers["ce-id"];
@@ -224,7 +220,7 @@ test("of each subject events first arrive in the order of its changes, however c
     await Promise.all(servers.map(({ server }) => server.delivery.finish()));
     for (const [index, repo] of repos.entries()) {
       const arrived = firstArrivals(took, repo);
-      // Of two changes at the same time either may be first.
+      // Two concurrent changes may arrive in either order.
       let at = 0;
       for (const together of changed[index] ?? [])
         assert.deepEqual(arrived.slice(at, (at += together.length)).sort(), [...together].sort(), `${arrived.join()} for ${JSON.stringify(changed[index])}`);
@@ -237,7 +233,7 @@ test("of each subject events first arrive in the order of its changes, however c
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), failing, run), { numRuns: runs(4), endOnFailure: true });
 });
 
-test("the database goes away again and again in the middle of it: every change that was committed arrives, and nothing else", async () => {
+test("repeated database outages lose no committed change and deliver nothing else", async () => {
   const group = await folder("restarts");
   await subscribe(group, sink.url);
   await world.server.delivery.finish();
@@ -256,7 +252,7 @@ test("the database goes away again and again in the middle of it: every change t
       cut(),
     ]);
   }
-  // What nobody could write down counts as lost when its claim has run out.
+  // A result that could not be recorded counts as lost when its lease expires.
   pass(limits.deliveryLeaseMs + 1000);
   for (let again = 0; again < 3; again++) await deliver();
   const committed = (await query("select event_id from outbox where group_uid = $1 and type like '%.repo.created.%'", [group])).map(([id]) => id);

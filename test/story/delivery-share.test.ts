@@ -1,5 +1,4 @@
-// An organization's share of outbound connections: what finds none free is sent once there is one, as if it had not been
-// tried, and nobody else's deliveries wait for that.
+// An organization's share of outbound connections: a delivery beyond it waits without counting as an attempt, and delays no other organization.
 
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
@@ -34,14 +33,12 @@ const makeSink = async (): Promise<Sink> => {
 
 interface SlowSink {
   readonly url: string;
-  /** Holds back the answers from now on. */
   hold(): void;
-  /** Resolves when it holds so many answers back. */
+  /** Resolves when that many responses are held back. */
   holds(many: number): Promise<void>;
-  /** Answers what it holds back, and everything from now on. */
   release(): void;
   held(): number;
-  /** Requests that ended without an answer. */
+  /** Counts requests that ended without a response. */
   abandoned(): number;
 }
 
@@ -103,7 +100,7 @@ const makeOrganization = async (): Promise<string> =>
 const subscribe = async (parent: string, sink: string): Promise<string> =>
   text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink, eventTypes: ["many"] } }), "uid");
 
-/** So many events with numbers, of so many subjects in turn. */
+/** Emits that many numbered events, over these subjects in turn. */
 const happen = async (group: string, many: number, subjects: number): Promise<void> => {
   await world.server.application.services.store.write(async (rows) =>
     (await plant(rows)).query(
@@ -117,11 +114,10 @@ const happen = async (group: string, many: number, subjects: number): Promise<vo
 
 const numbersIn = ({ got }: Sink): number[] => got.map(({ body }) => Number(part(JSON.parse(body) as JsonObject, "body").number));
 
-/** States and attempts of an organization's deliveries, and how many have them. */
 const deliveriesOf = (organization: string): Promise<unknown> =>
   query("select state, attempts, count(*) from deliveries where left(uid, 40) = $1 and type = 'many' group by 1, 2 order by 1, 2", [organization]);
 
-test("quick sinks of one organization that stop answering take its share of connections and no more: another's event is sent meanwhile", async () => {
+test("sinks that stop responding use only their organization's share, and another's event is sent meanwhile", async () => {
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
   const [slow, sink] = [await openSlowSink(), await makeSink()];
   const sinks = 8;
@@ -149,7 +145,7 @@ test("quick sinks of one organization that stop answering take its share of conn
   assert.deepEqual(linesOf("delivery.share.full"), []);
 });
 
-test("attack 62: a delivery that finds its organization's share full is sent once there is room, in its order, and counts no attempt for it", async () => {
+test("attack 62: a delivery beyond the share is sent in order when a connection is free, without counting an attempt", async () => {
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
   const [slow, own, sink] = [await openSlowSink(), await makeSink(), await makeSink()];
   const subscription = await subscribe(noisy, own.url);
@@ -174,7 +170,7 @@ test("attack 62: a delivery that finds its organization's share full is sent onc
   ];
   assert.deepEqual(await deliveriesOf(noisy), first);
   assert.deepEqual(await query("select uid from deliveries where lease_time is not null"), []);
-  // Not all the time, and more seldom the longer it lasts.
+  // Claims back off while the share is full.
   const claims = async (waitMs: number): Promise<number> => {
     world.clock.now += waitMs;
     const before = linesOf("delivery.share.full").length;

@@ -1,7 +1,6 @@
-// One organization's events never hold up another's: many of them, some that cannot be enqueued, sent or written down, sinks
-// that never answer, and clocks that were wrong.
-//
-// Two servers share a database; both deliver when they are told to. Each test has organizations of its own.
+// An organization's events never delay another's: large numbers, events that cannot be enqueued, sent or recorded, sinks that never respond, wrong
+// clocks.
+// Two servers share a database; both deliver on demand. Each test has its own organizations.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -60,7 +59,6 @@ const write = (statement: string, values: readonly (string | readonly string[])[
 const count = async (statement: string, values: readonly string[] = []): Promise<number> => Number((await query(statement, values))[0]?.[0]);
 
 let made = 0;
-/** An organization with nothing in it. */
 const makeOrganization = async (): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `organization ${++made}` } }), "uid");
 const makeRepo = async (parent: string, name = `repo-${++made}`): Promise<string> =>
@@ -69,7 +67,7 @@ const subscribe = async (parent: string, sink: string): Promise<string> =>
   text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink } }), "uid");
 const trySink = (subscriptionUid: string): Promise<JsonObject> => world.ok("gantry.events.v1.DeliveriesService/TestSubscription", { subscriptionUid });
 
-/** As many more subscriptions like this one. */
+/** Copies the subscription that many times. */
 const multiply = async (subscription: string, many: number): Promise<void> => {
   const { seal } = world.server.application.services;
   const uids = Array.from({ length: many }, (_, index) => `${subscription.slice(0, -16)}${(index + 1).toString(16).padStart(16, "0")}`);
@@ -82,7 +80,7 @@ const multiply = async (subscription: string, many: number): Promise<void> => {
   );
 };
 
-/** So many events, each of a subject of its own. */
+/** Emits that many events with distinct subjects. */
 const happen = async (group: string, many: number): Promise<void> => {
   await write(
     `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
@@ -92,7 +90,6 @@ const happen = async (group: string, many: number): Promise<void> => {
   );
 };
 
-/** Until this sink has so many events. */
 const hears = (sink: Sink, many: number, status = 200): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -123,7 +120,7 @@ const setAside = (event: string): string[] => logged.filter((line) => line.event
 
 // ---- many -------------------------------------------------------------------------------------------------------
 
-test("attack 44: 2,500 subscriptions and 600 changes of one organization stop neither another's deliveries nor the audit log", async () => {
+test("attack 44: 2,500 subscriptions and 600 changes of one organization stop neither other deliveries nor the audit log", async () => {
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
   const [crowded, sink] = [await makeSink(), await makeSink()];
   const subscription = await subscribe(noisy, crowded.url);
@@ -134,7 +131,6 @@ test("attack 44: 2,500 subscriptions and 600 changes of one organization stop ne
   sink.got.length = 0;
   crowded.got.length = 0;
   const delivering = world.server.delivery.finish();
-  // What stops all of it is told at once.
   const repo = await makeRepo(quiet);
   await Promise.race([hears(sink, 1), delivering]);
   assert.deepEqual(subjectsOf(sink), [repo]);
@@ -148,13 +144,12 @@ test("attack 44: 2,500 subscriptions and 600 changes of one organization stop ne
   await delivering;
 });
 
-test("each event becomes one delivery to each subscription that receives it, however pieces, servers and lost connections fall together", async () => {
+test("each event becomes one delivery per matching subscription, under any interleaving of batches, servers and lost connections", async () => {
   const organization = await makeOrganization();
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below" } }), "uid");
   const sink = await makeSink();
   const [above, below] = [await subscribe(organization, sink.url), await subscribe(group, sink.url)];
   await world.server.delivery.finish();
-  // More than a piece, at two levels.
   await multiply(above, limits.fanOutMax);
   await multiply(below, 50);
   const [fromOrganization, fromGroup] = [4, 5];
@@ -178,7 +173,7 @@ test("each event becomes one delivery to each subscription that receives it, how
   assert.equal(await count(`select count(*) from (${expected} except ${actual}) as missing`, [organization]), 0);
   assert.equal(await count(`select count(*) from (${actual} except all ${expected}) as more`, [organization]), 0);
   assert.equal(await count("select count(*) from fan_outs"), 0);
-  // Of each subject the first alone is on its way.
+  // Only the first delivery of each subject is in flight.
   const [[first] = []] = await query(
     `select count(*) from (
        select distinct on (subscription_uid, subject) state from deliveries
@@ -194,7 +189,7 @@ test("each event becomes one delivery to each subscription that receives it, how
   await write("delete from deliveries where left(uid, 40) = $1", [organization]);
 });
 
-test("whoever has little waits for one piece of whoever has much, each round anew", async () => {
+test("in each round a small organization waits for at most one batch of a large one", async () => {
   const { store } = world.server.application.services;
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
   const sink = await makeSink();
@@ -218,7 +213,7 @@ test("whoever has little waits for one piece of whoever has much, each round ane
   await write("delete from deliveries where left(uid, 40) = $1", [noisy]);
 });
 
-test("a piece that takes too long is halved until it does not: everything is enqueued, and nothing set aside", async () => {
+test("a batch that takes too long is halved until it fits: everything is enqueued and nothing set aside", async () => {
   const organization = await makeOrganization();
   const sink = await makeSink();
   const subscription = await subscribe(organization, sink.url);
@@ -236,7 +231,7 @@ test("a piece that takes too long is halved until it does not: everything is enq
   await write("delete from deliveries where left(uid, 40) = $1", [organization]);
 });
 
-test("sinks of one organization that never answer leave a place for another's: beside hundreds of new ones its event is sent at once", async () => {
+test("many unresponsive sinks of one organization do not delay another's event", async () => {
   const abyss = createServer(() => {});
   await new Promise<void>((resolve) => void abyss.listen(0, "127.0.0.1", resolve));
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
@@ -253,7 +248,7 @@ test("sinks of one organization that never answer leave a place for another's: b
   await full;
   sink.got.length = 0;
   const repo = await makeRepo(quiet);
-  // Written down once the others have given up, at the latest.
+  // Recorded at the latest when the other deliveries time out.
   await Promise.race([hears(sink, 1), delivering]);
   assert.deepEqual(subjectsOf(sink), [repo]);
   assert.ok(waiting < limits.claimedMax, `${waiting} places taken`);
@@ -264,9 +259,9 @@ test("sinks of one organization that never answer leave a place for another's: b
   await delivering;
 });
 
-// ---- what cannot be done ----------------------------------------------------------------------------------------
+// ---- failures ---------------------------------------------------------------------------------------------------
 
-test("an event that cannot be enqueued is set aside by its name, the others go on, and it arrives once it can be", async () => {
+test("an event that cannot be enqueued is set aside under its name, others continue, and it arrives when possible", async () => {
   const organizations = [await makeOrganization(), await makeOrganization()];
   const received = [await makeSink(), await makeSink()] as const;
   for (const [index, organization] of organizations.entries()) {
@@ -291,7 +286,7 @@ test("an event that cannot be enqueued is set aside by its name, the others go o
       setAside("delivery.enqueue.set_aside").some((line) => line.includes(uid)),
       uid,
     );
-  // One that the other server has tried last may be due just now.
+  // The other server's last attempt may be due now.
   await world.server.delivery.finish();
   const tries = setAside("delivery.enqueue.set_aside").length;
   await world.server.delivery.finish();
@@ -303,7 +298,7 @@ test("an event that cannot be enqueued is set aside by its name, the others go o
   assert.equal(await count("select count(*) from fan_outs"), 0);
 });
 
-test("where nothing at all can be enqueued little is set aside, and everything arrives when it can be", async () => {
+test("if nothing can be enqueued, few events are set aside, and all arrive after recovery", async () => {
   const organization = await makeOrganization();
   const sink = await makeSink();
   await subscribe(organization, sink.url);
@@ -325,7 +320,7 @@ test("where nothing at all can be enqueued little is set aside, and everything a
   assert.equal(sink.got.length, 200);
 });
 
-test("a delivery that cannot be claimed, one that cannot be written down and one whose secret cannot be opened keep none of the others", async () => {
+test("a delivery that cannot be claimed, recorded or decrypted delays no other", async () => {
   const organizations = [await makeOrganization(), await makeOrganization(), await makeOrganization()];
   const [sink, healthy, dumb] = [await makeSink(), await makeSink(), await makeSink()];
   const subscriptions = [await subscribe(organizations[0] ?? "", sink.url), await subscribe(organizations[1] ?? "", healthy.url)];
@@ -353,7 +348,7 @@ test("a delivery that cannot be claimed, one that cannot be written down and one
     );
   }
   assert.deepEqual(typesOf(dumb), []);
-  // Put off for longer each time, and nothing is said of the sink.
+  // The retry delay grows, and the sink is not blamed.
   const next = (): Promise<number> =>
     count("select extract(epoch from next_attempt_time) * 1000 from deliveries where subscription_uid = $1 and subject = 'subject 1'", [sealed]);
   const waits: number[] = [];
@@ -373,7 +368,7 @@ test("a delivery that cannot be claimed, one that cannot be written down and one
   await write("delete from deliveries where subscription_uid = $1", [sealed]);
 });
 
-test("whoever holds the order of their own events for long (a replay of many) holds up nobody else's", async () => {
+test("a long lock on an organization's event order, such as a large replay, delays no other organization", async () => {
   const [noisy, quiet] = [await makeOrganization(), await makeOrganization()];
   const [own, sink] = [await makeSink(), await makeSink()];
   await subscribe(noisy, own.url);
@@ -405,7 +400,7 @@ test("whoever holds the order of their own events for long (a replay of many) ho
   assert.equal(typesOf(own).filter((type) => type === "many").length, 3);
 });
 
-test("a subscription as deep down as groups go is sent what happens there", async () => {
+test("a subscription at the maximum depth gets the events of its group", async () => {
   let deepest = await makeOrganization();
   const sink = await makeSink();
   while (deepest.length + 17 <= 1024) deepest = text(await world.ok("iam.GroupsService/CreateGroup", { parent: deepest, group: { name: "deep" } }), "uid");
@@ -417,16 +412,15 @@ test("a subscription as deep down as groups go is sent what happens there", asyn
   assert.deepEqual(subjectsOf(sink), [repo]);
 });
 
-// ---- at once, and in time ---------------------------------------------------------------------------------------
+// ---- order and time ---------------------------------------------------------------------------------------------
 
-test("attack 45: a test is sent at once, also where the one before it waits for its next attempt, and nothing waits for it", async () => {
+test("attack 45: a test event is sent at once, even if the previous one waits for a retry, and nothing waits for it", async () => {
   const organization = await makeOrganization();
   const sink = await makeSink();
   const subscription = await subscribe(organization, sink.url);
   await world.server.delivery.finish();
   sink.got.length = 0;
   sink.answer = () => ({ status: 503 });
-  // Of the subscription itself, as a test is.
   await happen(organization, limits.claimedPerSubscriptionMax);
   await trySink(subscription);
   await world.server.delivery.finish();
@@ -446,7 +440,7 @@ test("attack 45: a test is sent at once, also where the one before it waits for 
   assert.deepEqual(sink.got, []);
 });
 
-test("a test goes before a failing sink's backlog, and before an organization's events that are still being enqueued", async () => {
+test("a test event precedes a failing sink's backlog and the organization's events that are still being enqueued", async () => {
   const organization = await makeOrganization();
   const sink = await makeSink();
   const subscription = await subscribe(organization, sink.url);
@@ -480,7 +474,7 @@ const clocks: readonly (readonly [title: string, ahead: () => World, back: () =>
   ["another server, whose clock was right all the time,", () => second, () => world],
 ];
 for (const [title, ahead, back] of clocks) {
-  test(`attack 46: what a clock that was ahead has put off waits no longer than its schedule says when ${title} goes on`, async () => {
+  test(`attack 46: a delivery postponed by a fast clock waits no longer than its schedule when ${title} continues`, async () => {
     const organization = await makeOrganization();
     const sink = await makeSink();
     const subscription = await subscribe(organization, sink.url);
@@ -492,7 +486,7 @@ for (const [title, ahead, back] of clocks) {
     const repo = await makeRepo(organization);
     await ahead().server.delivery.finish();
     assert.equal(sink.got.length, 1);
-    // One that another waits behind, and one that nobody has tried.
+    // One with a successor, and one without an attempt.
     await ahead().ok("registry.ReposService/UpdateRepo", { repo: { uid: repo, description: "later" }, updateMask: "description" });
     const untried = await makeRepo(organization);
     await ahead().server.delivery.enqueue();
@@ -508,7 +502,7 @@ for (const [title, ahead, back] of clocks) {
   });
 }
 
-test("a claim that a clock made for too long holds no longer than a claim does", async () => {
+test("a lease made too long by a wrong clock expires after the usual time", async () => {
   const organization = await makeOrganization();
   const sink = await makeSink();
   await subscribe(organization, sink.url);
@@ -516,7 +510,7 @@ test("a claim that a clock made for too long holds no longer than a claim does",
   sink.got.length = 0;
   await happen(organization, 1);
   await world.server.delivery.enqueue();
-  // As a server leaves it that was killed, and whose clock was a day ahead.
+  // The state that a server killed with a clock one day ahead leaves.
   await write("update deliveries set lease_time = $1, attempts = 1 where type = 'many' and left(uid, 40) = $2", [
     timestamp(world.clock.now + 24 * 60 * minute),
     organization,

@@ -1,5 +1,4 @@
-// Events on their way: from every change to every sink, signed, at least once, in order, and never lost.
-//
+// Event delivery: each change reaches each sink, signed, at least once, in order per subject, never lost.
 // The sinks are real servers on loopback.
 
 import assert from "node:assert/strict";
@@ -31,7 +30,7 @@ const makeGroup = async (parent: string, name: string): Promise<string> =>
 const makeRepo = async (parent: string, name: string): Promise<string> =>
   String((await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } })).uid);
 
-/** What the sink gets for what `work` does, after a clean start. */
+/** Empties the sink, runs `work`, and returns the events that the sink then receives. */
 const receive = async (work: () => Promise<unknown>): Promise<ReceivedEvent[]> => {
   await world.server.delivery.finish();
   sink.got.length = 0;
@@ -40,8 +39,7 @@ const receive = async (work: () => Promise<unknown>): Promise<ReceivedEvent[]> =
   return [...sink.got];
 };
 
-/** In no order: that of different subjects is nobody's promise. */
-/** What the sink gets when this much time has passed. */
+/** Sorted, because the order across subjects is not guaranteed. */
 const receiveAfter = (milliseconds: number): Promise<ReceivedEvent[]> =>
   receive(async () => {
     world.clock.now += milliseconds;
@@ -49,7 +47,7 @@ const receiveAfter = (milliseconds: number): Promise<ReceivedEvent[]> =>
 
 const subjects = (got: readonly ReceivedEvent[]): string[] => got.map(({ headers }) => String(headers["ce-subject"])).sort();
 
-test("a change arrives as a CloudEvent that the public SDK reads, signed by the issuer for exactly these bytes and by the subscription's secret", async () => {
+test("a change arrives as a CloudEvent that the public SDK reads, signed by the issuer and with the subscription's secret", async () => {
   const group = await makeGroup(world.organization, "told");
   const { secret } = await subscribe(group);
   let repo = "";
@@ -91,7 +89,7 @@ test("a change arrives as a CloudEvent that the public SDK reads, signed by the 
   assert.equal(got.headers["webhook-id"], event.id);
 });
 
-test("a subscription hears its group and everything below it, nothing above or beside it", async () => {
+test("a subscription receives events of its group and subgroups only", async () => {
   const above = await makeGroup(world.organization, "above");
   const group = await makeGroup(above, "here");
   const below = await makeGroup(group, "below");
@@ -104,7 +102,7 @@ test("a subscription hears its group and everything below it, nothing above or b
   assert.deepEqual(subjects(got), made.slice(1, 3).sort());
 });
 
-test("a subscription that names types gets these alone", async () => {
+test("a subscription with event types receives these types only", async () => {
   const group = await makeGroup(world.organization, "types");
   await subscribe(group, { eventTypes: ["dev.chainguard.api.platform.registry.repo.deleted.v1"] });
   const got = await receive(async () => {
@@ -117,7 +115,7 @@ test("a subscription that names types gets these alone", async () => {
   );
 });
 
-test("an event that fails is sent again with the same id after each delay, then lies dead, and is sent once more when asked for", async () => {
+test("a failing event is retried with the same ID after each delay, is then dead, and is sent once more on request", async () => {
   const group = await makeGroup(world.organization, "failing");
   const { uid: subscription } = await subscribe(group);
   await world.server.delivery.finish();
@@ -147,7 +145,7 @@ test("an event that fails is sent again with the same id after each delay, then 
   assert.equal((await world.ok("gantry.events.v1.DeliveriesService/GetDelivery", { uid })).state, "DELIVERY_STATE_DELIVERED");
 });
 
-test("events of one subject arrive in their order, also when the first of them fails; those of others do not wait", async () => {
+test("events of a subject arrive in order even if the first fails, and other subjects do not wait", async () => {
   const group = await makeGroup(world.organization, "order");
   await subscribe(group);
   const [one, other] = [await makeRepo(group, "one"), await makeRepo(group, "other")];
@@ -169,7 +167,7 @@ test("events of one subject arrive in their order, also when the first of them f
   sink.answer = () => ({ status: 200 });
 });
 
-test("Retry-After is honoured", async () => {
+test("the Retry-After header is honored", async () => {
   const group = await makeGroup(world.organization, "patience");
   await subscribe(group);
   await world.server.delivery.finish();
@@ -180,7 +178,7 @@ test("Retry-After is honoured", async () => {
   assert.equal((await receiveAfter(6_000)).length, 1);
 });
 
-test("whoever made a subscription and has lost the right to it hears nothing more, and neither does a deleted one (attack 26)", async () => {
+test("a subscription receives nothing after its creator loses the permission or it is deleted (attack 26)", async () => {
   const group = await makeGroup(world.organization, "lost");
   const identity = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: world.organization,
@@ -214,7 +212,7 @@ test("whoever made a subscription and has lost the right to it hears nothing mor
   assert.equal(left.totalCount, "0", "its deliveries go with it");
 });
 
-test("a sink that failed for five days is switched off and says so by an event; switched on again it gets what it missed", async () => {
+test("a sink that fails for five days is disabled with an event, and receives its missed events when re-enabled", async () => {
   const group = await makeGroup(world.organization, "tired");
   const { uid } = await subscribe(group);
   await world.server.delivery.finish();
@@ -236,7 +234,7 @@ test("a sink that failed for five days is switched off and says so by an event; 
   assert.ok(got.length >= 3, `${got.length} of what was missed`);
 });
 
-test("a secret is rotated with an overlap in which both sign", async () => {
+test("after a rotation both secrets sign until the old one expires", async () => {
   const group = await makeGroup(world.organization, "rotation");
   const { uid, secret: old } = await subscribe(group);
   const { secret } = await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: String(uid), overlap: "3600s" });
@@ -253,7 +251,7 @@ test("a secret is rotated with an overlap in which both sign", async () => {
   assert.equal(one.headers["webhook-signature"], mac(secret, one));
 });
 
-test("a test event reaches one subscription alone; a replay sends again what happened since", async () => {
+test("a test event reaches only its subscription, and a replay sends past events again", async () => {
   const group = await makeGroup(world.organization, "again");
   const { uid } = await subscribe(group);
   await subscribe(group);
@@ -272,7 +270,7 @@ test("a test event reaches one subscription alone; a replay sends again what hap
   assert.deepEqual(again.map(({ headers }) => headers["ce-id"]).sort(), [...new Set(once.map(({ headers }) => headers["ce-id"]))].sort());
 });
 
-test("who was away reads the same stream at its own pace and misses nothing", async () => {
+test("a client that polls the event list at its own pace misses nothing", async () => {
   const group = await makeGroup(world.organization, "reader");
   await world.server.delivery.finish();
   const made: string[] = [];

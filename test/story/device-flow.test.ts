@@ -1,4 +1,4 @@
-// Signing in at a terminal with a code that a browser confirms (RFC 8628), from both sides.
+// Device authorization (RFC 8628): a terminal signs in with a code that the user confirms in a browser.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -27,7 +27,7 @@ after(async () => {
 const errorOf = ({ status, body }: Reply): [status: number, error: string] => [status, text(body, "error")];
 const pending = [400, "authorization_pending"];
 
-test("a code confirmed in a browser signs the terminal in, once", async () => {
+test("a code confirmed in a browser signs the terminal in once", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   assert.deepEqual(errorOf(await poll(world, codes)), pending);
   const last = await confirmAs(world, provider, codes.page, { sub: "ada", email: "ada@example.test", email_verified: true });
@@ -40,7 +40,7 @@ test("a code confirmed in a browser signs the terminal in, once", async () => {
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "invalid_grant"]);
 });
 
-test("the answer to a terminal says what RFC 8628 wants, and discovery where to ask", async () => {
+test("the response to a terminal follows RFC 8628, and discovery names the endpoint", async () => {
   const known = (await (await fetch(`${world.url}/.well-known/openid-configuration`)).json()) as Record<string, unknown>;
   assert.equal(known.device_authorization_endpoint, `${world.url}/oauth/device_authorization`);
   assert.ok(Array.isArray(known.grant_types_supported) && known.grant_types_supported.includes("urn:ietf:params:oauth:grant-type:device_code"));
@@ -51,7 +51,7 @@ test("the answer to a terminal says what RFC 8628 wants, and discovery where to 
   assert.equal(body.verification_uri_complete, `${world.url}/oauth/device?user_code=${text(body, "user_code")}`);
 });
 
-test("with offline_access the terminal stays signed in: its refresh token gives the next pair at the token endpoint, once", async () => {
+test("with offline_access the terminal gets refresh tokens that the token endpoint accepts once", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "offline_access" });
   await confirmAs(world, provider, codes.page, { sub: "grace" });
   const first = await poll(world, codes);
@@ -62,7 +62,7 @@ test("with offline_access the terminal stays signed in: its refresh token gives 
   assert.deepEqual(errorOf(await renew(text(first.body, "refresh_token"))), [400, "invalid_grant"]);
 });
 
-test("the tokens are for what the terminal asked for, which the person is shown", async () => {
+test("the tokens have the audience and scope that the terminal requested and the page shows", async () => {
   const group = world.organization;
   const codes = await requestDeviceCodes(world, { idp_id: idp, audience: "registry.example.test", scope: group, cap: "repo.list", client_id: "a <b>tool</b>" });
   const shown = await showConfirmation(world, openBrowser(), codes.page);
@@ -73,7 +73,7 @@ test("the tokens are for what the terminal asked for, which the person is shown"
   assert.deepEqual([claims.aud, claims.gantry_cap, claims.gantry_scopes], ["registry.example.test", ["repo.list"], [group]]);
 });
 
-test("a program of OpenID Connect gets an ID token that names it", async () => {
+test("an OpenID Connect client gets an ID token issued to it", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "openid email" });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const { body } = await poll(world, codes);
@@ -81,7 +81,7 @@ test("a program of OpenID Connect gets an ID token that names it", async () => {
   assert.deepEqual([claims.iss, claims.aud], [world.url, [world.url, "terminal"]]);
 });
 
-test("a person without a provider's name is asked for it, and may mistype it", async () => {
+test("a user without a preset provider enters its name, and can correct a typo", async () => {
   const codes = await requestDeviceCodes(world);
   const mistyped = await confirmAs(world, provider, codes.page, { sub: "ada" }, { idp_id: "nobody <here>" });
   assert.equal(mistyped.status, 400);
@@ -93,7 +93,7 @@ test("a person without a provider's name is asked for it, and may mistype it", a
   assert.equal((await poll(world, codes)).status, 200);
 });
 
-test("whoever refuses in the browser ends the code, and the terminal is told", async () => {
+test("a refusal in the browser ends the code, and the terminal gets an error", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const browser = openBrowser();
   const shown = await showConfirmation(world, browser, codes.page);
@@ -104,7 +104,7 @@ test("whoever refuses in the browser ends the code, and the terminal is told", a
   assert.equal((await showConfirmation(world, openBrowser(), codes.page)).status, 404);
 });
 
-test("a sign-in that the provider refuses is told to the terminal in the words of the page", async () => {
+test("an error of the provider reaches the terminal with the text of the page", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   provider.lies = { nonce: "another" };
   const last = await confirmAs(world, provider, codes.page, { sub: "ada" });
@@ -115,7 +115,7 @@ test("a sign-in that the provider refuses is told to the terminal in the words o
   assert.ok(last.text.includes(escapeHtml(sentenceOf(text(body, "error_description")))));
 });
 
-test("a code ends after fifteen minutes, for the terminal and for the browser, and is forgotten later", async () => {
+test("a code expires after 15 minutes for terminal and browser, and is deleted later", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs;
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "expired_token"]);
@@ -125,7 +125,7 @@ test("a code ends after fifteen minutes, for the terminal and for the browser, a
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "invalid_grant"]);
 });
 
-test("a code that ends while its person is at the provider signs nobody in", async () => {
+test("a code that expires while the user is at the provider grants no sign-in", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs - 1000;
   const browser = openBrowser();
@@ -138,7 +138,7 @@ test("a code that ends while its person is at the provider signs nobody in", asy
   assert.deepEqual([last.status, /<h1>Too late<\/h1>/.test(last.text)], [410, true]);
 });
 
-test("a terminal that asks too soon is told to slow down, each time by five seconds more", async () => {
+test("polling too soon returns slow_down, and the interval grows by five seconds each time", async () => {
   const codes = await requestDeviceCodes(world);
   const ask = async (afterMs: number): Promise<string> => {
     world.clock.now += afterMs;
@@ -150,7 +150,7 @@ test("a terminal that asks too soon is told to slow down, each time by five seco
   );
 });
 
-test("what a terminal cannot ask for is refused in OAuth's words, and stores nothing", async () => {
+test("an invalid device request gets an OAuth error and stores nothing", async () => {
   const count = async (): Promise<string> => JSON.stringify(await world.server.application.services.store.read.query("select count(*) from device_codes"));
   const before = await count();
   const wrong: readonly [form: string, description: RegExp][] = [
@@ -178,7 +178,7 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
   }
 });
 
-test("the token endpoint names the grants that it knows, and refuses others in OAuth's words", async () => {
+test("the token endpoint refuses unsupported grants with an OAuth error, and discovery lists the supported ones", async () => {
   const known = (await (await fetch(`${world.url}/.well-known/openid-configuration`)).json()) as { grant_types_supported: string[] };
   const { status, body } = await postForm(`${world.url}/oauth/token`, { grant_type: "password", username: "ada" });
   assert.deepEqual(
@@ -188,7 +188,7 @@ test("the token endpoint names the grants that it knows, and refuses others in O
   assert.equal((await postForm(`${world.url}/oauth/token`, {})).body.error, "invalid_request");
 });
 
-test("a code may be typed in any way in which people type it", async () => {
+test("a code is accepted in any case and spacing", async () => {
   const { userCode } = await requestDeviceCodes(world);
   const [one, two] = [userCode.slice(0, 4), userCode.slice(5)];
   for (const typed of [userCode, one + two, `${one} ${two}`.toLowerCase(), ` ${one}-${two} `]) {

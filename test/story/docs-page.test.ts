@@ -1,5 +1,5 @@
-// The docs pages in a real browser and out of it: everything that the server's documents and guides say can be read, searched
-// and tried there, by everybody, with nothing from anywhere else (docs/decisions/0045).
+// The documentation site, in a real browser and over HTTP: all operations and guides can be read, searched and tried without third-party resources
+// (decision 0045).
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -42,11 +42,10 @@ after(async () => {
 
 interface Told {
   readonly page: Page;
-  /** Errors of the console, violations of the policy among them, and what was asked of another origin. */
+  /** Console errors, with violations of the content security policy, and requests to other origins. */
   readonly problems: string[];
 }
 
-/** A window that tells what goes wrong in it. */
 const openPage = async (path: string): Promise<Told> => {
   const page = await browser.context.newPage();
   const problems: string[] = [];
@@ -57,7 +56,6 @@ const openPage = async (path: string): Promise<Told> => {
   return { page, problems };
 };
 
-/** Waits until what is there says so. */
 const says = (page: Page, selector: string, words: RegExp): Promise<void> => page.locator(selector).filter({ hasText: words }).waitFor({ state: "attached" });
 
 const fetchPage = async (path: string): Promise<{ readonly status: number; readonly html: string; readonly headers: Headers }> => {
@@ -65,7 +63,6 @@ const fetchPage = async (path: string): Promise<{ readonly status: number; reado
   return { status: response.status, html: await response.text(), headers: response.headers };
 };
 
-/** What a reader sees of markup, on one line. */
 const textOf = (html: string): string =>
   html
     .replaceAll(/<wbr>/g, "")
@@ -79,7 +76,7 @@ const textOf = (html: string): string =>
 
 const linksIn = (html: string): string[] => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&"));
 
-test("people are led from / to the docs; programs are told the addresses, and each of them is there", async () => {
+test("browsers are redirected from / to the docs, and programs get a list of working addresses", async () => {
   const led = await fetch(world.url, { redirect: "manual", headers: { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" } });
   assert.deepEqual([led.status, led.headers.get("location")], [303, "/docs"]);
   for (const accept of ["*/*", "application/json", ""]) {
@@ -90,7 +87,7 @@ test("people are led from / to the docs; programs are told the addresses, and ea
     assert.deepEqual([name, typeof version, Object.keys(isObject(grpc) ? grpc : {})], ["gantry", "string", ["reflection", "health"]]);
     for (const [what, address] of Object.entries(addresses)) {
       const { status } = await fetch(String(address));
-      // The registry asks who calls; tools are called by POST.
+      // The registry requires a token; MCP accepts only POST.
       assert.equal(status, { registry: 401, mcp: 405 }[what] ?? 200, `${what}: ${address}`);
     }
   }
@@ -98,7 +95,6 @@ test("people are led from / to the docs; programs are told the addresses, and ea
   assert.deepEqual([icon.status, icon.headers.get("content-type")], [200, "image/svg+xml"]);
 });
 
-/** Every operation of the server's own documents. */
 const operationsOf = async (): Promise<{ name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[]> => {
   const found: { name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[] = [];
   const home = await fetchPage("/docs");
@@ -117,7 +113,7 @@ const followed = (document: JsonObject, value: JsonObject): JsonObject => {
   return steps.length > 0 ? steps.reduce((object, step) => part(object, step), document) : value;
 };
 
-test("the reference says of every operation what the documents say, and leaves none out", async () => {
+test("the reference documents every operation with the description of the OpenAPI documents", async () => {
   const operations = await operationsOf();
   const whole = (await (await fetch(`${world.url}/openapi.json`)).json()) as JsonObject;
   const ids = (document: JsonObject): string[] =>
@@ -125,7 +121,7 @@ test("the reference says of every operation what the documents say, and leaves n
       Object.values(isObject(item) ? item : {}).flatMap((each) => (isObject(each) ? [text(each, "operationId")] : [])),
     );
   const told = operations.filter(({ name }) => name !== "v1").map(({ operation }) => text(operation, "operationId"));
-  // The documents' own addresses stand beside what they are about.
+  // The operations that serve the documents have no reference entry.
   const expectedIds = ids(whole).filter((id) => !id.startsWith("OpenApi_"));
   assert.deepEqual(told.filter((id) => !id.startsWith("OpenApi_")).toSorted(), expectedIds.toSorted());
   assert.ok(operations.length > 200, `only ${operations.length} operations`);
@@ -144,14 +140,14 @@ test("the reference says of every operation what the documents say, and leaves n
       ...Object.keys(part(operation, "responses")),
       ...schemas.flatMap((schema) => Object.keys(part(schema, "properties"))),
     ];
-    // The form has them, too: what is meant is what they are for.
+    // Only the section with descriptions; the form repeats the names.
     const described = textOf(html.slice(html.indexOf('<h2 id="parameters"')));
     for (const parameter of objectList(operation, "parameters")) {
       const { name: named = "" } = followed(document, parameter);
       assert.ok(described.includes(` ${String(named)} `), `the page of ${id} does not describe ${String(named)}`);
     }
     for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
-    // What has no fields is a file of some type.
+    // A response without fields is a file.
     const files = Object.values(part(operation, "responses")).flatMap((each) =>
       Object.entries(part(followed(document, isObject(each) ? each : {}), "content")).flatMap(([type, media]) =>
         isObject(media) && Object.keys(part(media, "schema")).length === 0 ? [type] : [],
@@ -163,7 +159,7 @@ test("the reference says of every operation what the documents say, and leaves n
   }
 });
 
-test("every link of every page leads to a page that is there, and to a part that it has", async () => {
+test("every link of every page leads to an existing page and anchor", async () => {
   const seen = new Map<string, string>();
   const waiting = ["/docs"];
   const targets = new Map<string, string>();
@@ -190,7 +186,7 @@ test("every link of every page leads to a page that is there, and to a part that
   assert.ok(seen.has("/docs/operate/install") && seen.has(listGroups));
 });
 
-test("what is looked for is found: an operation by its name, its path and its words, a guide by its heading, with a mistake in it too", async () => {
+test("search finds an operation by name, path or description and a guide by heading, despite a typo", async () => {
   const firstFound = async (query: string): Promise<readonly string[]> => {
     const { html } = await fetchPage(`/docs/search?q=${encodeURIComponent(query)}`);
     return linksIn(/<main.*<\/main>/s.exec(html)?.[0] ?? "").slice(0, 3);
@@ -204,7 +200,7 @@ test("what is looked for is found: an operation by its name, its path and its wo
   assert.match(textOf((await fetchPage("/docs/search")).html), /Type what you look for/);
 });
 
-test("an old address leads to where its section is now, with script and without", async () => {
+test("an old address leads to the section's current page, with and without scripts", async () => {
   const { html } = await fetchPage("/docs/operations");
   const { href = "" } = /<li id="audit-log-out"><a href="(?<href>[^"]+)"/.exec(html)?.groups ?? {};
   assert.equal(href, "/docs/operate/audit-log#audit-log-out");
@@ -214,7 +210,7 @@ test("an old address leads to where its section is now, with script and without"
   assert.deepEqual(problems, []);
 });
 
-test("the contents open the group of the page, and lead to the page before it and after it", async () => {
+test("the table of contents opens the page's group and links the previous and next page", async () => {
   const { html } = await fetchPage("/docs/operate/tls");
   const open = [...html.matchAll(/<details open><summary>([^<]*)<\/summary>/g)].map(([, title]) => title);
   assert.deepEqual(open, ["Operate"]);
@@ -224,7 +220,7 @@ test("the contents open the group of the page, and lead to the page before it an
   assert.deepEqual([...(await fetchPage("/docs/search?q=x")).html.matchAll(/<details open>/g)].length, 1);
 });
 
-test("a page that has not changed is not sent again, and a file's address says what it holds", async () => {
+test("an unchanged page is a 304, and a file's address contains its hash", async () => {
   for (const path of ["/docs", listGroups, "/docs/operate/install", "/docs/operations"]) {
     const { headers } = await fetchPage(path);
     const again = await fetch(world.url + path, { headers: { "if-none-match": headers.get("etag") ?? "" } });
@@ -249,7 +245,7 @@ const kinds = [
   "/docs/search?q=groups",
 ];
 
-test("pages are wide and narrow, light and dark, without anything cut off, asked of others, or in anybody's way", async () => {
+test("pages are accessible and complete, wide and narrow, light and dark, without requests to other origins", async () => {
   const looks = [
     [1280, "light"],
     [360, "dark"],
@@ -260,11 +256,11 @@ test("pages are wide and narrow, light and dark, without anything cut off, asked
   for (const [index, [width, colorScheme]] of looks.entries()) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
-    // In the short form each kind of page is looked at in one way, and each way at some.
+    // The short form checks each kind of page in one look, and each look with some kinds.
     for (const kind of kinds.filter((_, at) => at % looks.length === index || shortOrLong(0, 1) === 1)) {
       await page.goto(world.url + kind);
       assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${kind} is wider than ${width}`);
-      // What looks for faults is none of ours: it comes past the policy, through the debugger.
+      // The accessibility checker is injected through the debugger, past the content security policy.
       await page.evaluate(axe.source);
       const faults = await page.evaluate("axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
       assert.deepEqual(faults, [], `${kind}, ${width}, ${colorScheme}`);
@@ -274,7 +270,7 @@ test("pages are wide and narrow, light and dark, without anything cut off, asked
   await page.close();
 });
 
-test("everything can be done with the keyboard alone: searching, opening, pasting a token, sending a request", async () => {
+test("search, navigation, pasting a token and sending a request work with the keyboard alone", async () => {
   const { page, problems } = await openPage("/docs");
   const focused = (): Promise<string> => page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
   const tabTo = async (what: string): Promise<void> => {
@@ -317,7 +313,6 @@ test("everything can be done with the keyboard alone: searching, opening, pastin
   await page.close();
 });
 
-/** Signs in in the window that the page opens. */
 const signInAsAda = async (page: Page): Promise<void> => {
   await page.click("#account");
   const [window] = await Promise.all([browser.context.waitForEvent("page"), page.click("#sign-in")]);
@@ -329,11 +324,11 @@ const signInAsAda = async (page: Page): Promise<void> => {
   await says(page, "#account", /Ada Lovelace/);
 };
 
-test("a person signs in with the browser, is named, and tries requests; the token is in this page's memory and nowhere else", async () => {
+test("a user signs in in the browser and tries requests, and the token stays in this page's memory", async () => {
   const { page, problems } = await openPage(listGroups);
   await page.click("text=Send request");
   await says(page, ".outcome", /^401 .*: sign in first/);
-  // The browser itself writes down that an answer was an error.
+  // The browser itself logs an error response.
   assert.equal(problems.splice(0).length, 1);
   const sent: string[] = [];
   page.on("request", (request) => {
@@ -356,7 +351,6 @@ test("a person signs in with the browser, is named, and tries requests; the toke
   assert.deepEqual(await page.evaluate("indexedDB.databases().then((all) => all.length)"), 0);
   assert.deepEqual(await page.evaluate("caches.keys()"), []);
   assert.ok((await browser.context.storageState()).origins.every(({ localStorage }) => localStorage.length === 0));
-  // Other pages of the docs, and back: the same page goes on.
   await page.click(".trail a >> nth=0");
   await page.waitForURL(`${world.url}/docs/reference/iam`);
   assert.match((await page.locator("#account").textContent()) ?? "", /Ada Lovelace/);
@@ -373,7 +367,7 @@ test("a person signs in with the browser, is named, and tries requests; the toke
   await page.close();
 });
 
-test("a token that this server does not take is told so and forgotten, and what is none is not taken at all", async () => {
+test("a token that the server refuses is reported and cleared, and a malformed one is not accepted", async () => {
   const { page, problems } = await openPage(listGroups);
   await page.click("#account");
   const said = async (token: string, sentence: RegExp): Promise<void> => {
@@ -391,7 +385,7 @@ test("a token that this server does not take is told so and forgotten, and what 
   await page.close();
 });
 
-test("at another address of the same server a token can be pasted, and whoever wants to sign in is told where", async () => {
+test("at another address of the server a token can be pasted, and the sign-in names the public address", async () => {
   const other = world.url.replace("127.0.0.1", "localhost");
   const page = await browser.context.newPage();
   await page.goto(`${other}${listGroups}`);
@@ -407,7 +401,7 @@ test("at another address of the same server a token can be pasted, and whoever w
   await page.close();
 });
 
-test("a change is only tried until somebody says otherwise; curl does what the form does", async () => {
+test("a change is a dry run until the user opts in, and the curl command sends the same request", async () => {
   const { page } = await openPage("/docs/reference/iam/GroupsService_CreateGroup");
   const token = await world.token();
   await page.click("#account");
@@ -441,7 +435,7 @@ test("a change is only tried until somebody says otherwise; curl does what the f
   await page.close();
 });
 
-test("a list goes on with its next page, and lists, choices and headers are sent as the form has them", async () => {
+test("a list can continue with its next page, and lists, enums and headers are sent as entered", async () => {
   for (const name of ["first", "second", "third"]) await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } });
   const { page } = await openPage(listGroups);
   const requests: URL[] = [];
@@ -461,7 +455,7 @@ test("a list goes on with its next page, and lists, choices and headers are sent
   await page.close();
 });
 
-test("in a narrow window the contents open and close without the page losing its place", async () => {
+test("in a narrow window the contents open and close without scrolling the page", async () => {
   const { page, problems } = await openPage(listGroups);
   await page.setViewportSize({ width: 360, height: 740 });
   const contents = page.locator("#contents");

@@ -1,5 +1,4 @@
-// gantry doctor beside a running server and without one: what works is said to, what does not is told with what to do, and
-// nothing is changed by asking.
+// `gantry doctor` with and without a running server: it reports what works and how to fix the rest, and changes nothing.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -46,7 +45,7 @@ const ask = (env: Readonly<Record<string, string>>): Promise<Exit> => gantryAnyw
 
 const subjects = (findings: readonly JsonObject[]): string[] => findings.map(({ is, subject }) => `${String(subject)} ${String(is)}`);
 
-test("beside a running server everything that it needs is looked at, an issuer that does not answer is told, and no row changes", async () => {
+test("with a running server doctor checks everything, reports an unresponsive issuer, and changes no row", async () => {
   const before = await databaseContents(installation.world);
   const done = await ask({ GANTRY_EGRESS_ALLOW: "issuer=127.0.0.0/8" });
   const findings = findingsOf(done);
@@ -69,7 +68,7 @@ test("beside a running server everything that it needs is looked at, an issuer t
   assert.deepEqual(await databaseContents(installation.world), before);
 });
 
-test("an issuer is asked by the guarded client: one at a private address that nobody has allowed is not reached", async () => {
+test("doctor reaches issuers only through the guarded client: a private address that is not allowed is not requested", async () => {
   const asked = (await issuer.asked()).length;
   const findings = findingsOf(await ask({}));
   assert.deepEqual(
@@ -79,7 +78,7 @@ test("an issuer is asked by the guarded client: one at a private address that no
   assert.equal((await issuer.asked()).length, asked);
 });
 
-test("another key than the database's is told, and nothing is said of what needs it", async () => {
+test("a key that does not match the database is reported, and checks that need the key are skipped", async () => {
   const other = join(installation.environment["GANTRY_DATA"] ?? "", "other.key");
   await writeFile(other, randomBytes(32).toString("base64"), { mode: 0o600 });
   const done = await ask({ GANTRY_SECRET_KEY_FILE: other });
@@ -87,14 +86,14 @@ test("another key than the database's is told, and nothing is said of what needs
   assert.equal(done.code, 1);
 });
 
-test("a public address that is another server, or none, is told", async () => {
+test("a public address that is unreachable or another server is reported", async () => {
   const [other, nobody] = await Promise.all([ask({ GANTRY_PUBLIC_URL: issuer.url }), ask({ GANTRY_PUBLIC_URL: `http://127.0.0.1:${await freePort()}` })]);
   const address = (done: Exit): JsonObject | undefined => findingsOf(done).find(({ subject }) => subject === "address");
   assert.equal(address(other)?.["is"], "bad", JSON.stringify(address(other)));
   assert.equal(address(nobody)?.["is"], "unsure", JSON.stringify(address(nobody)));
 });
 
-test("a database that is not migrated stays so, and one that lets nobody in is told", async () => {
+test("a database with pending migrations stays unmigrated, and one that refuses connections is reported", async () => {
   const behind = await freshDatabase();
   try {
     await asOwner(behind.url, "delete from schema_migrations");
@@ -110,7 +109,7 @@ test("a database that is not migrated stays so, and one that lets nobody in is t
   }
 });
 
-test("certificate authorities of the operator's are counted, and one that ends within a month is told with what to do", async () => {
+test("custom certificate authorities are counted, and one that expires within a month is reported with a fix", async () => {
   const folder = installation.environment["GANTRY_DATA"] ?? "";
   const authority = makeAuthority(folder, "authority");
   const ending = signCertificate(folder, "ending", authority, "DNS:issuer.corp.example");
@@ -125,7 +124,7 @@ test("certificate authorities of the operator's are counted, and one that ends w
   }
 });
 
-test("the server's own certificate is told with its names and its end, and what to do where it has ended or does so within a month", async () => {
+test("the server certificate is shown with names and expiry, and a fix if it expires within a month", async () => {
   const folder = installation.environment["GANTRY_DATA"] ?? "";
   const authority = makeAuthority(folder, "tls-authority");
   const nearly = signCertificate(folder, "nearly", authority, "DNS:gantry.corp.example");
@@ -142,14 +141,14 @@ test("the server's own certificate is told with its names and its end, and what 
   }
 });
 
-test("before the first start there is nothing wrong, and nothing is made", async () => {
+test("before the first start doctor reports no problem and creates nothing", async () => {
   const data = join(installation.environment["GANTRY_DATA"] ?? "", "none");
   const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });
   assert.match(done.stdout, /^ok +settings .*\nok +disk .*\nok +database +none in .* yet\. The first start creates it\n$/);
   assert.equal(done.code, 0);
 });
 
-test("a listener beyond loopback without TLS and a public URL with plain http are warned about, with what to do, and fail nothing", async () => {
+test("a public listener without TLS and an http public URL are warnings with a fix, not failures", async () => {
   const done = await ask({ GANTRY_LISTEN: "0.0.0.0:8080", GANTRY_PUBLIC_URL: "http://gantry.example.com" });
   const warned = findingsOf(done).filter(({ subject }) => subject === "tls");
   assert.deepEqual(
@@ -166,7 +165,7 @@ test("a listener beyond loopback without TLS and a public URL with plain http ar
   );
 });
 
-test("charts that an earlier version may have stored swapped are reported by their repo, until the deployment is sent again", async () => {
+test("charts possibly stored swapped by an earlier version are reported by repo until they are pushed again", async () => {
   const { world } = installation;
   const organization = world.organization;
   const made = async (name: string, chart: JsonObject): Promise<string> => {

@@ -1,4 +1,4 @@
-// What was published, out again as OSV, OpenVEX and CSAF, at addresses that stay and need no token.
+// Exports of advisories as OSV, OpenVEX and CSAF, at stable public addresses.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -60,7 +60,7 @@ const json = async (path: string): Promise<JsonObject> => {
 };
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-test("an advisory is an OSV record with its range, its names upstream and its severities", async () => {
+test("an advisory is exported as an OSV record with its range, aliases and severities", async () => {
   assert.deepEqual(await json("osv/CGA-fixed.json"), {
     schema_version: "1.7.0",
     id: "CGA-fixed",
@@ -82,7 +82,7 @@ test("an advisory is an OSV record with its range, its names upstream and its se
   assert.deepEqual(objects(objects(every.affected)[0]?.ranges), [{ type: "ECOSYSTEM", events: [{ introduced: "0" }] }]);
 });
 
-test("a package is an OpenVEX document with what holds now of each vulnerability, in the order of time", async () => {
+test("a package is exported as an OpenVEX document with the current status of each vulnerability, ordered by time", async () => {
   const document = await json("openvex/every.json");
   assert.equal(document["@context"], "https://openvex.dev/ns/v0.2.0");
   const statements = objects(document.statements);
@@ -99,7 +99,7 @@ test("a package is an OpenVEX document with what holds now of each vulnerability
   );
   for (const statement of statements) {
     const status = text(statement, "status");
-    // OpenVEX: what is not affected says why, what is affected says what to do.
+    // OpenVEX requires a reason for not_affected and an action for affected.
     if (status === "not_affected") assert(text(statement, "justification") !== "" || text(statement, "impact_statement") !== "");
     if (status === "affected") assert.notEqual(text(statement, "action_statement"), "");
     assert(["not_affected", "affected", "fixed", "under_investigation"].includes(status));
@@ -110,7 +110,7 @@ test("a package is an OpenVEX document with what holds now of each vulnerability
   assert.deepEqual([fixed?.status, fixed?.products], ["fixed", [{ "@id": purl, identifiers: { purl } }]]);
 });
 
-test("a package is a CSAF document whose products are all named, with what the VEX profile asks of each status", async () => {
+test("a package is exported as a CSAF document with all products and what the VEX profile requires for each status", async () => {
   for (const name of ["every", "gtk%2B3.0"]) {
     const document = await json(`csaf/${name}.json`);
     const head = isObject(document.document) ? document.document : {};
@@ -131,7 +131,7 @@ test("a package is a CSAF document whose products are all named, with what the V
   }
 });
 
-test("what there is stands in lists by the time of change, and a withdrawal is one", async () => {
+test("lists are ordered by time of change and contain withdrawals", async () => {
   const ids = async (path: string): Promise<string[]> => objects((await json(path)).list).map((entry) => text(entry, "id"));
   assert.deepEqual(await ids("osv/all.json"), ["CGA-every", "CGA-fixed", "CGA-safe"]);
   assert.deepEqual(await ids("openvex/all.json"), ["every", "gtk+3.0"]);
@@ -153,7 +153,7 @@ test("what there is stands in lists by the time of change, and a withdrawal is o
   assert.equal(metadata.role, "csaf_provider");
 });
 
-test("documents are open, keep their address and their tag, and tell nothing private", async () => {
+test("documents are public with stable address and ETag, and contain nothing private", async () => {
   const first = await ask("osv/CGA-fixed.json");
   const etag = first.headers.get("etag") ?? "";
   assert.equal((await ask("osv/CGA-fixed.json", { "if-none-match": etag })).status, 304);

@@ -1,5 +1,4 @@
-// The end of tags: said by a request, by the operator's policy, or by an annotation that was pushed about the image. Clients see one
-// boolean, and each change is an event.
+// Deprecation of tags by request, by the operator's policy, or by a pushed annotation. Clients see one boolean, and each change emits an event.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -23,7 +22,6 @@ const makeRepo = async (name: string, parent = world.organization): Promise<stri
   text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 const setTag = (repo: string, tag: JsonObject): Promise<JsonObject> => world.ok("registry.TagsService/CreateTag", { parent: repo, tag });
 
-/** Names of the repo's tags that are deprecated. */
 const ended = async (repo: string): Promise<string> => {
   const names: string[] = [];
   for (let pageToken = ""; ; ) {
@@ -41,7 +39,7 @@ const endEvents = async (repo: string): Promise<string[]> =>
     .map(({ body }) => text(body, "name"))
     .sort();
 
-test("a request says it, and says otherwise", async () => {
+test("a request sets and clears the deprecation of a tag", async () => {
   const repo = await makeRepo("said");
   await setTag(repo, { name: "old", digest: digestOf(1), deprecated: true });
   assert.equal(await ended(repo), "old");
@@ -51,7 +49,7 @@ test("a request says it, and says otherwise", async () => {
   assert.equal(await ended(repo), "");
 });
 
-test("a policy ends the tags that fit it when its day comes, and later ones as they are made; taken back, it ends none", async () => {
+test("a policy deprecates matching tags on its date and new ones on creation, and none after its removal", async () => {
   const repo = await makeRepo("node");
   const other = await makeRepo("other");
   for (const name of ["12", "12.1", "14", "16"]) for (const each of [repo, other]) await setTag(each, { name, digest: digestOf(2), bundles: ["base"] });
@@ -65,7 +63,6 @@ test("a policy ends the tags that fit it when its day comes, and later ones as t
   assert.deepEqual(await endEvents(repo), ["12", "12.1", "12.2", "14"]);
   const bundles = objectList(await world.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo }, name: "12" }), "tags").map((tag) => tag.bundles);
   assert.deepEqual(bundles, [["base"]]);
-  // Later ones, by the API and by a push; what somebody says against it does not count.
   await setTag(repo, { name: "14.9", digest: digestOf(3), deprecated: false });
   await openPusher(world, repo, () => world.token()).image("amd64", "12.3");
   assert.equal(await ended(repo), "12 12.1 12.2 12.3 14 14.9");
@@ -77,7 +74,7 @@ test("a policy ends the tags that fit it when its day comes, and later ones as t
   await assert.rejects(unsetTagPolicy(kernel(), { organization: undefined, pattern: "node:12" }), { code: "NOT_FOUND" });
 });
 
-test("a policy of an organization ends none of another's, and one of more than a piece ends all", async () => {
+test("a policy of an organization deprecates no tag of another, and one with many tags deprecates all in batches", async () => {
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } }), "uid");
   const [ours, theirs] = [await makeRepo("beta"), await makeRepo("beta", other)];
   for (let index = 0; index < 250; index++) await setTag(ours, { name: `v${index}`, digest: digestOf(4) });
@@ -104,7 +101,7 @@ const lifecycle = async (registry: Pusher, subject: { digest: string; sizeBytes:
   return (await registry.manifest(body, type)).digest;
 };
 
-test("an annotation that was pushed about an image ends its tags on that day, for as long as it is there and they have that image", async () => {
+test("a pushed annotation deprecates the image's tags on its date while it exists and they have that image", async () => {
   const repo = await makeRepo("annotated");
   const registry = openPusher(world, repo, () => world.token());
   const [image, next] = [await registry.image("amd64", "a"), await registry.image("arm64", "b")];
@@ -120,7 +117,7 @@ test("an annotation that was pushed about an image ends its tags on that day, fo
   await setTag(repo, { name: "a2", digest: next.digest });
   await endTags(kernel());
   assert.equal(await ended(repo), "a");
-  // A push keeps what is said of the tag; the reason is looked at all the same.
+  // A push keeps the tag's deprecation, and its cause is evaluated again.
   await registry.image("s390x", "a");
   await endTags(kernel());
   assert.equal(await ended(repo), "");
@@ -132,7 +129,7 @@ test("an annotation that was pushed about an image ends its tags on that day, fo
   assert.equal(await ended(repo), "");
 });
 
-test("what is no policy is refused in a line, and nothing is kept of it", async () => {
+test("an invalid policy is refused in one line and not stored", async () => {
   for (const [pattern, endDate, says] of [
     ["(", "2026-01-01", /"\(" is not a valid RE2 pattern/],
     ["(?=a)", "2026-01-01", /is not a valid RE2 pattern/],

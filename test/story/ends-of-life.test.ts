@@ -1,5 +1,5 @@
-// What version 1 says of ends of life: of each version of a product and of each tag, on any day, what a reader of the source would
-// conclude. The lifecycle of a group holds in it and below it, and is no part of what anybody else is told.
+// Version 1's ends of life: the state of each product version and tag on any day, as the source implies it. A group's lifecycle applies to the group
+// and its subgroups and is hidden from others.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -54,7 +54,7 @@ const listPages = async (request: JsonObject, options: Options = {}): Promise<{ 
 
 const eolTags = async (request: JsonObject, options: Options = {}): Promise<JsonObject[]> => (await listPages({ pageSize: "200", ...request }, options)).items;
 
-/** "TAG_IN_GRACE GRACE_ACTIVE 2025-10-30", as a client reads it: an absent enum is its first value. */
+/** Formats a tag as "TAG_IN_GRACE GRACE_ACTIVE 2025-10-30"; an absent enum is its first value. */
 const said = (tag: JsonObject | undefined): string =>
   [
     text(tag ?? {}, "tagStatus") || "TAG_ACTIVE",
@@ -72,7 +72,6 @@ const createTag = (parent: string, name: string, more: JsonObject = {}): Promise
   world.ok("registry.TagsService/CreateTag", { parent, tag: { name, digest, ...more } });
 const createGroup = async (parent: string | undefined, name: string): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { ...(parent === undefined ? {} : { parent }), group: { name } }), "uid");
-/** A token of somebody new who has this role there. */
 const member = async (group: string, role: string): Promise<string> => {
   const identity = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -91,7 +90,7 @@ const importOwn = async (name: string, releases: readonly JsonObject[], group: s
   assert.deepEqual((await runImport(world, "lifecycle", [path], { group })).refused, []);
 };
 
-// ---- all that is known -----------------------------------------------------------------------------------------------
+// ---- all known data --------------------------------------------------------------------------------------------------
 
 interface SourceRelease {
   readonly releaseCycle: string;
@@ -119,7 +118,7 @@ const products = async (): Promise<SourceProduct[]> => {
 
 const nameOf = ({ permalink }: SourceProduct): string => permalink.replace(/^\//, "");
 
-/** Six months behind these days, as PostgreSQL's calendar has them. */
+/** Returns the days six months later, by PostgreSQL's calendar. */
 const graceEnds = async (days: readonly string[]): Promise<Map<string, string>> => {
   const list = days.map((day) => `'${day}'`).join(", ");
   const found = await asOwner(world.databaseUrl, `select day, (day::date + interval '6 months')::date::text from unnest(array[${list}]) as given(day)`);
@@ -128,12 +127,12 @@ const graceEnds = async (days: readonly string[]): Promise<Map<string, string>> 
 
 const readers: Protocol[] = ["rest", "grpc"];
 
-test("on any day every version and every tag of the real lifecycles is what their source says", withRealData, async () => {
+test("on any day the state of each version and tag of the real lifecycles follows from the source", withRealData, async () => {
   const all = await products();
   assert.equal((await runImport(world, "lifecycle", [join(realData, "lifecycle/endoflife-date")])).new, 156);
   const repos = join(folder, "repos");
   await mkdir(repos);
-  // Every version is asked for; of the tags, each of which is made by itself, in the short form a share.
+  // All versions; of the tags, which are created one by one, the short form takes a sample.
   const tagged = all.filter((_, index) => index % shortOrLong(8, 1) === 0);
   for (const product of tagged) {
     const tags = product.releases.map(({ releaseCycle }) => ({ name: releaseCycle, digest }));
@@ -206,7 +205,7 @@ test("on any day every version and every tag of the real lifecycles is what thei
   assert.equal(seen.size, 5, "each state was met");
 });
 
-test("a tag is of the version that its name begins with, and a product is known by each of its names", withRealData, async () => {
+test("a tag belongs to the version at the start of its name, and a product is found by each of its names", withRealData, async () => {
   world.clock.now = Date.parse("2025-05-01T00:00:00Z");
   const group = await createGroup(world.organization, "by-names");
   for (const [repo, tag, expected] of [
@@ -228,7 +227,7 @@ test("a tag is of the version that its name begins with, and a product is known 
 
 // ---- tags ------------------------------------------------------------------------------------------------------------
 
-test("what is deprecated is at its end, whatever a calendar says, and without a lifecycle too", async () => {
+test("a deprecated tag is at its end of life, with any lifecycle or none", async () => {
   const group = await createGroup(world.organization, "deprecated");
   await importOwn("lantern", [{ releaseCycle: "1", releaseDate: "2019-01-01", eol: "2099-01-01" }], group);
   const [known, unknown] = [await createRepo(group, "lantern"), await createRepo(group, "candle")];
@@ -251,7 +250,7 @@ test("what is deprecated is at its end, whatever a calendar says, and without a 
   }
 });
 
-test("an operator's file says how long the grace is, and which version has none", async () => {
+test("an operator's file sets the grace period of each version, or none", async () => {
   const group = await createGroup(world.organization, "graces");
   const releases = [
     { releaseCycle: "1", releaseDate: "2019-01-01", eol: "2024-08-31" },
@@ -273,7 +272,7 @@ test("an operator's file says how long the grace is, and which version has none"
   );
 });
 
-test("pages, names, dates and epochs are those of the list of tags, and what is attached to digests is no version", async () => {
+test("filters, names, dates and epochs are those of the tag list, and attachments of digests are not versions", async () => {
   const repo = await createRepo(world.organization, "pages");
   for (const name of ["1", "1-20240131", "1.0-r3", "2", `sha256-${"a".repeat(64)}.sig`]) await createTag(repo, name);
   const names = async (request: JsonObject, options: Options = {}): Promise<string[]> =>
@@ -299,7 +298,7 @@ test("pages, names, dates and epochs are those of the list of tags, and what is 
   }
 });
 
-test("of a tag whose name says no version, what is inside its image does", async () => {
+test("if a tag's name contains no version, the version inside its image counts", async () => {
   const group = await createGroup(world.organization, "inside");
   await importOwn(
     "compass",
@@ -329,9 +328,9 @@ test("of a tag whose name says no version, what is inside its image does", async
   assert.equal(said(shown), "TAG_INACTIVE GRACE_EXPIRED 2019-12-01 3");
 });
 
-// ---- whose a lifecycle is --------------------------------------------------------------------------------------------
+// ---- visibility of lifecycles ----------------------------------------------------------------------------------------
 
-test("a lifecycle holds in its group and below, the nearest before those above, and in no other organization", async () => {
+test("a lifecycle applies to its group and subgroups, the nearest first, and to no other organization", async () => {
   world.clock.now = Date.parse("2026-01-01T00:00:00Z");
   const [one, other] = [await createGroup(undefined, "one.example"), await createGroup(undefined, "other.example")];
   const [below, beside] = [await createGroup(one, "below"), await createGroup(one, "beside")];
@@ -363,7 +362,7 @@ test("a lifecycle holds in its group and below, the nearest before those above, 
       ["other", "2021-01-01"],
     ] as const)
       assert.deepEqual(endsOf(await versionsOf("sextant", { token: tokens[who], protocol })), [expected], who);
-    // The operator sees all of them, and is told that they differ.
+    // The operator sees all of them, and an error says that they differ.
     const several = await world.call(`${registry}/GetPackageVersionMetadata`, { package: "sextant" }, { protocol });
     assert.equal(several.code, codes.FAILED_PRECONDITION);
     assert.doesNotMatch(several.message, /2025|2021|[0-9a-f]{40}/);
@@ -371,7 +370,7 @@ test("a lifecycle holds in its group and below, the nearest before those above, 
   }
 });
 
-test("what another organization knows is to nobody else more than what nobody knows", async () => {
+test("a product known only to another organization gets the same error as an unknown product", async () => {
   const [one, other] = [await createGroup(undefined, "knows.example"), await createGroup(undefined, "asks.example")];
   await importOwn("astrolabe", [{ releaseCycle: "1", releaseDate: "2019-01-01", eol: true }], one);
   const token = await member(other, "viewer");

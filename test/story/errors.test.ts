@@ -1,5 +1,4 @@
-// Errors, updates, deletes and the list envelope, field for field as the requirement shows them: whole bodies are
-// compared, and gRPC carries the same code, text and details.
+// Errors, updates, deletes and the list envelope, compared field by field with the specification; gRPC has the same code, message and details.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -23,7 +22,7 @@ after(() => world?.close());
 const google = (type: string): string => `type.googleapis.com/google.rpc.${type}`;
 const reason = (code: string, domain: string): JsonObject => ({ "@type": google("ErrorInfo"), reason: code, domain: `${domain}.example.test` });
 
-/** The body of a validation error of these fields. */
+/** Returns the body of a validation error with these violations. */
 const invalid = (domain: string, ...violations: readonly (readonly [field: string, description: string])[]): JsonObject => ({
   code: 3,
   message: `Invalid argument: ${violations[0]?.join(": ")}`,
@@ -52,7 +51,7 @@ const create = async (path: string, body: JsonObject): Promise<JsonObject> => {
 
 const namePattern = 'name must match "^[a-z0-9 ._-]{1,}$"';
 
-test("POST identity with {} answers exactly one violation, on name, with its pattern", async () => {
+test("POST identity with {} returns exactly one violation, on name, with its pattern", async () => {
   const seen = await callBoth(
     world,
     token,
@@ -62,7 +61,7 @@ test("POST identity with {} answers exactly one violation, on name, with its pat
   answers(seen, 400, invalid("iam", ["name", namePattern]));
 });
 
-test("a name with a letter that it must not have is told the pattern too, and nothing is made", async () => {
+test("a name with an invalid letter returns the pattern, and nothing is created", async () => {
   const before = await databaseContents(world);
   for (const name of ["Upper", "a/b", "tab\there", "ümlaut", "name\n", "a,b"]) {
     const identity = { name, claimMatch: { issuer: "https://issuer.example.com", subject: "s" } };
@@ -77,7 +76,7 @@ test("a name with a letter that it must not have is told the pattern too, and no
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("all violations of a request are told at once, the first in the message", async () => {
+test("an error lists all violations, with the first one in its message", async () => {
   const repo = { name: "A", description: "two\nlines", bundles: ["unheard-of"] };
   const seen = await callBoth(
     world,
@@ -97,7 +96,7 @@ test("all violations of a request are told at once, the first in the message", a
   );
 });
 
-test("rules across fields are checked only when every field passes", async () => {
+test("rules across fields are checked only if every field is valid", async () => {
   const none = { name: "no relationship" };
   const seen = await callBoth(
     world,
@@ -108,7 +107,7 @@ test("rules across fields are checked only when every field passes", async () =>
   answers(seen, 400, invalid("iam", ["claimMatch", "exactly one of claimMatch, staticKeys, awsIdentity, servicePrincipal is needed"]));
 });
 
-test("a group that still holds a repo cannot be deleted, and stays; without it, it can", async () => {
+test("a group with a repo cannot be deleted until the repo is deleted", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "team" })).uid);
   const repo = String((await create(`/registry/v2/repos/${group}`, { name: "nginx" })).uid);
   const remove = () => callBoth(world, token, ["DELETE", `/iam/v2/groups/${group}`], ["iam.GroupsService/DeleteGroup", { uid: group }]);
@@ -126,7 +125,7 @@ test("a group that still holds a repo cannot be deleted, and stays; without it, 
   answers(await http(world.url, "GET", `/iam/v2/groups/${group}`, { token }), 404, notFound("iam", "Group", group));
 });
 
-test("every kind of child blocks the deletion, and all kinds are told together", async () => {
+test("every kind of child blocks the deletion of a group, and the error lists all kinds", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "full" })).uid);
   await create(`/iam/v2/groups/${group}`, { name: "sub" });
   await create(`/registry/v2/repos/${group}`, { name: "nginx" });
@@ -142,7 +141,7 @@ test("every kind of child blocks the deletion, and all kinds are told together",
   );
 });
 
-test("a resource that does not exist is 404 with its type and name, for every verb", async () => {
+test("an unknown resource is a 404 with its type and name, for every verb", async () => {
   const uid = `${organization}/00000000000000ff`;
   const cases: readonly (readonly [
     verb: string,
@@ -184,7 +183,7 @@ test("a resource that does not exist is 404 with its type and name, for every ve
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("what exists already is 409 with its type and name; a tag of that name is moved instead", async () => {
+test("an existing resource is a 409 with its type and name; an existing tag is moved instead", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "twice" })).uid);
   const repo = await create(`/registry/v2/repos/${group}`, { name: "redis" });
   const again = await callBoth(
@@ -208,7 +207,7 @@ test("what exists already is 409 with its type and name; a tag of that name is m
   assert.ok(String(moved.updateTime) > String(first.updateTime));
 });
 
-test("a page token of more than three days restarts the query at its first page, and a header says so", async () => {
+test("a page token older than three days restarts the list at its first page, with a header", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "pages" })).uid);
   for (const name of ["a", "b", "c"]) await create(`/registry/v2/repos/${group}`, { name });
   const query = `/registry/v2/repos?uidp.children_of=${group}&page_size=2&order_by=name`;
@@ -235,7 +234,7 @@ test("a page token of more than three days restarts the query at its first page,
   }
 });
 
-test("a forged page token, and one of another query, are refused on page_token", async () => {
+test("a forged page token or one of another query is refused on page_token", async () => {
   const { body } = await http(world.url, "GET", "/iam/v2/roles?page_size=2", { token });
   const good = String(body.nextPageToken);
   const roles = (pageToken: string, orderBy = "") =>
@@ -252,7 +251,7 @@ test("a forged page token, and one of another query, are refused on page_token",
   assert.equal((await roles(good)).status, 200);
 });
 
-test("PATCH with updateMask changes only what it lists; the rest of the body is ignored", async () => {
+test("PATCH with updateMask changes only the listed fields and ignores the rest of the body", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "patches" })).uid);
   const repo = await create(`/registry/v2/repos/${group}`, { name: "nginx", description: "first" });
   const path = `/registry/v2/repos/${String(repo.uid)}`;
@@ -268,7 +267,7 @@ test("PATCH with updateMask changes only what it lists; the rest of the body is 
   assert.deepEqual([spelled.name, spelled.description], ["httpd", "third"]);
   const cleared = await patch("?updateMask=description", { name: "ignored" });
   assert.deepEqual([cleared.name, "description" in cleared], ["httpd", false]);
-  // Omitted: the fields present in the body, empty ones included.
+  // Without a mask: the fields present in the body, including empty ones.
   assert.deepEqual((await patch("", { description: "fourth" })).name, "httpd");
   assert.ok(!("description" in (await patch("", { description: "" }))));
   await patch("", { description: "fifth" });
@@ -281,7 +280,7 @@ test("PATCH with updateMask changes only what it lists; the rest of the body is 
   assert.ok(String(updateTime) > String(repo.updateTime));
 });
 
-test("the same over gRPC: a mask, none, and *", async () => {
+test("gRPC updates behave the same with a mask, without one, and with *", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "rpc patches" })).uid);
   const { uid } = await create(`/registry/v2/repos/${group}`, { name: "nginx", description: "first" });
   const update = async (repo: JsonObject, updateMask?: string): Promise<JsonObject> => {
@@ -298,7 +297,7 @@ test("the same over gRPC: a mask, none, and *", async () => {
   assert.deepEqual(await update({ name: "caddy" }, "*"), { name: "caddy", description: null });
 });
 
-test("an unknown mask path is refused by its name, and so is one that only the server sets", async () => {
+test("an unknown or output-only mask path is refused by name", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "masks" });
   const before = await databaseContents(world);
   const patch = (mask: string) =>
@@ -315,7 +314,7 @@ test("an unknown mask path is refused by its name, and so is one that only the s
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("an update that changes nothing writes neither row nor event", async () => {
+test("an update without changes writes neither row nor event", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "still", description: "water" });
   const before = await databaseContents(world);
   const seen = await http(world.url, "PATCH", `/registry/v2/repos/${String(uid)}`, { token, body: '{"description":"water"}' });
@@ -323,7 +322,7 @@ test("an update that changes nothing writes neither row nor event", async () => 
   assert.deepEqual(await databaseContents(world), before);
 });
 
-test("a PATCH answers with the resource, whatever If-None-Match says: 304 is for reads", async () => {
+test("PATCH returns the resource regardless of If-None-Match; only reads return 304", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "matched" });
   const path = `/registry/v2/repos/${String(uid)}`;
   const headers = { "if-none-match": "*" };
@@ -333,7 +332,7 @@ test("a PATCH answers with the resource, whatever If-None-Match says: 304 is for
   assert.deepEqual([unchanged.status, unchanged.text], [304, ""]);
 });
 
-test("DELETE answers 200 with an empty body and no type, and gRPC an Empty", async () => {
+test("DELETE returns 200 with an empty body and no content type, and gRPC returns Empty", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "short" });
   const { uid: other } = await create(`/registry/v2/repos/${organization}`, { name: "shorter" });
   const seen = await http(world.url, "DELETE", `/registry/v2/repos/${String(uid)}`, { token });
@@ -341,7 +340,7 @@ test("DELETE answers 200 with an empty body and no type, and gRPC an Empty", asy
   assert.deepEqual(await world.ok("registry.ReposService/DeleteRepo", { uid: String(other) }, { protocol: "grpc" }), {});
 });
 
-test("the list envelope: the plural and totalCount and skipped always, nextPageToken only where there is a next page", async () => {
+test("the list envelope always has the plural field, totalCount and skipped, and nextPageToken only if there is a next page", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "envelope" })).uid);
   const list = (query: string) => http(world.url, "GET", `/registry/v2/repos?uidp.children_of=${group}${query}`, { token });
   assert.deepEqual((await list("")).body, { repos: [], totalCount: "0", skipped: 0 });
@@ -354,7 +353,7 @@ test("the list envelope: the plural and totalCount and skipped always, nextPageT
   assert.strictEqual((await list("&page_size=2&skip=1")).body.skipped, 1);
 });
 
-test("page_size: 50 when absent or 0, 200 at most, negative refused; camelCase is understood too", async () => {
+test("page_size defaults to 50 if absent or 0, is capped at 200, refused if negative, and accepted in camelCase", async () => {
   const { length } = items((await http(world.url, "GET", "/iam/v2/roles?page_size=200", { token })).body, "roles");
   assert.ok(length > 25);
   const names: string[] = [];
@@ -386,7 +385,7 @@ test("page_size: 50 when absent or 0, 200 at most, negative refused; camelCase i
     );
 });
 
-test("order_by: an unknown field is told the allowed ones, and a third word is refused", async () => {
+test("an unknown order_by field returns the allowed ones, and a third word is refused", async () => {
   const order = (orderBy: string) =>
     callBoth(world, token, ["GET", `/iam/v2/roles?order_by=${encodeURIComponent(orderBy)}`], ["iam.RolesService/ListRoles", { orderBy }]);
   answers(await order("colour"), 400, invalid("iam", ["order_by", 'cannot order by "colour"; must be one of uid, name, create_time, update_time']));
@@ -395,7 +394,7 @@ test("order_by: an unknown field is told the allowed ones, and a third word is r
     assert.equal((await order(allowed)).status, 200, allowed);
 });
 
-test("an unknown query parameter and an unknown body field are refused by their names", async () => {
+test("an unknown query parameter or body field is refused by name", async () => {
   answers(await http(world.url, "GET", "/iam/v2/roles?colour=red", { token }), 400, invalid("iam", ["colour", "unknown query parameter"]));
   const body = JSON.stringify({ name: "a", colour: "red", claimMatch: { issuer: "https://a.example", subject: "s", colour: "blue" } });
   answers(
@@ -405,7 +404,7 @@ test("an unknown query parameter and an unknown body field are refused by their 
   );
 });
 
-test("every timestamp has three decimals, every resource its booleans, uid and times, in camelCase", async () => {
+test("timestamps have three decimals, and resources have all booleans, UIDs and times in camelCase", async () => {
   const group = await create(`/iam/v2/groups/${organization}`, { name: "shape" });
   const repo = await create(`/registry/v2/repos/${String(group.uid)}`, { name: "nginx" });
   const tag = await create(`/registry/v2/tags/${String(repo.uid)}`, { name: "1", digest: `sha256:${"0".repeat(64)}` });
@@ -417,7 +416,6 @@ test("every timestamp has three decimals, every resource its booleans, uid and t
     for (const time of [createTime, updateTime]) assert.match(String(time), /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
   const started = world.clock.now;
   try {
-    // A whole second is written with its decimals too.
     world.clock.now = Math.ceil(started / 1000) * 1000;
     const whole = await create(`/registry/v2/repos/${String(group.uid)}`, { name: "whole" });
     assert.equal(whole.createTime, `${new Date(world.clock.now).toISOString().slice(0, 19)}.000Z`);
@@ -427,7 +425,7 @@ test("every timestamp has three decimals, every resource its booleans, uid and t
   }
 });
 
-test("what is refused for lack of rights reads the same whether it exists or not, and names what is missing only where the caller sees the group", async () => {
+test("a permission error is the same for existing and unknown resources, and names the permission only if the caller sees the group", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "secret" })).uid);
   const repo = String((await create(`/registry/v2/repos/${group}`, { name: "nginx" })).uid);
   const { uid: bot } = await create(`/iam/v2/identities/${group}`, { name: "bot", claimMatch: { issuer: "https://issuer.example.com", subject: "s" } });
@@ -445,7 +443,7 @@ test("what is refused for lack of rights reads the same whether it exists or not
     });
 });
 
-test("permission is decided before the request is looked at", async () => {
+test("permissions are checked before the request is validated", async () => {
   const { uid: bot } = await create(`/iam/v2/identities/${organization}`, {
     name: "nobody",
     claimMatch: { issuer: "https://issuer.example.com", subject: "n" },

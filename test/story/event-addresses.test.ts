@@ -1,5 +1,5 @@
-// Every event type of the contract, read by the CloudEvents SDK, with each form of public address. The short form asks each type at one
-// of the addresses, the long form at all of them. What the events say: test/story/receiver.test.ts.
+// Every event type of the contract, read by the CloudEvents SDK, for each form of public address. The short form checks each type with one address,
+// the long form with all. For event contents see test/story/receiver.test.ts.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -15,7 +15,7 @@ import { startIssuer } from "./processes.ts";
 import { readEvent } from "./receiver.ts";
 import { openSink } from "./sink.ts";
 
-/** RFC 3986, 4.1 and 3.2.2: an absolute URI, or `//` and an authority; with the address of IPv6 in brackets. */
+/** RFC 3986 §4.1, §3.2.2: an absolute URI, or `//` with an authority; an IPv6 address is in brackets. */
 const uriReference = /^(?:https?:)?\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d+)?(?:\/[^\s]*)?$/;
 
 const addresses = {
@@ -42,7 +42,7 @@ for (const [index, [form, publicUrl]] of Object.entries(addresses).entries()) {
       const place = await folder(stage);
       const owner = await stage.holder(everyCapabilityBut(""), world.organization);
       await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
-      /** A subscription that would send to nobody else. */
+      /** A subscription that matches no event, so that only the tested one is sent. */
       const deaf = { parent: place, subscription: { sink: sink.url, eventTypes: ["none"] } };
       const subscribe = async (): Promise<string> => text(await world.ok("events.SubscriptionsService/CreateSubscription", deaf), "uid");
       const requestOf = async (method: MethodFact): Promise<{ readonly request: JsonObject; readonly token?: string }> => {

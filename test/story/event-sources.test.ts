@@ -1,4 +1,4 @@
-// The source of an event at every form of public address: a URI reference that receivers in any language can parse.
+// The source of an event is a URI reference that every receiver can parse, for each form of public address.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { openWorld } from "../world.ts";
 import { readEvent } from "./receiver.ts";
 import { openSink } from "./sink.ts";
 
-/** RFC 3986, 4.1: a URI, a reference with an authority, or a relative one whose first segment has no colon. */
+/** RFC 3986 §4.1: a URI, a reference with an authority, or a relative reference without a colon in its first segment. */
 const uriReference = /^(?:[a-z][a-z0-9+.-]*:|\/\/(?:\[[0-9a-f:.]+\]|[^\s:/[\]]+)(?::\d+)?(?:\/|$)|[^\s:/[\]]*(?:\/|$))/i;
 
 const addresses = {
@@ -21,7 +21,7 @@ const addresses = {
 } as const;
 
 for (const [form, [publicUrl, registrySource]] of Object.entries(addresses)) {
-  test(`with ${form} as its public address, the server sends events with a source that is a URI reference`, async () => {
+  test(`with ${form} as its public address, the server sends events with a URI reference as source`, async () => {
     const world = await openWorld({ GANTRY_PUBLIC_URL: publicUrl });
     const sink = await openSink();
     try {

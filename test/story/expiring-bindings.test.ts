@@ -1,4 +1,4 @@
-// Role bindings that end: honoured when a request is decided, by nobody's memory, and no way around the end.
+// Role bindings that expire: evaluated at each request, without caching and without a bypass.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -33,12 +33,12 @@ const bindFor = async (
     more,
   );
 const someone = (name: string): Promise<string> => createIdentity(home.world, home.world.organization, name, claimMatch);
-/** 0 where the token sees the organization, 7 where it may not. */
+/** Returns 0 if the token can read the organization, 7 if it cannot. */
 const sees = async (token: string, protocol: Protocol = "rest"): Promise<number> =>
   (await home.world.call("iam.GroupsService/GetGroup", { uid: home.world.organization }, { token, protocol })).code;
 const violated = (details: readonly JsonObject[]): string[] => column(details[1] ?? {}, "fieldViolations", "field");
 
-test("a binding says when it ends, in every answer, and not in its event, whose body is the public one", async () => {
+test("a binding returns its expiry in every response, but not in its event, which has the public body", async () => {
   const { world } = home;
   const who = await someone("shown");
   const expireTime = inMs(30 * minute);
@@ -55,7 +55,7 @@ test("a binding says when it ends, in every answer, and not in its event, whose 
   assert.ok(!("expireTime" in (event?.body ?? {})));
 });
 
-test("it gives its right until the moment of its end and not from then on, on every server and both protocols, though nobody writes anything", async () => {
+test("a binding grants its permission until the exact moment it expires, on every server and protocol, without any write", async () => {
   const { world } = home;
   const second = await openWorld(
     home.environment.DATABASE_URL
@@ -83,14 +83,13 @@ test("it gives its right until the moment of its end and not from then on, on ev
     assert.deepEqual(await codes(), [7, 7, 7, 7]);
     const listed = await world.call("iam.GroupsService/ListGroups", {}, { token });
     assert.deepEqual(items(listed.reply, "groups"), [], "lists are of rights too");
-    // It stays listed, so that people see what was.
     assert.equal(items((await world.call("iam.RoleBindingsService/ListRoleBindings", { identity: who })).reply, "roleBindings").length, 1);
   } finally {
     await second.close();
   }
 });
 
-test("moving the end gives the right back, or takes it, with the next request; without an end it stays", async () => {
+test("changing or removing the expiry takes effect on the next request", async () => {
   const { world } = home;
   const who = await someone("moved");
   const uid = text((await bindFor(who, viewer, inMs(minute))).reply, "uid");
@@ -111,7 +110,7 @@ test("moving the end gives the right back, or takes it, with the next request; w
   assert.equal(await sees(token), 0);
 });
 
-test("an end that is past, or no time at all, is refused by name on create, update and in a batch, and nothing is made", async () => {
+test("an expiry in the past or an invalid time is refused by name on create, update and batch, and nothing is created", async () => {
   const { world } = home;
   const who = await someone("refused");
   const token = await world.token();
@@ -135,7 +134,7 @@ test("an end that is past, or no time at all, is refused by name on create, upda
   assert.equal((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: who })).totalCount, "0");
 });
 
-test("each binding of a batch has an end of its own", async () => {
+test("each binding of a batch has its own expiry", async () => {
   const { world } = home;
   const [first, second] = [await someone("first"), await someone("second")];
   const requests = [{ roleBinding: { identityUid: first, expireTime: inMs(minute) } }, { roleBinding: { identityUid: second } }];
@@ -148,7 +147,7 @@ test("each binding of a batch has an end of its own", async () => {
   assert.deepEqual([await sees(await world.token(first)), await sees(await world.token(second))], [7, 0]);
 });
 
-test("who holds a right for a time gives it for no longer than that: not to themselves, not to others, not by a role or an identity", async () => {
+test("a holder of an expiring permission cannot grant it for longer, to any identity, by role or by identity", async () => {
   const { world } = home;
   const { organization } = world;
   const guest = await someone("owner for a time");
@@ -199,7 +198,7 @@ test("who holds a right for a time gives it for no longer than that: not to them
     }
   assert.equal((await bindFor(friend, viewer, inMs(30 * minute), { token })).code, 0, "as long as they hold it themselves, they may");
   assert.equal((await bindFor(friend, builtInRoleUid("editor"), inMs(minute), { token })).code, 0);
-  // A right that they have for good as well is theirs to give, and so is the right to give it.
+  // A caller can grant a permission that it also holds without expiry, including the permission to grant.
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: guest, roleUid: viewer } });
   assert.equal((await bindFor(lasting, builtInRoleUid("console_viewer"), undefined, { token })).code, 7);
   const gives = text(

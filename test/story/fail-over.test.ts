@@ -1,9 +1,7 @@
-// Several machines (issue 18, docs/guides/several-machines.md): Gantry's servers on a PostgreSQL that has a standby, which is
-// promoted when the primary dies or stops answering, while clients write. Nothing that was acknowledged is lost.
-//
-// The long form is the guide's: three servers behind its haproxy, a PostgreSQL of the system's, the primary killed in one
-// run and stopped without dying in another. The short form is the same without a load balancer, on the PostgreSQL that
-// comes with Gantry. The time that it takes is asserted in the long form alone: it is what was promised.
+// Failover (issue 18, docs/guides/several-machines.md): a standby is promoted when the PostgreSQL primary dies or hangs during writes. No acknowledged
+// change is lost.
+// The long form follows the guide: three servers behind haproxy, the system's PostgreSQL, the primary killed in one run and paused in another. The
+// short form uses the bundled PostgreSQL without a load balancer. Only the long form asserts the promised times.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -26,13 +24,13 @@ import { openSink } from "./sink.ts";
 
 const serverCount = shortOrLong(2, 3);
 const writerCount = shortOrLong(4, 12);
-/** Acknowledged before the primary fails, and after the next one was promoted. */
+/** Acknowledged before the primary fails, and after the promotion. */
 const changesBefore = shortOrLong(40, 400);
 const changesAfter = shortOrLong(40, 400);
 const behindBalancer = shortOrLong(false, true);
-/** For so many changes in the long form on a machine that does other things, too. */
+/** For the long form's changes on a busy machine. */
 const writtenMaxMs = shortOrLong(120_000, 400_000);
-/** What issue 18 allows between the promoted server's first accepted change and the last server's. */
+/** The longest time, by issue 18, between the first accepted change of the promoted primary and of the last server. */
 const refusalsMaxMs = 5_000;
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -41,7 +39,7 @@ after(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-/** The system's PostgreSQL programs; those that come with Gantry in the short form. */
+/** Returns the system's PostgreSQL programs; undefined in the short form, which uses the bundled ones. */
 const findPrograms = (): string | undefined => {
   if (!behindBalancer) return undefined;
   const [found] = globSync("/usr/lib/postgresql/*/bin/pg_basebackup").sort().reverse();
@@ -49,7 +47,6 @@ const findPrograms = (): string | undefined => {
   return dirname(found);
 };
 
-/** Starts haproxy with the guide's own lines, but for addresses. */
 const startBalancer = async (folder: string, servers: readonly string[]): Promise<string> => {
   const [block] = blocksOf(await readGuide("several-machines.md")).filter(({ kind }) => kind === "haproxy");
   assert.ok(block, "the guide has no lines for haproxy");
@@ -79,7 +76,7 @@ const startBalancer = async (folder: string, servers: readonly string[]): Promis
   return url;
 };
 
-/** Refused for the moment, as clients of both protocols understand it: they try again. */
+/** Returns whether the error is temporary for clients of either protocol, which retry. */
 const isPassing = ({ code, status }: Answer): boolean => code === 14 || code === 4 || code === 8 || code === 10 || [502, 503, 504].includes(status ?? 0);
 
 interface Acknowledged {
@@ -132,7 +129,7 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   const acknowledged: Acknowledged[] = [];
   let refusals = 0;
   let over = false;
-  /** Creates one after the other; what is refused for the moment is tried again under the same key. */
+  /** Creates groups one by one; retries a temporary error with the same idempotency key. */
   const write = async (writer: number): Promise<void> => {
     for (let number = 0; !over; number++) {
       const protocol: Protocol = (writer + number) % 2 === 0 ? "rest" : "grpc";
@@ -156,7 +153,7 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   const writing = Promise.all(Array.from({ length: writerCount }, (_, writer) => write(writer))).catch((error: unknown) => {
     problem = error;
   });
-  // Else writers go on for ever where the test has failed.
+  // Otherwise writers continue forever after a failed test.
   t.after(() => {
     over = true;
     return writing;
@@ -171,10 +168,9 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   if (failure === "killed") await postgres.first.kill();
   else postgres.first.pause();
   const before = acknowledged.length;
-  // Nobody can write now, and everybody is told so: the standby does not know yet that it is to take over.
   if (failure === "killed") await until(() => (refusals >= writerCount ? true : undefined));
   await postgres.promote();
-  // The promoted server's first accepted change, by nobody's but our own asking.
+  // The promoted primary's first accepted change, written directly.
   await until(async () => (await postgres.second.query("create table if not exists probe (at timestamptz)").catch(() => undefined)) && true);
   const promotedMs = performance.now();
   const acceptsAgain = await Promise.all(
@@ -189,7 +185,7 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   const tookMs = Math.max(...acceptsAgain);
   await written(before + changesAfter);
   if (failure === "stopped") {
-    // It wakes up, and takes itself for the primary: no server goes back to it.
+    // The old primary resumes and believes that it is still the primary; no server may return to it.
     postgres.first.resume();
     await Promise.all(members.map((member) => member.says(/"store\.host\.outdated"/)));
     await written(acknowledged.length + changesAfter);
@@ -203,7 +199,6 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
   );
   if (behindBalancer) assert.ok(tookMs <= refusalsMaxMs, `it took ${tookMs} ms until all servers accepted changes again`);
 
-  // Every acknowledged change is there, with its one event and its one audit entry.
   const wanted = acknowledged.map(({ uid }) => uid);
   assert.equal(new Set(wanted).size, wanted.length);
   const listOf = (uids: readonly string[]): string => uids.map((uid) => `'${uid}'`).join(",");
@@ -212,10 +207,8 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
     select (select count(*) from groups where uid in (${listOf(wanted)})), count(*), count(distinct subject)
     from outbox where subject in (${listOf(wanted)}) and type like '%group.created%'`);
   assert.deepEqual([rows, events, subjects].map(Number), Array<number>(3).fill(wanted.length));
-  // Nothing was made twice of what was tried again.
   const [[names, distinct] = []] = await second.query("select count(name), count(distinct name) from groups where name like 'team-%'");
   assert.equal(names, distinct);
-  // An answer that was given is given again.
   for (const { uid, name, key: idempotencyKey, protocol } of [
     ...acknowledged.slice(0, 5),
     ...acknowledged.slice(before - 5, before + 5),
@@ -228,11 +221,10 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
     });
     assert.equal(again.reply.uid, uid);
   }
-  // One server gave the positions, whichever it was then: none twice, and none left out.
+  // Positions are assigned by one server at a time: no duplicates and no gaps.
   await until(async () => ((await second.query("select from outbox where position is null")).length === 0 ? true : undefined));
   const [[count, last, first] = []] = await second.query("select count(distinct position), max(position), min(position) from outbox");
   assert.equal(Number(count), Number(last) - Number(first) + 1);
-  // Everything was told, and sealed once.
   await until(() => {
     const told = new Set(sink.got.map(({ headers }) => headers["ce-subject"]));
     return wanted.every((uid) => told.has(uid)) ? true : undefined;
@@ -257,6 +249,8 @@ const failOver = async (t: TestContext, failure: "killed" | "stopped"): Promise<
 };
 
 for (const failure of shortOrLong(["killed"] as const, ["killed", "stopped"] as const))
-  test(`no acknowledged change is lost when the primary is ${failure} and its standby promoted, and ${serverCount} servers go on`, { timeout: 600_000 }, (t) =>
-    failOver(t, failure),
+  test(
+    `no acknowledged change is lost when the primary is ${failure} and its standby promoted, and ${serverCount} servers continue`,
+    { timeout: 600_000 },
+    (t) => failOver(t, failure),
   );

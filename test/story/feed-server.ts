@@ -1,4 +1,4 @@
-// A feed's server for the stories of imports: what lies at its paths can change, and what was asked for is kept.
+// A feed server for import tests: responses can change, and requests are recorded.
 
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ export interface FeedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** The connection is cut after this many bytes of the body. */
+  /** Closes the connection after this many bytes of the body. */
   readonly cutAt?: number;
 }
 
@@ -15,13 +15,13 @@ export interface FeedServer {
   readonly url: string;
   /** By path and query; 404 for others. */
   readonly answers: Map<string, FeedAnswer>;
-  /** By path alone, where an answer depends on what is asked: an API of others'. */
+  /** By path, for APIs with responses that depend on the request. */
   readonly routes: Map<string, (url: URL, headers: IncomingHttpHeaders) => FeedAnswer>;
   readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
   close(): Promise<void>;
 }
 
-/** Answers 304 by itself to who has the current ETag. */
+/** Starts the server; it answers 304 to a request with the current ETag. */
 export const openFeedServer = async (): Promise<FeedServer> => {
   const answers = new Map<string, FeedAnswer>();
   const routes: FeedServer["routes"] = new Map();

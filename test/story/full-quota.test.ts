@@ -1,5 +1,4 @@
-// What the operator sees of a quota that is full (docs/reference/quotas.md): whoever is refused may be a directory, which says
-// it to nobody and tries again.
+// How an operator notices a full quota (docs/reference/quotas.md): the refused client may be a directory that retries silently.
 
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
@@ -18,7 +17,7 @@ const metricsAt = `127.0.0.1:${await freePort()}`;
 const world = await openWorld({ GANTRY_REQUEST_LOG: "true", GANTRY_METRICS_LISTEN: metricsAt }, requests.log);
 after(() => world.close());
 
-test("a directory that is refused for a full quota is found: which quota in the metrics, which provider in the log of requests", async () => {
+test("a directory refused by a full quota is visible: the quota in the metrics, the provider in the request log", async () => {
   await makeOwners(world);
   const provider = await openScimProvider(world);
   const settings = { databaseUrl: world.databaseUrl, migrateUrl: ownerUrlOf(world.databaseUrl), dataDirectory: tmpdir(), auditMonths: 13 };

@@ -1,5 +1,5 @@
-// resources: Groups. Somebody new finds the organization of their e-mail domain, asks to be let in, and learns whether
-// there may be an organization for their address at all.
+// resources: Groups. A new user finds the organization of their e-mail domain, requests access, and checks whether their address can have an
+// organization.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -14,7 +14,7 @@ import { databaseContents } from "./installation.ts";
 
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 const domain = "acme.example";
-/** The operator believes it about addresses. */
+/** The operator trusts this issuer's e-mail addresses. */
 const issuer = "https://people.example.com";
 let world: World;
 let acme: string;
@@ -31,7 +31,6 @@ before(async () => {
 after(() => world.close());
 
 let people = 0;
-/** Somebody new, and a token that says this address is theirs. */
 const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
   const { services } = world.server.application;
   const uid = await registerPerson(world.server.application.kernel, {
@@ -49,7 +48,7 @@ const request = (token: string, groupUid: string, protocol: Protocol = "rest"): 
 const eligible = async (token: string, protocol: Protocol): Promise<boolean> =>
   (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, protocol })).eligible === true;
 
-test("a person finds the verified organization of their own domain, and is shown its card and no more", async () => {
+test("a user finds the verified organization of their own domain and sees only its card", async () => {
   for (const [address, protocol] of [
     ["ada@acme.example", "rest"],
     ["Ada@ACME.Example", "grpc"],
@@ -60,7 +59,7 @@ test("a person finds the verified organization of their own domain, and is shown
   }
 });
 
-test("every reason to find nothing has one answer: no address, another domain, one below it, an unverified or suspended organization, a program", async () => {
+test("every failed lookup gets one response: no address, another domain, a subdomain, an unverified or suspended organization, a program", async () => {
   await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unverified.example" } });
   await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "folder.example" } });
   const closed = await verified("closed.example");
@@ -104,7 +103,7 @@ test("every reason to find nothing has one answer: no address, another domain, o
   assert.equal(texts.size, protocols.length);
 });
 
-test("whoever belongs to the domain may ask to be let in: the owners are told, with who it is, and nothing else is changed", async () => {
+test("a user of the domain can request access: owners get an event with the user, and nothing else changes", async () => {
   const ada = await person("ada@acme.example");
   const before_ = await databaseContents(world, ["role_bindings", "groups"]);
   const eventsBefore = (await world.events()).length;
@@ -120,7 +119,7 @@ test("whoever belongs to the domain may ask to be let in: the owners are told, w
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: acme }, { token: ada.token })).code, codes.PERMISSION_DENIED, "asking lets nobody in");
 });
 
-test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both protocols, and tells nobody; a day later it counts again", async () => {
+test("a repeated request within a day is RESOURCE_EXHAUSTED with Retry-After over both protocols, and emits no event", async () => {
   const grace = await person("grace@acme.example");
   assert.equal((await request(grace.token, acme)).code, 0);
   const eventsBefore = (await world.events()).length;
@@ -149,7 +148,7 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both prot
   assert.equal((await request(later, acme, "grpc")).code, 0);
 });
 
-test("of many requests of one person at the same time one is told", async () => {
+test("concurrent requests of one user emit one event", async () => {
   const { token } = await person("many@acme.example");
   const eventsBefore = (await world.events()).length;
   const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => request(token, acme, protocols[index % 2])));
@@ -157,7 +156,7 @@ test("of many requests of one person at the same time one is told", async () => 
   assert.equal((await world.events()).length, eventsBefore + 1);
 });
 
-test("a group that one may not ask for is not found, whether it exists or not; no group is INVALID_ARGUMENT", async () => {
+test("a group that the user may not request is not found, whether or not it exists, and no group is INVALID_ARGUMENT", async () => {
   const { token } = await person("ida@acme.example");
   const folder = String((await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "inside" } })).uid);
   for (const protocol of protocols) {
@@ -173,7 +172,7 @@ test("a group that one may not ask for is not found, whether it exists or not; n
   assert.equal((await request(token, "x")).code, codes.INVALID_ARGUMENT);
 });
 
-test("there may be an organization for a verified address of a company, not for one of a free mail service, nor without any", async () => {
+test("a verified company address can have an organization; a free mail address or none cannot", async () => {
   const wanted: readonly (readonly [string | undefined, boolean])[] = [
     ["ada@acme.example", true],
     ["ada@new-company.example", true],
@@ -190,16 +189,16 @@ test("there may be an organization for a verified address of a company, not for 
   }
 });
 
-test("an address that the issuer did not verify counts for nothing", async () => {
+test("an address that the issuer did not verify is ignored", async () => {
   const { uid } = await person("eve@acme.example");
-  // Her row has the address; what her token does not vouch for is not hers.
+  // Her row has the address, but her token does not vouch for it.
   const token = await world.token(uid);
   assert.equal((await lookup(token, "rest")).code, codes.NOT_FOUND);
   assert.equal((await request(token, acme)).code, codes.NOT_FOUND);
   assert.equal(await eligible(token, "rest"), false);
 });
 
-test("requests go along with the organization, and with the person", async () => {
+test("access requests are deleted with the organization and with the user", async () => {
   const gone = await verified("gone.example");
   const { uid, token } = await person("x@gone.example");
   assert.equal((await request(token, gone)).code, 0);

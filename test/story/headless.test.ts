@@ -1,4 +1,4 @@
-// Signing in for a client elsewhere, which fetches its token encrypted for a key of its own (authentication.md: 7).
+// Headless sign-in: a client fetches its token encrypted for its own key (authentication.md: 7).
 
 import assert from "node:assert/strict";
 import { createCipheriv, createPrivateKey, generateKeyPairSync, type KeyObject, webcrypto } from "node:crypto";
@@ -44,7 +44,7 @@ const addressOf = (code: string, more: Readonly<Record<string, string>> = {}): s
 
 const fetchSession = (code: string, protocol: Protocol = "rest") => world.call(getSession, { code }, { protocol, token: undefined });
 
-/** Reads a session with somebody else's cryptography: the key agreement and cipher of WebCrypto. */
+/** Decrypts a session with an independent implementation: WebCrypto's key agreement and cipher. */
 const readWithWebCrypto = async (session: JsonObject, privateKey: KeyObject): Promise<string> => {
   const raw = Buffer.from(Buffer.from(text(session, "ecdhPublicKey"), "base64").toString("utf8"), "base64url");
   assert.equal(raw.length, 32);
@@ -58,7 +58,7 @@ const readWithWebCrypto = async (session: JsonObject, privateKey: KeyObject): Pr
 };
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`over ${protocol}, a client fetches the token of a sign-in in a browser elsewhere, once, and it alone can read it`, async () => {
+  test(`over ${protocol} a client fetches the token of a browser sign-in once, and only it can decrypt the token`, async () => {
     const client = newClient();
     assert.equal((await fetchSession(client.code, protocol)).code, 5);
     const last = await confirmAs(world, provider, addressOf(client.code), { sub: "ada", email: "ada@example.test", email_verified: true });
@@ -74,7 +74,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("of fifty who fetch at the same moment one is given the session", async () => {
+test("of 50 concurrent fetches one gets the session", async () => {
   const { code } = newClient();
   await confirmAs(world, provider, addressOf(code), { sub: "ada" });
   const codes = await Promise.all(Array.from({ length: 50 }, async () => (await fetchSession(code)).code));
@@ -84,7 +84,7 @@ test("of fifty who fetch at the same moment one is given the session", async () 
   );
 });
 
-test("the token is for the audience that the address names, and the person is shown it", async () => {
+test("the token has the audience from the address, which the page shows the user", async () => {
   const client = newClient();
   const address = addressOf(client.code, { audience: "registry.example.test" });
   assert.match((await openBrowser().get(address)).text, /It can act on your behalf at registry\.example\.test\./);
@@ -92,7 +92,7 @@ test("the token is for the audience that the address names, and the person is sh
   assert.equal(claimsOf(decryptSession((await fetchSession(client.code)).reply, client.privateKey)).aud, "registry.example.test");
 });
 
-test("without a provider in the address the person names one, and a sign-in that is refused leaves nothing to fetch", async () => {
+test("without a provider in the address the user names one, and a refused sign-in leaves no session", async () => {
   const { code } = newClient();
   const address = `${world.url}/oauth?headless_code=${code}`;
   assert.match((await confirmAs(world, provider, address, { sub: "ada" }, { idp_id: "nobody" })).text, /No organization or identity provider found/);
@@ -109,14 +109,14 @@ test("without a provider in the address the person names one, and a sign-in that
   assert.equal((await fetchSession(code)).code, 0);
 });
 
-test("a session that nobody fetches is gone after five minutes", async () => {
+test("an unfetched session expires after five minutes", async () => {
   const { code } = newClient();
   await confirmAs(world, provider, addressOf(code), { sub: "ada" });
   world.clock.now += limits.headlessSessionLifetimeMs;
   assert.equal((await fetchSession(code)).code, 5);
 });
 
-test("of two sign-ins with one address the first counts", async () => {
+test("of two sign-ins with one address the first is used", async () => {
   const client = newClient();
   await confirmAs(world, provider, addressOf(client.code), { sub: "ada" });
   const second = await confirmAs(world, provider, addressOf(client.code), { sub: "mallory" });
@@ -125,7 +125,7 @@ test("of two sign-ins with one address the first counts", async () => {
   assert.equal(claimsOf(token).sub, world.server.application.services.authn.personUid(provider.url, "ada"));
 });
 
-test("what is no X25519 key is no code: other lengths and letters, a second spelling, and points of small order", async () => {
+test("an invalid X25519 key is refused: wrong length or letters, a second encoding, points of small order", async () => {
   const small = ["00".repeat(32), `01${"00".repeat(31)}`, "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"];
   const codes = [
     "x",
@@ -142,7 +142,7 @@ test("what is no X25519 key is no code: other lengths and letters, a second spel
   }
 });
 
-// RFC 7748, 6.1: Bob's key pair, Alice's public key and the secret that they have in common.
+// RFC 7748 §6.1: Bob's key pair, Alice's public key and their shared secret.
 const bob = {
   private: "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
   public: "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f",
@@ -150,7 +150,7 @@ const bob = {
 const alicePublic = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
 const common = "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742";
 
-test("the key of AES-256-GCM is the bare secret of RFC 7748, section 6.1, on both sides", async () => {
+test("the AES-256-GCM key is the plain shared secret of RFC 7748 §6.1 on both sides", async () => {
   const privateKey = createPrivateKey({ key: Buffer.from(`302e020100300506032b656e04220420${bob.private}`, "hex"), format: "der", type: "pkcs8" });
   const cipher = createCipheriv("aes-256-gcm", Buffer.from(common, "hex"), Buffer.alloc(12, 1));
   const encrypted = Buffer.concat([Buffer.alloc(12, 1), cipher.update("a token"), cipher.final(), cipher.getAuthTag()]).toString("base64");

@@ -1,4 +1,4 @@
-// resources: Identities. What people say about themselves, and the filter that tells people and programs apart.
+// resources: Identities. Users' own metadata, and the filter that distinguishes users and programs.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -32,7 +32,7 @@ const person = async (): Promise<{ uid: string; token: string }> => {
 const say = (token: string, identityMetadata: JsonObject, updateMask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
   world.call("iam.IdentitiesService/UpdateIdentityMetadata", { identityMetadata, ...(updateMask === undefined ? {} : { updateMask }) }, { token, protocol });
 
-/** Without what proto3 cannot tell from absence, and without its times. */
+/** Removes times and the values that proto3 cannot distinguish from absence. */
 const said = ({ code, reply, message }: Answer): JsonObject => {
   assert.equal(code, 0, message);
   const { createTime, updateTime, ...rest } = reply;
@@ -40,7 +40,7 @@ const said = ({ code, reply, message }: Answer): JsonObject => {
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== false));
 };
 
-test("a person says something about themselves, bit by bit, and about nobody else", async () => {
+test("a user sets their own metadata field by field, and no other user's", async () => {
   for (const protocol of protocols) {
     const [ada, grace] = [await person(), await person()];
     assert.deepEqual(said(await say(ada.token, { company: "Example", jobTitle: "engineer" }, undefined, protocol)), {
@@ -65,13 +65,13 @@ test("a person says something about themselves, bit by bit, and about nobody els
       jobTitle: "engineer",
     });
     assert.deepEqual(said(await say(ada.token, { jobTitle: "lead" }, "*", protocol)), { uid: ada.uid, name: "ada", jobTitle: "lead" });
-    // The uid in the body is the server's to say: it is no way to somebody else's.
+    // The server sets the UID and ignores the one in the body.
     assert.equal(said(await say(grace.token, { uid: ada.uid, name: "Mallory", company: "Evil" }, undefined, protocol)).uid, grace.uid);
     assert.deepEqual(said(await say(ada.token, { product: "ignored" }, "job_title,updates_opt_in", protocol)), { uid: ada.uid, name: "ada" });
   }
 });
 
-test("the answer shows what the person's issuer says beside it", async () => {
+test("the response includes the profile from the user's issuer", async () => {
   const ada = await person();
   await world.server.application.services.store.write((rows) =>
     rows.query(
@@ -89,7 +89,7 @@ test("the answer shows what the person's issuer says beside it", async () => {
   });
 });
 
-test("each change is told once, inside the platform only; what changes nothing is not told", async () => {
+test("each change emits one internal event, and an update without changes emits none", async () => {
   const ada = await person();
   const count = (await world.events()).length;
   await say(ada.token, { company: "Example" });
@@ -103,7 +103,7 @@ test("each change is told once, inside the platform only; what changes nothing i
   assert.deepEqual(row, ["internal"]);
 });
 
-test("a program has nothing to say, a wrong field is named, and nothing of it is kept", async () => {
+test("a program cannot set metadata, and an invalid field is named and nothing stored", async () => {
   const program = String(
     (
       await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -138,7 +138,7 @@ test("a program has nothing to say, a wrong field is named, and nothing of it is
   assert.deepEqual(await world.server.application.services.store.read.query("select 1 from identity_metadata where uid = any($1)", [[program, ada.uid]]), []);
 });
 
-test("what a person said goes along with the person", async () => {
+test("metadata is deleted with the user", async () => {
   const ada = await person();
   await say(ada.token, { company: "Example" });
   await bind(world, world.organization, ada.uid, "viewer");
@@ -147,7 +147,7 @@ test("what a person said goes along with the person", async () => {
   assert.deepEqual(await world.server.application.services.store.read.query("select 1 from identity_metadata where uid = $1", [ada.uid]), []);
 });
 
-test("the relationship filter finds each kind of identity and no other, with its total, in every order and on every page, through both protocols", async () => {
+test("the relationship filter finds exactly its kind of identity, with total, in all orders and pages, over both protocols", async () => {
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kinds" } })).uid);
   const issuerKeys = JSON.stringify({ keys: [await exportJWK((await generateKeyPair("ES256")).publicKey)] });
   const kinds: Readonly<Record<string, JsonObject>> = {
@@ -190,7 +190,6 @@ test("the relationship filter finds each kind of identity and no other, with its
     }
     assert.deepEqual(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_UNSPECIFIED" }, protocol)), all, "0 is no filter");
   }
-  // What an identity is assumed by may change, and the filter follows.
   const [moved = ""] = wanted.RELATIONSHIP_TYPE_AWS_IDENTITY ?? [];
   await world.ok("iam.IdentitiesService/UpdateIdentity", {
     identity: { uid: moved, claimMatch: { issuer: "https://ci.example.com", subject: "moved" } },
@@ -200,7 +199,7 @@ test("the relationship filter finds each kind of identity and no other, with its
   assert.ok(!uids(await list({ relationshipType: "RELATIONSHIP_TYPE_AWS_IDENTITY" }, "grpc")).includes(moved));
 });
 
-test("static keys that are a placeholder are stored as they are given, and changed for real ones later", async () => {
+test("placeholder static keys are stored unchanged and can be replaced later", async () => {
   for (const protocol of protocols) {
     const staticKeys = { issuer: "https://keys.example.com", subject: "later", issuerKeys: "placeholder" };
     const request = { parent: world.organization, identity: { name: "not yet", staticKeys } };
@@ -210,7 +209,7 @@ test("static keys that are a placeholder are stored as they are given, and chang
   }
 });
 
-test("what a person says is as old as the person, and changes when they say something else", async () => {
+test("metadata has the user's creation time, and updates when its content changes", async () => {
   const ada = await person();
   const times = ({ reply }: Answer): unknown[] => [reply.createTime, reply.updateTime];
   const came = new Date(world.clock.now).toISOString();

@@ -1,5 +1,5 @@
-// `gantry iam identities create --github …` and its like: each makes an identity that the jobs which are meant can act as, and no
-// others. The tokens are of a real issuer, which signs what each CI system says of its jobs (docs/guides/ci-identities).
+// `gantry iam identities create --github …` and the other presets: each identity accepts exactly the intended jobs. A real issuer signs the claims of
+// each CI system (docs/guides/ci-identities).
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -30,14 +30,14 @@ const create = (...args: string[]): Promise<Exit> =>
     env: { HOME: home, XDG_CONFIG_HOME: join(home, "config"), GANTRY_SERVER: world.url, GANTRY_TOKEN: operator },
   });
 
-/** Makes it, with the tests' issuer as the system's own. */
+/** Creates the identity, with the tests' issuer as the CI system's. */
 const made = async (...args: string[]): Promise<{ readonly identity: JsonObject; readonly said: string }> => {
   const { code, stdout, stderr } = await create(...args, "--claim-match-issuer", issuer.url, "-o", "json");
   assert.equal(code, 0, stderr);
   return { identity: JSON.parse(stdout) as JsonObject, said: stderr };
 };
 
-/** Whether a job with these claims can act as it; otherwise the claim that was not right. */
+/** Returns "taken" if a job with these claims can act as the identity, otherwise the mismatched claim. */
 const outcome = async (identity: JsonObject, claims: Readonly<Record<string, unknown>>): Promise<string> => {
   const response = await fetch(`${world.url}/sts/exchange`, {
     method: "POST",
@@ -48,7 +48,7 @@ const outcome = async (identity: JsonObject, claims: Readonly<Record<string, unk
   return response.status === 200 ? "taken" : (/invalid "(\w+)"/.exec(text(body, "message"))?.[1] ?? `${response.status} ${text(body, "message")}`);
 };
 
-test("--github with numbers takes the branch's jobs in both forms of a subject, and no fork, other branch, pull request or namesake", async () => {
+test("--github with IDs accepts the branch's jobs in both subject formats, and no fork, other branch, pull request or namesake", async () => {
   const { identity, said } = await made("--github", "acme@4000001/shop.js@700000001", "--ref", "main");
   const own = { repository_id: "700000001", repository_owner_id: "4000001", event_name: "push" };
   const sub = "repo:acme@4000001/shop.js@700000001:ref:refs/heads/main";
@@ -72,7 +72,7 @@ test("--github with numbers takes the branch's jobs in both forms of a subject, 
   assert.equal(text(identity, "name"), "github acme-shop.js main");
 });
 
-test("--github with names alone matches exactly, and says what that leaves open", async () => {
+test("--github with names only matches exactly and warns about the remaining risk", async () => {
   const { identity, said } = await made("--github", "acme/shop", "--environment", "production", "--ref", "refs/heads/main", "--name", "deploy");
   const claims = { sub: "repo:acme/shop:environment:production", ref: "refs/heads/main", event_name: "workflow_dispatch" };
   assert.equal(await outcome(identity, claims), "taken");
@@ -82,7 +82,7 @@ test("--github with names alone matches exactly, and says what that leaves open"
   assert.match(said, /^A later owner of the names acme and shop could use this identity.*gh api repos\/acme\/shop /m);
 });
 
-test("--gitlab, --kubernetes, --jenkins and --buildkite take the jobs that are named, and none beside", async () => {
+test("--gitlab, --kubernetes, --jenkins and --buildkite accept exactly the named jobs", async () => {
   const systems: readonly (readonly [args: readonly string[], taken: Readonly<Record<string, unknown>>, refused: readonly (readonly [object, string])[]])[] = [
     [
       ["--gitlab", "acme/team/shop", "--ref", "main", "--project-id", "4711"],
@@ -130,7 +130,7 @@ test("--gitlab, --kubernetes, --jenkins and --buildkite take the jobs that are n
   }
 });
 
-test("--aws-role matches the role whatever its session is called, and nothing that only begins or ends like it", async () => {
+test("--aws-role matches the exact role with any session name", async () => {
   const { code, stdout, stderr } = await create("--aws-role", "arn:aws:iam::123456789012:role/ci/deployer", "--aws-role-id", "AROAEXAMPLE", "-o", "json");
   assert.equal(code, 0, stderr);
   const aws = part(JSON.parse(stdout) as JsonObject, "awsIdentity");
@@ -146,7 +146,7 @@ test("--aws-role matches the role whatever its session is called, and nothing th
   assert.ok(!user.test("AROAEXAMPLE2:i") && !user.test("XAROAEXAMPLE:i"));
 });
 
-test("--role binds; a role that is none makes nothing, and a binding that fails leaves the uid and the command that finishes", async () => {
+test("--role binds; an unknown role creates nothing, and a failed binding prints the UID and the command to finish", async () => {
   const { identity } = await made("--github", "acme/bound", "--ref", "main", "--role", "registry.push,viewer");
   const bindings = objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { descendantsOf: world.organization } }), "roleBindings");
   assert.equal(bindings.filter((each) => text(each, "identityUid") === text(identity, "uid")).length, 2);
@@ -154,7 +154,6 @@ test("--role binds; a role that is none makes nothing, and a binding that fails 
   assert.deepEqual([none.code, none.stdout], [6, ""]);
   const identities = await world.ok("iam.IdentitiesService/ListIdentities", { name: "github acme-unmade main" });
   assert.deepEqual(objectList(identities, "identities"), []);
-  // Nobody binds what only the operator binds.
   const half = await create("--github", "acme/half", "--ref", "main", "--role", "0".repeat(40), "-o", "json");
   assert.equal(half.code, 2, half.stderr);
   const uid = text(JSON.parse(half.stdout) as JsonObject, "uid");
@@ -162,7 +161,7 @@ test("--role binds; a role that is none makes nothing, and a binding that fails 
   assert.match(half.stderr, new RegExp(`^  gantry iam role-bindings create --parent ${world.organization} --identity-uid ${uid} --role-uid 0{40}$`, "m"));
 });
 
-test("flags that contradict each other, or say nothing of the system, are wrong usage and make nothing", async () => {
+test("contradicting or incomplete flags are a usage error and create nothing", async () => {
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["--github", "acme/shop"], /--github requires --ref, --environment or --pull-request/],
     [["--github", "acme"], /--github must be OWNER\/REPO/],

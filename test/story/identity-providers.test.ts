@@ -1,4 +1,4 @@
-// An organization's own provider of sign-ins, from its making to its end (resources: IdentityProviders).
+// The lifecycle of an organization's own identity provider (resources: IdentityProviders).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -32,7 +32,6 @@ const update = (uid: string, body: JsonObject, updateMask?: string, protocol: Pr
 
 const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdentityProvider`, { uid });
 
-/** The client secret as signing in will use it. */
 const storedSecret = async (uid: string): Promise<string | undefined> => {
   const { store, seal } = world.server.application.services;
   const found = await findProvider(store.read, uid);
@@ -48,7 +47,7 @@ const refused = (answer: Answer, field: string, what: string): void => {
 };
 
 for (const protocol of protocols) {
-  test(`over ${protocol} version 1 makes a provider without a default role, which a replacement keeps as it is and version 2 requires`, async () => {
+  test(`over ${protocol} version 1 creates a provider without a default role; a replacement keeps that, and version 2 requires a role`, async () => {
     const one = "chainguard.platform.iam.IdentityProviders";
     const identityProvider = { name: `without role ${protocol}`, oidc };
     const created = await world.call(`${one}/Create`, { parentId: organization, identityProvider }, { protocol });
@@ -64,7 +63,7 @@ for (const protocol of protocols) {
     assert.deepEqual([put.code, put.reply.defaultRole, put.reply.name], [0, editor, `put ${protocol}`], put.message);
   });
 
-  test(`over ${protocol} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
+  test(`over ${protocol} a provider is created, read, listed, updated and deleted, and returns its configuration without the secret`, async () => {
     const { code, reply, message } = await create(
       { description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } },
       protocol,
@@ -90,7 +89,7 @@ for (const protocol of protocols) {
     assert.equal((await world.call(`${service}/GetIdentityProvider`, { uid }, { protocol })).code, codes.NOT_FOUND);
   });
 
-  test(`over ${protocol} a provider without a way to prove itself, with a wrong issuer, or with a role from elsewhere is refused by field`, async () => {
+  test(`over ${protocol} a provider without credentials, with an invalid issuer or with a foreign role is refused by field`, async () => {
     const elsewhere = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } });
     const foreign = await world.ok("iam.RolesService/CreateRole", { parent: text(elsewhere, "uid"), role: { name: "r", capabilities: ["CAP_REPO_LIST"] } });
     const wrong: readonly [string, JsonObject][] = [
@@ -107,7 +106,7 @@ for (const protocol of protocols) {
     ];
     const before = (await world.events()).length;
     for (const [field, body] of wrong) {
-      // Over gRPC an empty configuration is one without issuer and client.
+      // In gRPC an empty configuration lacks issuer and client.
       const answer = await create(body, protocol);
       if (field === "oidc") assert.equal(answer.code, codes.INVALID_ARGUMENT);
       else refused(answer, field, JSON.stringify(body));
@@ -116,7 +115,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a client secret is kept sealed; an update keeps it unless it brings another, or its mask names the very field", async () => {
+test("a client secret is stored encrypted, and an update keeps it unless it contains a new one or masks that field", async () => {
   const pkce = { ...oidc, pkceEnabled: true };
   const plain = { issuer: oidc.issuer, clientId: oidc.clientId, pkceEnabled: true };
   const ways: readonly [what: string, body: JsonObject, mask: string | undefined, protocol: Protocol, wanted: string | undefined][] = [
@@ -149,7 +148,7 @@ test("a client secret is kept sealed; an update keeps it unless it brings anothe
   assert.equal(await storedSecret(without), oidc.clientSecret);
 });
 
-test("a new secret alone is a change with a time and an event; the same secret again is none", async () => {
+test("a new secret alone changes the update time and emits an event; the same secret does not", async () => {
   const uid = await made();
   const before = await read(uid);
   const events = async (): Promise<number> => (await world.events()).length;
@@ -163,7 +162,7 @@ test("a new secret alone is a change with a time and an event; the same secret a
   assert.equal(await events(), told + 1);
 });
 
-test("a client secret belongs to its issuer and client id: an update that changes one of them needs it anew, whatever its mask", async () => {
+test("a new issuer or client ID requires the client secret again, for any mask", async () => {
   const { clientSecret: _, ...plain } = oidc;
   for (const change of [
     { issuer: "https://elsewhere.example.com" },
@@ -179,7 +178,7 @@ test("a client secret belongs to its issuer and client id: an update that change
         const moved = { name: "p", defaultRole: before.defaultRole ?? "", oidc: { ...plain, ...change, pkceEnabled: true } };
         for (const secret of [undefined, ""]) {
           const what = `${JSON.stringify(change)} ${protocol} ${mask} ${secret}`;
-          // REST without a mask names the fields of the body: an empty secret says that there shall be none.
+          // REST without a mask derives it from the body, so an empty secret removes the stored one.
           if (secret === "" && mask === undefined && protocol === "rest") continue;
           refused(
             await update(uid, secret === undefined ? moved : { ...moved, oidc: { ...moved.oidc, clientSecret: secret } }, mask, protocol),
@@ -189,7 +188,6 @@ test("a client secret belongs to its issuer and client id: an update that change
         }
         assert.deepEqual(await read(uid), before);
         assert.equal(await storedSecret(uid), oidc.clientSecret);
-        // The same text is given anew as well.
         const given = mask?.startsWith("oidc.") ? `${mask},oidc.clientSecret` : mask;
         const { code, message } = await update(uid, { ...moved, oidc: { ...moved.oidc, clientSecret: oidc.clientSecret } }, given, protocol);
         assert.equal(code, 0, message);
@@ -199,7 +197,7 @@ test("a client secret belongs to its issuer and client id: an update that change
   }
 });
 
-test("a provider without a client secret, and one that gives its secret up, change issuer and client id as they like", async () => {
+test("a provider without a client secret, or one that removes it, can change issuer and client ID", async () => {
   const { clientSecret: _, ...plain } = oidc;
   const without = await made({ oidc: { ...plain, pkceEnabled: true } });
   const moved = await update(without, { oidc: { issuer: "https://elsewhere.example.com", clientId: "another" } }, "oidc.issuer,oidc.client_id");
@@ -213,7 +211,7 @@ test("a provider without a client secret, and one that gives its secret up, chan
   refused(await update(last, body, "oidc.issuer,oidc.client_secret"), "oidc.clientSecret", "the last proof");
 });
 
-test("the correlation rule is set once: repeated, left out or unspecified it stays, another one is refused", async () => {
+test("the correlation rule is set once: an equal, absent or unspecified value keeps it, and another one is refused", async () => {
   const [rule, other] = ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"];
   const uid = await made({ oidc: { ...oidc, correlationRule: rule } });
   for (const protocol of protocols) {
@@ -235,7 +233,7 @@ test("the correlation rule is set once: repeated, left out or unspecified it sta
   assert.equal(part((await update(open, { oidc: { correlationRule: other } })).reply, "oidc").correlationRule, other);
 });
 
-test("a group that holds a provider, and a role that one gives, stay; a provider takes its mappings along", async () => {
+test("a group with a provider and a role used by one cannot be deleted; deleting a provider deletes its mappings", async () => {
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
   const { uid } = await world.ok(`${service}/CreateIdentityProvider`, { parent: team, identityProvider: { ...valid, defaultRole: role } });
@@ -249,7 +247,7 @@ test("a group that holds a provider, and a role that one gives, stay; a provider
     assert.match(group.message, /identity providers/);
     const held = await world.call("iam.RolesService/DeleteRole", { uid: role }, { protocol });
     assert.equal(held.code, codes.FAILED_PRECONDITION);
-    // Every use is a violation of its own; the message shows the first.
+    // Each use is a separate violation; the message has the first.
     for (const use of [/default of an identity provider/, /mapped to groups of an identity provider/]) assert.match(JSON.stringify(held.details), use);
   }
   await world.ok(`${service}/DeleteIdentityProvider`, { uid: String(uid) });
@@ -262,7 +260,7 @@ test("a group that holds a provider, and a role that one gives, stay; a provider
     await world.ok(name, { uid: target });
 });
 
-test("what is told of a provider is its public part: neither secret nor times nor SCIM state", async () => {
+test("events of a provider contain its public part: no secret, times or SCIM state", async () => {
   const uid = await made({ oidc: { ...oidc, clientSecret: "told-to-nobody" } });
   await update(uid, { name: "renamed" });
   await world.ok(`${service}/DeleteIdentityProvider`, { uid });

@@ -1,5 +1,4 @@
-// What version 1 reads from stored images: their platforms, sizes and configurations, how many there are, and what they are made of,
-// compared with what was pushed.
+// Version 1's reads of stored images: platforms, sizes, configurations, counts and packages, compared with the pushed content.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -68,7 +67,7 @@ const fullConfig = {
   },
 };
 
-test("the configuration of an image is the one that was pushed, of an index the one for the architecture", async () => {
+test("an image returns its pushed configuration, and an index that of the requested architecture", async () => {
   const { uid, pusher } = await createRepo("configurations");
   const arm = await imageWith(pusher, fullConfig);
   const amd = await imageWith(pusher, { architecture: "amd64", os: "linux", config: { User: "root" } });
@@ -98,7 +97,7 @@ test("the configuration of an image is the one that was pushed, of an index the 
   }
 });
 
-test("whatever a configuration holds, what is read of it is texts", async () => {
+test("unexpected types in a configuration are ignored; returned values are texts", async () => {
   const { uid, pusher } = await createRepo("odd-configurations");
   for (const config of [
     { config: null },
@@ -113,7 +112,7 @@ test("whatever a configuration holds, what is read of it is texts", async () => 
       assert.deepEqual(part(reply, "labels"), config.config && "Labels" in config.config ? { b: "c" } : {});
     }
   }
-  // A chart is no image, and has a configuration of another kind: there is nothing of a container in it.
+  // A chart is not an image, and its configuration has no container fields.
   const chart = await pusher.blob(JSON.stringify({ name: "chart", version: "1" }), "application/vnd.cncf.helm.config.v1+json");
   const { digest } = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(chart), layers: [] }, ociManifest);
   assert.equal(text(await ask("GetImageConfig", { repoId: uid, digest }), "user"), "");
@@ -125,7 +124,7 @@ test("whatever a configuration holds, what is read of it is texts", async () => 
   assert.equal(await refused("GetImageConfig", { repoId: uid, digest: huge.digest }), codes.FAILED_PRECONDITION);
 });
 
-test("the real images say of themselves what their files say", withRealData, async () => {
+test("the real images return the values of their files", withRealData, async () => {
   const layouts = join(realData, "registry/oci-layouts");
   let compared = 0;
   for (const name of readdirSync(layouts)) {
@@ -152,7 +151,7 @@ test("the real images say of themselves what their files say", withRealData, asy
   assert.ok(compared > 3, `only ${compared} configurations were compared`);
 });
 
-test("manifests are counted at their repo and at each group above, a digest once", async () => {
+test("manifests are counted in their repo and each group above it, a digest once", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "counted" } }), "uid");
   const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "below" } }), "uid");
   const [one, other] = [await createRepo("one", group), await createRepo("other", below)];
@@ -171,11 +170,11 @@ test("manifests are counted at their repo and at each group above, a digest once
     assert.deepEqual(await count(place), [expected, expected], place);
 });
 
-// ---- what images are made of -----------------------------------------------------------------------------------------
+// ---- packages of images ----------------------------------------------------------------------------------------------
 
 const withRealSboms = { skip: withRealData.skip };
 
-/** Package URLs wherever a document of any format says one. */
+/** Collects all package URLs anywhere in a document. */
 const purlsIn = (value: Json, found = new Set<string>()): Set<string> => {
   if (typeof value === "string" && value.startsWith("pkg:")) found.add(value);
   else if (Array.isArray(value)) for (const each of value) purlsIn(each, found);
@@ -183,7 +182,7 @@ const purlsIn = (value: Json, found = new Set<string>()): Set<string> => {
   return found;
 };
 
-test("an SBOM comes back byte for byte, and its graph has its packages and what it says of them", withRealSboms, async () => {
+test("an SBOM is returned byte for byte, and its graph has all its packages", withRealSboms, async () => {
   const { uid, pusher } = await createRepo("sboms");
   let [documents, packages, edges] = [0, 0, 0];
   for (const folder of ["spdx", "cyclonedx"]) {
@@ -199,7 +198,6 @@ test("an SBOM comes back byte for byte, and its graph has its packages and what 
       assert.equal(text(await ask("GetRawSbom", asked, protocol), "rawSbom"), document, name);
       const sbom = await ask("GetSbom", asked, protocol);
       const nodes = objectList(part(sbom, "graph"), "nodes").map((node) => part(node, "package"));
-      // An independent reader: whatever stands in the lists of packages.
       const lists =
         folder === "cyclonedx"
           ? [...objectList(parsed, "components"), ...(isObject(part(parsed, "metadata").component) ? [part(part(parsed, "metadata"), "component")] : [])]
@@ -238,7 +236,7 @@ test("an SBOM comes back byte for byte, and its graph has its packages and what 
   assert.ok(documents >= 8 && packages > 300 && edges > 100, `${documents} documents, ${packages} packages, ${edges} edges`);
 });
 
-test("a graph says names, versions, licences and relations, who wrote it and when, whichever format has them", async () => {
+test("a graph has names, versions, licenses, relations, author and time, in every format", async () => {
   const { uid, pusher } = await createRepo("graphs");
   const spdx = {
     spdxVersion: "SPDX-2.3",
@@ -320,7 +318,7 @@ test("a graph says names, versions, licences and relations, who wrote it and whe
   }
 });
 
-test("what is wrapped or packed comes back as the document inside", async () => {
+test("a wrapped or compressed SBOM is returned as the inner document", async () => {
   const { uid, pusher } = await createRepo("wrapped");
   const document = bom(library("pkg:npm/ms@2.0.0"));
   const image = await imageWith(pusher, { architecture: "amd64", os: "linux" });
@@ -342,7 +340,7 @@ test("what is wrapped or packed comes back as the document inside", async () => 
   assert.equal(text(await ask("GetRawSbom", { repoId: uid, digest: packed.digest }), "rawSbom"), document);
 });
 
-test("of several SBOMs an image's own comes before its index's, and then the latest", async () => {
+test("of several SBOMs the image's own precedes the index's, and then the latest wins", async () => {
   const { uid, pusher } = await createRepo("several");
   const [amd, arm] = [await imageWith(pusher, { architecture: "amd64", os: "linux" }), await imageWith(pusher, { architecture: "arm64", os: "linux" })];
   const index = await pusher.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests: [amd, arm].map(descriptorOf) }, ociIndex, "1");
@@ -370,7 +368,7 @@ test("of several SBOMs an image's own comes before its index's, and then the lat
   }
 });
 
-test("an SBOM that is too large for one answer is said to be, with its size, and is still pulled as a blob", async () => {
+test("an SBOM too large for a response is refused with its size and can still be pulled as a blob", async () => {
   const { uid, pusher } = await createRepo("too-large");
   const image = await imageWith(pusher, { architecture: "amd64", os: "linux" });
   const document = JSON.stringify({
@@ -387,7 +385,7 @@ test("an SBOM that is too large for one answer is said to be, with its size, and
   }
 });
 
-test("packages of images have their package URLs, what they are built from, and the ends of their products", async () => {
+test("packages of images have package URLs, source packages and ends of life", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "packages" } }), "uid");
   const { uid, pusher } = await createRepo("packages", group);
   const path = join(import.meta.dirname, "../fixtures/feeds/lighthouse.md");
@@ -450,9 +448,9 @@ test("packages of images have their package URLs, what they are built from, and 
     assert.equal(await refused("ListManifestMetadata", { repoId: uid, items: items as JsonObject[] }, "grpc"), codes.INVALID_ARGUMENT);
 });
 
-// ---- who is told -----------------------------------------------------------------------------------------------------
+// ---- isolation -------------------------------------------------------------------------------------------------------
 
-test("neither another organization nor another repo with the same digests learns what an image is made of", async () => {
+test("the packages of an image are hidden from other organizations and from other repos with the same digest", async () => {
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "stranger.example" } }), "uid");
   const [mine, beside, theirs] = [await createRepo("isolated"), await createRepo("isolated-beside"), await createRepo("isolated", other)];
   const config = { architecture: "amd64", os: "linux", shared: true };

@@ -1,4 +1,4 @@
-// Imports of feeds in the audit log: one entry for each import and organization whose records it changed, with its counts.
+// Feed imports in the audit log: one entry for each import and organization with changed records, with counts.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -35,7 +35,6 @@ interface Told {
   readonly body: JsonObject;
 }
 
-/** What the outbox has of imports behind a row's id. */
 const eventsAfter = async (id: number): Promise<Told[]> => {
   const found = await world.server.application.services.store.read.query(
     "select subject, group_uid, audience, request_id, audit_context, data from outbox where type = $1 and id > $2 order by id",
@@ -57,7 +56,6 @@ const eventsAfter = async (id: number): Promise<Told[]> => {
 const lastId = async (): Promise<number> =>
   Number((await world.server.application.services.store.read.query("select coalesce(max(id), 0) from outbox"))[0]?.[0]);
 
-/** What an import told. */
 const toldBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
   const id = await lastId();
   await work();
@@ -66,7 +64,6 @@ const toldBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
 
 const none = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
 
-/** An OSV record of one affected package. */
 const osv = (id: string, fixed = "1.0"): string =>
   JSON.stringify({
     id,
@@ -85,7 +82,7 @@ const folder = async (files: Readonly<Record<string, string>>): Promise<string> 
 const many = (count: number, prefix: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}.json`, osv(`${prefix}-${index}`)]));
 
-test("an import is told once, in its group, with its counts and its source; one that changes nothing is not told", async () => {
+test("an import with changes has one event in its group with counts and source; one without changes has none", async () => {
   const path = await folder({ "a.json": osv("TOLD-1"), "b.json": osv("TOLD-2"), "c.json": '{"id": 7}' });
   const first = await toldBy(() => runImport(world, "advisories", [path]));
   assert.equal(first.length, 1);
@@ -106,7 +103,7 @@ test("an import is told once, in its group, with its counts and its source; one 
   assert.deepEqual([second?.body.counts, second?.context.count, more], [{ new: 1, changed: 1, withdrawn: 1, unchanged: 0, refused: 1 }, 3, []]);
 });
 
-test("the audit log of the group lists it, and no other organization's does", async () => {
+test("the audit log of the group lists the import, and no other organization's does", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "imports" } });
   const group = String(uid);
   const other = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "somebody else" } })).uid);
@@ -125,7 +122,7 @@ test("the audit log of the group lists it, and no other organization's does", as
   );
 });
 
-test("what is everybody's is told to the operator, and what is the group's to the group, each with its own counts", async () => {
+test("changes of public records are an event of the operator, and of group records an event of the group, each with its counts", async () => {
   const libraries = await toldBy(() => runImport(world, "libraries", [join(fixtures, "artifacts.jsonl")]));
   assert.deepEqual(
     libraries.map(({ subject, group, body }) => [subject, group, body.counts]),
@@ -156,7 +153,7 @@ test("what is everybody's is told to the operator, and what is the group's to th
   assert.equal(new Set(images.map(({ requestId }) => requestId)).size, 1);
 });
 
-test("a command of several sources tells of each, in one request", async () => {
+test("a command with several sources emits one event for each, with one request ID", async () => {
   const paths = [await folder({ "a.json": osv("SEVERAL-1") }), await folder({ "a.json": osv("SEVERAL-2"), "b.json": osv("SEVERAL-3") })];
   const told = await toldBy(() => runImport(world, "advisories", paths));
   assert.deepEqual(
@@ -169,7 +166,7 @@ test("a command of several sources tells of each, in one request", async () => {
   assert.equal(new Set(told.map(({ requestId }) => requestId)).size, 1);
 });
 
-test("an import that is stopped tells what it wrote until then, and the next one tells the rest", async () => {
+test("an interrupted import has an event of its writes, and the next import one of the rest", async () => {
   const count = 1_300;
   const path = await folder(many(count, "STOPPED"));
   let batches = 0;
@@ -191,7 +188,7 @@ test("an import that is stopped tells what it wrote until then, and the next one
   assert.deepEqual(newOf(rest), [count - written]);
 });
 
-test("an import whose event cannot be written ends as if it had not been: nothing is withdrawn, and the next one tells all", async () => {
+test("an import without a recorded event withdraws nothing, and the next one reports all changes", async () => {
   const { store } = world.server.application.services;
   const path = await folder({ "a.json": osv("WHOLE-1"), "b.json": osv("WHOLE-2") });
   await runImport(world, "advisories", [path]);

@@ -1,5 +1,4 @@
-// Feeds over time: files that change, go wrong and vanish, addresses, imports that are killed, and imports that the
-// server repeats by itself.
+// Feeds over time: changed, invalid and removed files, addresses, killed imports, and scheduled imports.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -19,7 +18,6 @@ import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 
 let world: World;
 let scratch: string;
-/** What another program needs to work with the same database. */
 let env: Readonly<Record<string, string>>;
 let drop: (() => Promise<void>)[] = [];
 
@@ -45,7 +43,6 @@ after(async () => {
 
 const nothing = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
 
-/** A Wolfi document of one fixed event for each number. */
 const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): string =>
   [
     "schema-version: 2.0.2",
@@ -67,7 +64,6 @@ const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): st
     "",
   ].join("\n");
 
-/** What imports of a source have told: by which operation, and how many records were new. */
 const toldOf = async (source: string, where = world): Promise<[operation: string, made: number][]> => {
   const found = await where.server.application.services.store.read.query(
     `select audit_context ->> 'operation', data::jsonb #>> '{body,counts,new}' from outbox
@@ -96,7 +92,7 @@ const advisoriesOf = async (artifactName: string, where = world): Promise<JsonOb
 const byId = async (advisoryId: string, where = world): Promise<JsonObject | undefined> =>
   (await readAll(where, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", { advisoryIds: [advisoryId] }))[0];
 
-test("only what has changed is read and written again, and what is said anew is a change", async () => {
+test("only changed files are read and written again, and a changed record counts as changed", async () => {
   const path = await folder({ "one.yaml": wolfi("one", ["1111-0001-aaaa", "1111-0002-aaaa"]), "two.yaml": wolfi("two", ["1111-0003-aaaa"]) });
   assert.deepEqual(counts(await runImport(world, "advisories", [path])), { ...nothing, new: 3 });
   await writeFile(join(path, "one.yaml"), wolfi("one", ["1111-0001-aaaa", "1111-0002-aaaa"], "2.0-r0"));
@@ -108,7 +104,7 @@ test("only what has changed is read and written again, and what is said anew is 
   );
 });
 
-test("what vanishes from its file, and a file that vanishes, is withdrawn and not deleted; what comes back is there again", async () => {
+test("a record or file that disappears is withdrawn, not deleted, and restored if it returns", async () => {
   const path = await folder({ "three.yaml": wolfi("three", ["2222-0001-aaaa", "2222-0002-aaaa"]), "four.yaml": wolfi("four", ["2222-0003-aaaa"]) });
   await runImport(world, "advisories", [path]);
   const made = await byId("CGA-2222-0003-aaaa");
@@ -130,7 +126,7 @@ test("what vanishes from its file, and a file that vanishes, is withdrawn and no
   assert.equal((await advisoriesOf("four")).length, 1);
 });
 
-test("an advisory that moves from one file to another is neither withdrawn nor made anew", async () => {
+test("an advisory that moves to another file is neither withdrawn nor created again", async () => {
   const path = await folder({ "a.yaml": wolfi("mover", ["3333-0001-aaaa", "3333-0002-aaaa"]), "b.yaml": wolfi("mover", []) });
   await runImport(world, "advisories", [path]);
   const earlier = (await advisoriesOf("mover")).map((advisory) => text(advisory, "uid"));
@@ -144,7 +140,7 @@ test("an advisory that moves from one file to another is neither withdrawn nor m
   );
 });
 
-test("a file that goes wrong is refused with its line, keeps what it told before, and the rest goes on", async () => {
+test("an invalid file is refused with its line and keeps its earlier records, and other files are imported", async () => {
   const path = await folder({ "five.yaml": wolfi("five", ["4444-0001-aaaa", "4444-0002-aaaa"]), "six.yaml": wolfi("six", ["4444-0003-aaaa"]) });
   await runImport(world, "advisories", [path]);
   await writeFile(join(path, "five.yaml"), wolfi("five", ["4444-0001-aaaa", "4444-0002-aaaa"]).replace(/type: fixed(?![\s\S]*type: fixed)/, "type: broken"));
@@ -158,7 +154,7 @@ test("a file that goes wrong is refused with its line, keeps what it told before
   assert.equal((await advisoriesOf("five")).length, 2);
 });
 
-test("of JSON Lines the lines that are wrong are refused by their number, and all others go in", async () => {
+test("invalid lines of JSON Lines are refused by number, and all others are imported", async () => {
   const line = (id: string): string =>
     JSON.stringify({ id, state: "PUBLISHED", summary: "s", details: "d", references: [], severities: [], dateUpdated: "2025-01-01T00:00:00Z" });
   const path = join(scratch, "records.jsonl");
@@ -175,7 +171,7 @@ test("of JSON Lines the lines that are wrong are refused by their number, and al
   assert.equal((await runImport(world, "vulnerabilities", [path])).withdrawn, 2);
 });
 
-test("a folder that is empty all of a sudden withdraws nothing", async () => {
+test("a directory that is suddenly empty withdraws nothing", async () => {
   const path = await folder({ "seven.yaml": wolfi("seven", ["5555-0001-aaaa"]) });
   await runImport(world, "advisories", [path]);
   await rm(join(path, "seven.yaml"));
@@ -187,7 +183,7 @@ test("a folder that is empty all of a sudden withdraws nothing", async () => {
   assert.deepEqual(await advisoriesOf("seven"), []);
 });
 
-test("formats are told by content alone: names say nothing, gzip is seen through, licences and pictures are passed over", async () => {
+test("formats are detected by content: file names are ignored, gzip is unpacked, and licenses and pictures are skipped", async () => {
   const sources = [
     "harbour.yaml",
     "osv.json",
@@ -222,7 +218,7 @@ test("formats are told by content alone: names say nothing, gzip is seen through
   for (const name of ["harbour", "example.com/lantern", "anchor", "rudder", "hull", "keel", "mast"]) assert.ok(names.has(name), name);
 });
 
-test("a gzip that ends too early or unpacks without end is refused", async () => {
+test("a truncated or endless gzip is refused", async () => {
   const whole = gzipSync(await readFile(join(fixtures, "harbour.yaml")));
   const path = await folder({
     "cut.gz": whole.subarray(0, whole.length / 2),
@@ -241,7 +237,7 @@ test("a gzip that ends too early or unpacks without end is refused", async () =>
 
 const zip = (files: Readonly<Record<string, string>>): Buffer => zipArchive(Object.entries(files).map(([name, content]) => ({ name, content })));
 
-test("a zip archive is a folder, and one that is not whole is refused", async () => {
+test("a zip archive is read as a directory, and an incomplete one is refused", async () => {
   const path = join(scratch, "all.bin");
   const whole = zip({ "top/one.yaml": wolfi("zipped", ["dddd-0001-aaaa"]), "top/../../two.yaml": wolfi("zipped", ["dddd-0002-aaaa"]), README: "A remark." });
   await writeFile(path, whole);
@@ -256,7 +252,7 @@ test("a zip archive is a folder, and one that is not whole is refused", async ()
   assert.match((await runImport(world, "advisories", [path])).refused[0] ?? "", /^bomb\.json:1: cannot be unpacked/);
 });
 
-test("the same source for another group, or for everybody, is an import of its own", async () => {
+test("the same source for another group, or as public, is a separate import", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "another" } });
   const path = await folder({ "eight.yaml": wolfi("eight", ["6666-0001-aaaa"]) });
   assert.equal((await runImport(world, "advisories", [path])).new, 1);
@@ -269,7 +265,7 @@ test("the same source for another group, or for everybody, is an import of its o
   assert.equal(await documents(), 1);
 });
 
-test("the author that the operator names is the author of advisories and events", async () => {
+test("the operator's author setting is the author of advisories and events", async () => {
   const path = await folder({ "nine.yaml": wolfi("nine", ["7777-0001-aaaa"]) });
   await runImport(world, "advisories", [path], { author: "Harbour Master" });
   const [found] = await advisoriesOf("nine");
@@ -297,7 +293,7 @@ const openFeed = async (content: string): Promise<Feed> => {
   return feed;
 };
 
-test("an address is read through the guarded client, and told without what may be secret in it", async () => {
+test("an address is read through the guarded client and reported without its secrets", async () => {
   const feed = await openFeed(wolfi("ten", ["8888-0001-aaaa"]));
   try {
     assert.deepEqual(counts(await runImport(world, "advisories", [feed.address])), { ...nothing, new: 1 });
@@ -323,7 +319,7 @@ test("an address is read through the guarded client, and told without what may b
   assert.match(closed.failed[0] ?? "", /cannot be reached/);
 });
 
-test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a failure is tried again later each time", async () => {
+test("GANTRY_FEEDS runs on its interval on one of two servers, and failures are retried with backoff", async () => {
   const feed = await openFeed(wolfi("eleven", ["9999-0001-aaaa"]));
   const file = join(scratch, "feeds.yaml");
   await writeFile(file, `feeds:\n  - kind: advisories\n    source: "${feed.address}"\n    public: true\n    every: 6h\n`);
@@ -362,7 +358,7 @@ test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a fai
       ["CGA-9999-0002-aaaa"],
     );
     assert.equal(await turn(5 * hourMs), 0);
-    // An empty answer is no failure, and withdraws nothing: the next turn looks again.
+    // An empty response is not a failure and withdraws nothing; the next run reads it again.
     feed.content = wolfi("eleven", []);
     for (const each of [1, 2]) {
       assert.equal(await turn(6 * hourMs), 1, `turn ${each}`);
@@ -380,7 +376,7 @@ test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a fai
   }
 });
 
-test("a GANTRY_FEEDS that is wrong stops the start with one line that says where", async () => {
+test("an invalid GANTRY_FEEDS stops the start with one line that locates the error", async () => {
   const file = join(scratch, "wrong.yaml");
   const wrongs: readonly (readonly [string, RegExp])[] = [
     ["feeds:\n  - kind: pictures\n    source: x\n    every: 1h\n", /^GANTRY_FEEDS: feeds\[0\]\.kind must be one of advisories/],
@@ -398,7 +394,7 @@ test("a GANTRY_FEEDS that is wrong stops the start with one line that says where
   }
 });
 
-test("of a key that a document gives twice the last counts, and the import says so with file and line", async () => {
+test("of a duplicate key the last value is used, and the import reports file and line", async () => {
   const record = (id: string, twice: boolean): string =>
     `{"schema_version":"1.6.0","id":"${id}","modified":"2025-02-01T00:00:00Z",${twice ? '"summary":"first",' : ""}"summary":"last"}`;
   const lines = [record("GO-2025-7001", false), "", record("GO-2025-7002", true)];
@@ -413,7 +409,7 @@ test("of a key that a document gives twice the last counts, and the import says 
   }
 });
 
-test("the command holds an empty source back with status 2, withdraws it with the option, and undoes that", async () => {
+test("the command holds an empty source back with exit code 2, withdraws it with the option, and can undo that", async () => {
   const path = await folder({ "emptied.yaml": wolfi("emptied", ["abcd-0001-aaaa"]) });
   const run = (...options: string[]) => gantry(["import", "advisories", path, ...options], { env });
   await run();
@@ -432,7 +428,7 @@ test("the command holds an empty source back with status 2, withdraws it with th
   assert.match(twice.stderr, /nothing to undo/);
 });
 
-test("the command imports beside a running server, says what it did, and ends with 0, 2 or 1", async () => {
+test("the command imports while a server runs, prints a summary, and exits with 0, 2 or 1", async () => {
   const path = await folder({ "twelve.yaml": wolfi("twelve", ["aaaa-0001-aaaa"]) });
   const first = await gantry(["import", "advisories", path, "--public"], { env });
   assert.deepEqual([first.code, first.stdout], [0, "advisories: 1 new, 0 changed, 0 withdrawn, 0 unchanged, 0 refused\n"]);
@@ -448,7 +444,7 @@ test("the command imports beside a running server, says what it did, and ends wi
   assert.match(third.stderr, /file or directory not found/);
 });
 
-test("an import that is killed leaves whole documents behind, goes on when it is started again, and then tells of all once", async () => {
+test("a killed import leaves whole documents, continues when restarted, and then emits one event for all", async () => {
   const numbers = (part: number): string[] =>
     Array.from({ length: 8 }, (_, index) => `bbbb-${String(part).padStart(4, "0")}-${String(index).padStart(4, "0")}`);
   const parts = 600;
@@ -473,7 +469,7 @@ test("an import that is killed leaves whole documents behind, goes on when it is
   assert.equal(await count(), parts * 8);
 });
 
-test("two imports of the same source at once write everything once", async () => {
+test("two concurrent imports of one source write everything once", async () => {
   const path = await folder(
     Object.fromEntries(Array.from({ length: 40 }, (_, part) => [`${part}.yaml`, wolfi(`twice-${part}`, [`cccc-${String(part).padStart(4, "0")}-aaaa`])])),
   );

@@ -1,5 +1,5 @@
-// Where people have their records: archives of any size, lists, tables, providers, and the forms of the NVD, GitHub,
-// Debian, CISA and EPSS. Each goes in as far as it speaks truly, and what does not is named.
+// Formats and places of records: large archives, lists, tables, providers, and the formats of NVD, GitHub, Debian, CISA and EPSS. Valid records are
+// imported, and invalid ones are named.
 
 import assert from "node:assert/strict";
 import { hash, randomBytes } from "node:crypto";
@@ -57,7 +57,7 @@ const lastEventOf = (advisory: JsonObject | undefined): JsonObject => objects(ad
 
 const osvRecord = (id: string, summary = ""): JsonObject => ({ id, modified: "2026-01-01T00:00:00Z", summary, affected: [] });
 
-test("a list of documents goes in element by element: a wrong one is refused with its line, and all others go in", async () => {
+test("a list of documents is imported element by element; an invalid one is refused with its line", async () => {
   const path = await fileOf(
     `[\n  ${JSON.stringify(osvRecord("OSV-LIST-1", 'a "]}, \\\\ b'))},\n  {"id": 7,\n   "modified": "x"},\n  ${JSON.stringify(osvRecord("OSV-LIST-2"))}\n]\n`,
   );
@@ -68,7 +68,7 @@ test("a list of documents goes in element by element: a wrong one is refused wit
   assert.deepEqual([again.new, again.unchanged, again.refusals], [0, 2, 1]);
 });
 
-test("a list that ends too early withdraws nothing and says where it ends; an empty one tells of nothing", async () => {
+test("a truncated list withdraws nothing and reports where it ends, and an empty list has no records", async () => {
   const whole = [1, 2, 3].map((number) => JSON.stringify(osvRecord(`OSV-CUT-${number}`)));
   const path = await fileOf(`[${whole.join(",\n")}]`);
   await runImport(world, "vulnerabilities", [path], { public: true });
@@ -83,7 +83,7 @@ test("a list that ends too early withdraws nothing and says where it ends; an em
   assert.deepEqual([counts(empty), empty.passedOver.length], [nothing, 1]);
 });
 
-test("an archive of more than 64 MiB is read where it lies, and each file that is passed over or refused is named", async () => {
+test("an archive above 64 MiB is read in place, and skipped or refused files are named", async () => {
   const prose = randomBytes(12 * 1024 * 1024).toString("hex");
   const archive = zipArchive([
     ...["a", "b", "c"].map((name) => ({ name: `${name}.txt`, content: prose, method: 0 })),
@@ -100,7 +100,7 @@ test("an archive of more than 64 MiB is read where it lies, and each file that i
   assert.deepEqual([fetched.unchanged, fetched.refusals, fetched.failed], [1, 1, []]);
 });
 
-test("of an archive of very many entries those that changed are read again, refused by their own name, and gone when they are gone", async () => {
+test("in an archive of many entries only changed ones are read again, refused by name, or withdrawn when removed", async () => {
   const count = limits.feedArchiveFilesMax + 50;
   const entries = Array.from({ length: count }, (_, index) => {
     const id = `OSV-MANY-${String(index).padStart(6, "0")}`;
@@ -110,7 +110,6 @@ test("of an archive of very many entries those that changed are read again, refu
   assert.deepEqual(counts(await runImport(world, "vulnerabilities", [path], { public: true })), { ...nothing, new: count });
   const again = await runImport(world, "vulnerabilities", [path], { public: true });
   assert.deepEqual([counts(again), again.filesUnchanged], [{ ...nothing, unchanged: count }, again.files]);
-  // The first is gone, one is wrong, one says something else.
   const changed = entries
     .slice(1)
     .map((entry, index) =>
@@ -139,7 +138,7 @@ const nvdCve = (id: string, more: JsonObject = {}): JsonObject => ({
       cvssMetricV2: [{ type: "Primary", cvssData: { vectorString: "AV:N/AC:M/Au:N/C:N/I:P/A:N", baseScore: 4.3 } }],
     },
     configurations: [{ nodes: [{ operator: "OR", cpeMatch: [{ vulnerable: true, criteria: "cpe:2.3:a:x:y:*", versionEndExcluding: "2.4.5" }] }] }],
-    references: [{ url: "https://example.com/1", tags: ["Exploit", "Third Party Advisory"] }],
+    references: [{ url: "https://example.com/1", tags: ["Exploit", "Third FairnessKey Advisory"] }],
     ...more,
   },
 });
@@ -147,7 +146,7 @@ const nvdCve = (id: string, more: JsonObject = {}): JsonObject => ({
 const nvdPage = (from: number, total: number, cves: readonly JsonObject[]): string =>
   JSON.stringify({ resultsPerPage: cves.length, startIndex: from, totalResults: total, format: "NVD_CVE", version: "2.0", vulnerabilities: cves });
 
-test("a page of the NVD goes in with texts, severities and references; rejected ones are hidden, and a wrong one is refused alone", async () => {
+test("an NVD page is imported with texts, severities and references; rejected records are hidden, and an invalid one is refused alone", async () => {
   const cves = [nvdCve("CVE-2022-10001"), nvdCve("CVE-2022-10002", { vulnStatus: "Rejected" }), nvdCve("CVE-22")];
   const done = await runImport(world, "vulnerabilities", [await fileOf(nvdPage(0, 3, cves))], { public: true });
   assert.deepEqual([done.new, done.refusals], [2, 1]);
@@ -166,12 +165,12 @@ test("a page of the NVD goes in with texts, severities and references; rejected 
   );
   const listed = new Set((await recordsOf({})).map((record) => text(record, "id")));
   assert.deepEqual([listed.has("CVE-2022-10001"), listed.has("CVE-2022-10002")], [true, false]);
-  // A bound of CPE is no package version: nothing of it is an advisory.
+  // A CPE range is not a package version, so no advisory is created.
   const advisories = await runImport(world, "advisories", [await fileOf(nvdPage(0, 1, [nvdCve("CVE-2022-10001")]))]);
   assert.match(advisories.refused[0] ?? "", /is a page of the NVD, which import vulnerabilities takes/);
 });
 
-/** What an import fetches with, and how long it would have waited. */
+/** Returns the fetch functions of an import, with the pauses it would have made. */
 const openFetching = (validators = new Validators()): Fetching & { readonly pausesMs: number[] } => {
   const pausesMs: number[] = [];
   return {
@@ -202,7 +201,7 @@ const contentsOf = async (address: string, fetching: Fetching): Promise<[label: 
   return found;
 };
 
-test("the NVD's API is followed page by page, no quicker than it allows, and half of it never passes for all", async () => {
+test("the NVD API is read page by page within its rate limit, and an incomplete result is never taken as complete", async () => {
   const pages = [0, 2, 4].map((from) => nvdPage(from, 5, from === 4 ? [nvdCve("CVE-2022-1")] : [nvdCve("CVE-2022-1"), nvdCve("CVE-2022-2")]));
   const path = "/rest/json/cves/2.0";
   feed.answers.set(`${path}?noRejected=`, { body: pages[0] ?? "" });
@@ -211,7 +210,7 @@ test("the NVD's API is followed page by page, no quicker than it allows, and hal
   const found = await contentsOf(`${feed.url}${path}?noRejected=`, fetching);
   assert.deepEqual(
     found.map(([name]) => name),
-    // What moved from one page to the next while they were read comes twice, and is the same file.
+    // A record that moves between pages during the read appears twice, as the same file.
     ["CVE-2022-1", "CVE-2022-2", "CVE-2022-1", "CVE-2022-2", "CVE-2022-1"],
   );
   assert.deepEqual(fetching.pausesMs, [limits.nvdPauseMs, limits.nvdPauseMs]);
@@ -219,20 +218,17 @@ test("the NVD's API is followed page by page, no quicker than it allows, and hal
   feed.answers.set(`${path}?noRejected=&startIndex=4`, { status: 503 });
   const busy = openFetching();
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, busy), /returned status 503/);
-  // It is asked again before it is given up.
   assert.equal(busy.pausesMs.length, 2 + limits.feedPageTriesMax - 1);
-  // The same page for ever.
   feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /a different page than requested/);
 });
 
 interface NvdState {
   readonly cves: JsonObject[];
-  /** What was asked for: key, times and index. */
   readonly asked: string[];
 }
 
-/** The NVD's API as it answers: two records a page, chosen by when they were changed, for who has the key. */
+/** Serves the NVD API: two records per page, filtered by change time, only with the key. */
 const openNvd = (path: string, key: string): NvdState => {
   const state: NvdState = { cves: [], asked: [] };
   feed.routes.set(path, ({ searchParams }, headers) => {
@@ -253,7 +249,7 @@ const openNvd = (path: string, key: string): NvdState => {
   return state;
 };
 
-test("once all of the NVD was read, only what has changed since is asked for, with its key; what that does not name is not gone", async (t) => {
+test("after a full NVD import only changes are requested, with the key, and absent records are not withdrawn", async (t) => {
   t.after(() => {
     world.clock.now = Date.now();
   });
@@ -268,7 +264,7 @@ test("once all of the NVD was read, only what has changed since is asked for, wi
   const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [address], { public: true, keyFile });
   assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
   assert.deepEqual(nvd.asked.splice(0), ["0", "2"]);
-  // One has changed, and one stands there no longer: of that what has changed says nothing.
+  // One changed and one was removed; the changes do not show the removal.
   world.clock.now += dayMs;
   nvd.cves.splice(0, 2, nvdCve(one, { ...changedAt(first + dayMs / 2), descriptions: [{ lang: "en", value: "Worse than it seemed" }] }));
   assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
@@ -280,16 +276,14 @@ test("once all of the NVD was read, only what has changed since is asked for, wi
     (await recordsOf({ ids: [one, two, three] })).map((record) => record.details === "Worse than it seemed"),
     [true, false, false],
   );
-  // Nothing has changed.
   world.clock.now += dayMs;
   assert.deepEqual(counts(await ask()), nothing);
   assert.match(nvd.asked.splice(0).join(), /^0 \S+ \S+$/);
-  // One that failed is made up for from where the last good one ended.
+  // After a failure the next request starts where the last success ended.
   await writeFile(keyFile, "another-key");
   const refused = await ask();
   assert.deepEqual([refused.failed.length, refused.withdrawn, refused.failed.join().includes("another-key")], [1, 0, false]);
   await writeFile(keyFile, "key-of-the-nvd-0123456789");
-  // Now and then all is read again, and what is there no longer is gone.
   world.clock.now = first + limits.feedFullMs + dayMs;
   nvd.asked.splice(0);
   assert.deepEqual(counts(await ask()), { ...nothing, withdrawn: 1, unchanged: 2 });
@@ -299,7 +293,6 @@ test("once all of the NVD was read, only what has changed since is asked for, wi
     [one, two, three].map((id) => listed.has(id)),
     [true, false, true],
   );
-  // A wrong file is told by its name, and its text by nobody.
   await writeFile(keyFile, "two words");
   await assert.rejects(ask(), (thrown: Error) => thrown.message.includes(keyFile) && !thrown.message.includes("two words"));
 });
@@ -318,7 +311,7 @@ const exploited = (cveID: string, dateAdded: string, campaign = "Unknown"): Json
 const scores = (date: string, rows: readonly string[]): string =>
   `#model_version:v2025.03.14,score_date:${date}T00:00:00+0000\ncve,epss,percentile\n${rows.join("\n")}\n`;
 
-test("the planner learns of a table's rows while an import makes it many times as large, not only at its end", async () => {
+test("table statistics are refreshed during an import that grows the table, not only at its end", async () => {
   const numbers = (from: number, count: number): string[] => Array.from({ length: count }, (_, index) => `CVE-2032-${from + index},0.1,0.2`);
   const looks = async (): Promise<number> =>
     Number((await asOwner(world.databaseUrl, "select analyze_count from pg_stat_user_tables where relname = 'exploit_predictions'"))[0]?.[0]);
@@ -328,7 +321,7 @@ test("the planner learns of a table's rows while an import makes it many times a
   assert.ok((await looks()) >= before + 2, `${before} and then ${await looks()}`);
 });
 
-test("known exploits and predictions are facts beside a record: they may come first, filter and order lists, and change no record", async () => {
+test("known exploits and predictions are separate facts: they may precede the record, filter and order lists, and change no record", async () => {
   const ids = [1, 2, 3, 4].map((number) => `CVE-2030-000${number}`);
   const [one = "", two = "", three = "", four = ""] = ids;
   const kev = await fileOf(catalogue([exploited(one, "2026-01-02", "Known"), exploited(two, "2026-01-03")]));
@@ -360,7 +353,6 @@ test("known exploits and predictions are facts beside a record: they may come fi
   assert.deepEqual(await listed({ orderBy: "known_exploited" }), [three, four, one, two]);
   const refused = await world.call("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { exploitScoreMin: 2 });
   assert.match(refused.message, /exploit_score_min/);
-  // In pages of one, and with some left out, each record comes once and in its place.
   for (const orderBy of ["exploit_prediction desc", "exploit_prediction", "known_exploited", "known_exploited desc"]) {
     const whole = await listed({ orderBy });
     const paged: string[] = [];
@@ -386,7 +378,6 @@ test("known exploits and predictions are facts beside a record: they may come fi
       );
     }
   }
-  // The next day: other scores, and one that is exploited no longer.
   await writeFile(epss, scores("2026-01-06", [`${one},0.5,0.8`, `${two},0.91963,0.99214`]));
   const scored = await runImport(world, "vulnerabilities", [epss], options);
   assert.deepEqual([scored.changed, scored.withdrawn], [2, 1]);
@@ -396,7 +387,7 @@ test("known exploits and predictions are facts beside a record: they may come fi
   assert.equal(await updated(), before);
 });
 
-test("a fact about a CVE number holds for every record that is known under it; of several facts the gravest counts, once", async () => {
+test("a fact about a CVE ID applies to every record with that alias; of several facts the most severe counts, once", async () => {
   const cves = [1, 2, 3].map((number) => `CVE-2033-000${number}`);
   const [first = "", second = "", third = ""] = cves;
   const records = [
@@ -418,7 +409,7 @@ test("a fact about a CVE number holds for every record that is known under it; o
   const [own = "", several = "", without = ""] = ids;
   assert.deepEqual(await Promise.all([own, several, without, first].map(factsOf)), [
     ["2026-02-02", 0.2],
-    // What ransomware is known of is graver than a later day.
+    // Known ransomware use is more severe than a later day.
     ["2026-02-01", 0.9],
     [undefined, undefined],
     ["2026-02-02", 0.2],
@@ -441,7 +432,7 @@ test("a fact about a CVE number holds for every record that is known under it; o
     }
     assert.deepEqual(paged, await listed({ orderBy }), orderBy);
   }
-  // A record that is known under other numbers has the facts of these.
+  // A record has the facts of its aliases.
   await writeFile(
     feed,
     records.map((record) => JSON.stringify(record.id === own ? { ...record, aliases: [second], modified: "2033-02-02T00:00:00Z" } : record)).join("\n"),
@@ -450,7 +441,7 @@ test("a fact about a CVE number holds for every record that is known under it; o
   assert.deepEqual(await factsOf(own), ["2026-02-03", 0.1]);
 });
 
-test("a fact stays as long as one source tells it, and is shown only while it is said to be public", async () => {
+test("a fact remains while one source asserts it, and is shown only while it is public", async () => {
   const ids = ["CVE-2030-1001", "CVE-2030-1002"] as const;
   await runImport(world, "vulnerabilities", [await fileOf(ids.map((id) => JSON.stringify(osvRecord(id))).join("\n"))], { public: true });
   const shown = async (): Promise<string[]> =>
@@ -460,20 +451,20 @@ test("a fact stays as long as one source tells it, and is shown only while it is
   const [one, two] = ids;
   const first = await fileOf(catalogue([exploited(one, "2026-01-02"), exploited(two, "2026-01-02")]));
   const second = await fileOf(catalogue([exploited(one, "2026-01-05")]));
-  // Nothing said of them, they are the group's; said, they are everybody's, although no file has changed.
+  // By default facts belong to the group; the option makes them public even without file changes.
   assert.deepEqual(counts(await runImport(world, "vulnerabilities", [first])), { ...nothing, new: 2 });
   assert.deepEqual(await shown(), []);
   assert.deepEqual(counts(await runImport(world, "vulnerabilities", [first], { public: true })), { ...nothing, new: 2, withdrawn: 2, unchanged: 2 });
   assert.deepEqual(await shown(), [`${one} 2026-01-02`, `${two} 2026-01-02`]);
-  // Known to be public, it is so of another source too; the later entry counts.
+  // A fact public in one source stays public through another; the later entry wins.
   await runImport(world, "vulnerabilities", [second]);
   assert.deepEqual(await shown(), [`${one} 2026-01-05`, `${two} 2026-01-02`]);
-  // One source tells it no longer: the other's is there.
+  // One source no longer asserts it; the other's fact remains.
   await writeFile(second, catalogue([]));
   assert.equal((await runImport(world, "vulnerabilities", [second])).withdrawn, 0, "an empty catalogue alone says nothing");
   assert.equal((await runImport(world, "vulnerabilities", [second], { allowWithdrawals: true })).withdrawn, 1);
   assert.deepEqual(await shown(), [`${one} 2026-01-02`, `${two} 2026-01-02`]);
-  // A licence that forbids it, and the operator's own word.
+  // A license that forbids publication, and the operator's override.
   await runImport(world, "vulnerabilities", [first], { public: true, license: "CC-BY-NC-4.0" });
   assert.deepEqual(await shown(), []);
   await runImport(world, "vulnerabilities", [first], { public: true, license: "CC0-1.0" });
@@ -482,7 +473,7 @@ test("a fact stays as long as one source tells it, and is shown only while it is
   assert.deepEqual(await shown(), []);
 });
 
-test("a source that is the same as the last time, by its own word, is made public and taken back nevertheless", async () => {
+test("making an unchanged source public or private takes effect despite its 304", async () => {
   const address = `${feed.url}/same.json`;
   const answer = (id: string): void => void feed.answers.set("/same.json", { headers: { etag: `"${id}"` }, body: `[${JSON.stringify(osvRecord(id))}]` });
   answer("OSV-SAME-1");
@@ -494,7 +485,7 @@ test("a source that is the same as the last time, by its own word, is made publi
   assert.equal(feed.asked.filter(({ headers }) => headers["if-none-match"] === '"OSV-SAME-1"').length, 3);
 });
 
-test("each entry of a page of several is a document of its own, and goes when the page has it no longer", async () => {
+test("each entry of a page is a separate document, withdrawn when the page no longer has it", async () => {
   const cve = (id: string): JsonObject => ({
     cve: { id, published: "2026-01-01T00:00:00", lastModified: "2026-01-02T00:00:00", descriptions: [], references: [] },
   });
@@ -517,7 +508,7 @@ test("each entry of a page of several is a document of its own, and goes when th
   assert.deepEqual(documents, ["3", "2"]);
 });
 
-test("a catalogue that was cut off, a table without its day or heading, and rows that are none are refused by line, and take nothing away", async () => {
+test("truncated catalogues, tables without day or heading, and invalid rows are refused by line and withdraw nothing", async () => {
   const kev = await fileOf(catalogue([exploited("CVE-2031-0001", "2026-01-02")]));
   await runImport(world, "vulnerabilities", [kev], { public: true });
   const wrongs: readonly (readonly [string, RegExp])[] = [
@@ -539,7 +530,7 @@ test("a catalogue that was cut off, a table without its day or heading, and rows
   }
 });
 
-test("advisories of GitHub's API go in as records and as advisories of each package, fixed only where every range is patched", async () => {
+test("advisories of GitHub's API become records and advisories of each package, fixed only if every range is patched", async () => {
   const range = (name: string, first: Json, ecosystem = "pip"): JsonObject => ({
     package: { ecosystem, name },
     vulnerable_version_range: "< 9",
@@ -590,7 +581,7 @@ test("advisories of GitHub's API go in as records and as advisories of each pack
   );
 });
 
-test("GitHub's list is followed to its last page, on its own host and with its token; then what has changed is asked for", async (t) => {
+test("GitHub's list is read to its last page, on its own host with its token; later only changes are requested", async (t) => {
   t.after(() => {
     world.clock.now = Date.now();
   });
@@ -622,12 +613,12 @@ test("GitHub's list is followed to its last page, on its own host and with its t
   updated.set("GHSA-page-page-0002", new Date(world.clock.now - 1000).toISOString());
   assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
   assert.deepEqual([...other], ["", day]);
-  // A query that names times itself is asked as it is.
+  // A query with its own time filter is sent unchanged.
   const own = await runImport(world, "vulnerabilities", [`${feed.url}/advisories?updated=>=2000-01-01`], { public: true, keyFile });
   assert.equal(own.unchanged, 2);
 });
 
-test("Debian's tracker goes in by source and release: 0 was never affected, and undetermined is no claim", async () => {
+test("Debian's tracker is imported by source and release: 0 means never affected, and undetermined is not an assertion", async () => {
   const release = (status: string, more: JsonObject = {}): JsonObject => ({ status, urgency: "low", ...more });
   const tracker = {
     "dock-1.0": {
@@ -662,7 +653,7 @@ test("Debian's tracker goes in by source and release: 0 was never affected, and 
   ]);
 });
 
-test("a CycloneDX document tells what its analyses state of components, names justifications that have no counterpart, and claims nothing else", async () => {
+test("a CycloneDX document asserts its analyses of components, and reports justifications without a counterpart", async () => {
   const analysis = (state: string, more: JsonObject = {}): JsonObject => ({ state, lastUpdated: "2026-01-01T00:00:00Z", ...more });
   const about = (id: string, said: JsonObject | undefined, affects: JsonObject): JsonObject => ({
     id,
@@ -717,7 +708,7 @@ test("a CycloneDX document tells what its analyses state of components, names ju
   );
 });
 
-test("merge keys of YAML fill in what a map does not say itself", async () => {
+test("YAML merge keys fill in missing values of a map", async () => {
   const yaml = (id: string, own: string): string =>
     `common: &common\n  summary: from the anchor\n  details: said twice\nid: ${id}\nmodified: 2026-01-01T00:00:00Z\n${own}`;
   const path = await fileOf(yaml("OSV-MERGE-1", "<<: *common\ndetails: its own\n"));
@@ -728,7 +719,7 @@ test("merge keys of YAML fill in what a map does not say itself", async () => {
   assert.match(wrong.refused[0] ?? "", /:6: a merge key \(<<\) must contain a map or a list of maps/);
 });
 
-test("an address is asked with what its last answer said of itself, and only after one that was read whole", async () => {
+test("an address is requested with the validators of its last fully read response", async () => {
   const address = `${feed.url}/osv.json`;
   const body = (ids: readonly string[]): string => JSON.stringify(ids.map((id) => osvRecord(id)));
   const ask = async (): Promise<Readonly<Record<string, number>>> => counts(await runImport(world, "vulnerabilities", [address], { public: true }));
@@ -742,17 +733,17 @@ test("an address is asked with what its last answer said of itself, and only aft
   assert.deepEqual(lastAsked(), [undefined, undefined]);
   assert.deepEqual(await ask(), { ...nothing, unchanged: 2 });
   assert.deepEqual(lastAsked(), ['"one"', modified]);
-  // Something of it is refused: it is fetched again, although its server says that it is the same.
+  // Part of it was refused, so it is fetched again even if the server says it is unchanged.
   feed.answers.set("/osv.json", { headers: { etag: '"two"' }, body: `[${JSON.stringify(osvRecord("OSV-ASK-1"))}, 7]` });
   assert.deepEqual(await ask(), { ...nothing, unchanged: 2 - 1, refused: 1 });
   await ask();
   assert.deepEqual(lastAsked(), [undefined, undefined]);
-  // In another manner it is read again.
+  // With other options it is read again.
   feed.answers.set("/osv.json", { headers: { etag: '"three"' }, body: body(["OSV-ASK-1"]) });
   assert.equal((await ask()).withdrawn, 1);
   await runImport(world, "vulnerabilities", [address], { public: true, author: "Harbour" });
   assert.deepEqual(lastAsked(), [undefined, undefined]);
-  // A 304 that nobody asked for is no answer.
+  // A 304 without a conditional request is an error.
   feed.answers.set("/other.json", { status: 304 });
   assert.match((await runImport(world, "vulnerabilities", [`${feed.url}/other.json`])).failed[0] ?? "", /returned status 304/);
 });
@@ -778,7 +769,7 @@ const advisoryIds = async (prefix: string): Promise<string[]> =>
     .filter((id) => id.startsWith(prefix))
     .sort();
 
-test("what the version before has read is read again, though its host says that it is the same, and the start says so", async () => {
+test("data read by an earlier reader version is read again despite a 304, and the start logs it", async () => {
   const outdated = async (): Promise<number> => countOutdatedFeeds(world.server.application.services.store);
   assert.equal(await outdated(), 0);
   feed.answers.set("/before.json", { headers: { etag: '"before"' }, body: JSON.stringify(osvRecord("CVE-2037-0001")) });
@@ -786,7 +777,7 @@ test("what the version before has read is read again, though its host says that 
   const sources = [`${feed.url}/before.json`, path];
   await runImport(world, "vulnerabilities", sources, { public: true });
   assert.equal(await outdated(), 0);
-  // As it was: records, files and what hosts said of them, and no document.
+  // Restores the earlier state: records, files and validators without documents.
   await asOwner(world.databaseUrl, `update feeds set manner = replace(manner, '"${readerVersion}"', '"1"')`);
   await asOwner(world.databaseUrl, `update feed_validators set manner = replace(manner, '"${readerVersion}"', '"1"')`);
   await asOwner(world.databaseUrl, "delete from source_documents where origin_id like 'CVE-2037-%'");
@@ -799,7 +790,7 @@ test("what the version before has read is read again, though its host says that 
   assert.equal(feed.asked.at(-1)?.headers["if-none-match"], undefined);
 });
 
-test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; only what the feed says has changed is fetched", async () => {
+test("CSAF provider metadata leads to ROLIE feeds and documents, and only changed documents are fetched", async () => {
   const entry = (id: string, updated: string): JsonObject => ({
     id,
     title: id,
@@ -821,7 +812,6 @@ test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; o
     [done.new, done.failed, done.refused],
     [2, [], [`${new URL(address).host}/white/rolie-3.json:1: ${new URL(address).host}/white/rolie-3.json returned status 404`]],
   );
-  // One is gone, one is the same, one has come, one has changed.
   feed.answers.set("/white/feed.json", { body: rolie([entry("rolie-2", "2026-01-01T00:00:00Z"), entry("rolie-3", "2026-01-01T00:00:00Z")]) });
   feed.answers.set("/white/rolie-3.json", { body: csafDocument("rolie-3") });
   const earlier = feed.asked.length;
@@ -832,14 +822,13 @@ test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; o
     ["/provider-metadata.json", "/white/feed.json", "/white/rolie-3.json"],
   );
   assert.deepEqual(await advisoryIds("rolie"), ["rolie-2", "rolie-3"]);
-  // A feed that cannot be had takes nothing away.
   feed.answers.set("/white/feed.json", { status: 500 });
   const away = await runImport(world, "advisories", [address]);
   assert.deepEqual([away.withdrawn, away.refusals], [0, 1]);
   assert.deepEqual(await advisoryIds("rolie"), ["rolie-2", "rolie-3"]);
 });
 
-test("a CSAF provider without ROLIE is read from its folder, and a ROLIE feed by its own address", async () => {
+test("a CSAF provider without ROLIE is read from its directory, and a ROLIE feed can be imported by address", async () => {
   feed.answers.set("/metadata.json", { body: metadata([{ directory_url: `${feed.url}/csaf` }]) });
   feed.answers.set("/csaf/changes.csv", { body: '"2026/folder-1.json","2026-01-01T00:00:00Z"\n' });
   feed.answers.set("/csaf/2026/folder-1.json", { body: csafDocument("folder-1") });
@@ -855,7 +844,7 @@ test("a CSAF provider without ROLIE is read from its folder, and a ROLIE feed by
   assert.deepEqual(await advisoryIds("folder"), ["folder-1", "folder-2"]);
 });
 
-/** A provider's signing key, its public half as it is published, and its fingerprint. */
+/** Creates a provider's signing key with its published public key and fingerprint. */
 const newSigningKey = async (): Promise<{ readonly armored: string; readonly fingerprint: string; readonly sign: (text: string) => Promise<string> }> => {
   const { privateKey, publicKey } = await generateKey({ userIDs: [{ name: "Harbour" }], format: "object", date: new Date(world.clock.now - 3_600_000) });
   return {
@@ -875,7 +864,7 @@ const newSigningKey = async (): Promise<{ readonly armored: string; readonly fin
 
 const sha = (name: "sha256" | "sha512", text: string): string => hash(name, text, "hex");
 
-test("a CSAF document whose hash or signature is not its provider's is refused by its name, and the rest goes on", async () => {
+test("a CSAF document with a wrong hash or signature is refused by name, and the rest is imported", async () => {
   const [key, stranger] = [await newSigningKey(), await newSigningKey()];
   const host = new URL(feed.url).host;
   const documents = new Map<string, { readonly beside: Readonly<Record<string, string>>; readonly refused?: RegExp }>([
@@ -883,7 +872,7 @@ test("a CSAF document whose hash or signature is not its provider's is refused b
     ["whole-2", { beside: { sha256: sha("sha256", csafDocument("whole-2")).toUpperCase() } }],
     ["whole-3", { beside: {} }],
     ["hash-1", { beside: { sha256: `${sha("sha256", "something else")}  hash-1.json` }, refused: /does not match its published SHA-256/ }],
-    // The longer one counts.
+    // The longer hash counts.
     ["hash-2", { beside: { sha256: sha("sha256", csafDocument("hash-2")), sha512: sha("sha512", "else") }, refused: /does not match its published SHA-512/ }],
     ["hash-3", { beside: { sha512: "<html>" }, refused: /a published hash that is not/ }],
     ["signed-1", { beside: { asc: await key.sign("something else") }, refused: /is not signed by its provider/ }],
@@ -922,22 +911,22 @@ test("a CSAF document whose hash or signature is not its provider's is refused b
     }
     assert.deepEqual([await advisoryIds("hash"), await advisoryIds("signed")], [[], []]);
   }
-  // What was refused is asked again, though it is the same, and goes in when it is right.
+  // A refused document is requested again, although unchanged, and imported once it is valid.
   feed.answers.set("/checked/csaf/signed-1.json.asc", { body: await key.sign(csafDocument("signed-1")) });
   assert.equal((await runImport(world, "advisories", [`${feed.url}/checked/folder.json`])).refusals, 5);
   assert.deepEqual(await advisoryIds("signed"), ["signed-1"]);
-  // A key of another fingerprint than the metadata names is none; what is signed cannot be checked, and does not go in.
+  // A key with another fingerprint than in the metadata is ignored, so signed documents are refused.
   feed.answers.set("/checked/key.asc", { body: stranger.armored });
   feed.answers.set("/checked/csaf/signed-4.json", { body: csafDocument("signed-4") });
   feed.answers.set("/checked/csaf/signed-4.json.asc", { body: await stranger.sign(csafDocument("signed-4")) });
   feed.answers.set("/checked/csaf/index.txt", { body: "signed-4.json\n" });
-  // None of its documents is left: that is the operator's to allow.
+  // All documents are removed, which the operator must allow.
   const unknown = await runImport(world, "advisories", [`${feed.url}/checked/folder.json`], { allowWithdrawals: true });
   assert.match(unknown.refused.join(), /is signed, and no key of its provider can be had: .* has no key with the fingerprint/);
   assert.deepEqual(await advisoryIds("signed"), []);
 });
 
-test("a domain leads to its CSAF provider: by the well-known address, else by its security.txt", async () => {
+test("a domain leads to its CSAF provider by the well-known address, otherwise by security.txt", async () => {
   feed.answers.set("/domain/csaf/changes.csv", { body: '"domain-1.json","2026-01-01T00:00:00Z"\n' });
   feed.answers.set("/domain/csaf/domain-1.json", { body: csafDocument("domain-1") });
   const found = metadata([{ directory_url: `${feed.url}/domain/csaf` }]);
@@ -945,7 +934,6 @@ test("a domain leads to its CSAF provider: by the well-known address, else by it
     body: `Contact: mailto:a@example.com\nCSAF: ${feed.url}/nowhere.json\nCSAF: ${feed.url}/domain/provider.json\n`,
   });
   feed.answers.set("/domain/provider.json", { body: found });
-  // What stands at the well-known address is no metadata.
   feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: "<html>" });
   assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, new: 1 });
   feed.answers.delete("/.well-known/security.txt");

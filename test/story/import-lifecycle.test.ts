@@ -1,4 +1,4 @@
-// Lifecycles of products go in for a group, are replaced by what their source tells next, and are never everybody's.
+// Imports of product lifecycles: for one group, replaced by the next import, never public.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ const held = async (name: string, owner = world.organization): Promise<Lifecycle
 const heldEnds = async (name: string): Promise<string[][]> =>
   (await held(name)).map(({ releases }) => releases.map(({ version, end }) => `${version} ${end}`.trim()));
 
-test("an import replaces what its source told before, and a second run of it writes nothing", async () => {
+test("an import replaces the source's earlier data, and repeating it writes nothing", async () => {
   const [one, other] = [join(folder, "one"), join(folder, "other")];
   await mkdir(one);
   await mkdir(other);
@@ -57,7 +57,7 @@ test("an import replaces what its source told before, and a second run of it wri
   assert.deepEqual(await held("bell"), []);
 });
 
-test("a file that is refused leaves what it told before, is named with its reason, and the others go in", async () => {
+test("a refused file is named with its reason and keeps its earlier data, and others are imported", async () => {
   const path = join(folder, "refused");
   await mkdir(path);
   await writeFile(join(path, "a.json"), ends("capstan", { "1": false }));
@@ -78,7 +78,7 @@ test("a file that is refused leaves what it told before, is named with its reaso
   assert.deepEqual(await heldEnds("davit"), [["1"]]);
 });
 
-test("a lifecycle is never everybody's, and goes with its group", async () => {
+test("a lifecycle is never public and is deleted with its group", async () => {
   const path = join(folder, "group.json");
   await writeFile(path, ends("fender", { "1": true }));
   for (const isPublic of [true, false])
@@ -94,7 +94,7 @@ test("a lifecycle is never everybody's, and goes with its group", async () => {
   assert.deepEqual(await held("fender", group), []);
 });
 
-test("all of the real lifecycles go in, each once, and say of every release what their files say", withRealData, async () => {
+test("all real lifecycles are imported once, with every release of their files", withRealData, async () => {
   const summary = await runImport(world, "lifecycle", [join(realData, "lifecycle/endoflife-date")]);
   assert.deepEqual(counts(summary), { ...none, new: 156 });
   const [[releases] = []] = await asOwner(

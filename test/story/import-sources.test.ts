@@ -1,5 +1,5 @@
-// Several sources tell the same records: each is there as long as one of them tells it, the latest modified counts, and
-// what is public changes only where an import says so.
+// Several sources with the same records: a record remains while one source has it, the latest modification wins, and visibility changes only on
+// request.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -26,7 +26,7 @@ after(async () => {
 type Kind = "advisories" | "vulnerabilities";
 const kinds: readonly Kind[] = ["advisories", "vulnerabilities"];
 
-/** An OSV record whose summary and fix show which source told it. */
+/** Returns an OSV record with a summary and fix that identify the source. */
 const osv = (id: string, word: string, modified = "2025-01-01T00:00:00Z"): string =>
   JSON.stringify({
     id,
@@ -48,12 +48,12 @@ const folder = async (files: Files): Promise<Folder> => {
   const put = async (more: Files): Promise<void> => {
     for (const [name, content] of Object.entries(more)) await writeFile(join(path, name), content);
   };
-  // One that stays: a folder that is empty all of a sudden withdraws nothing.
+  // An extra file that remains, because a suddenly empty directory withdraws nothing.
   await put({ "stays.json": osv(`STAYS-${folders}`, "0.1"), ...files });
   return { path, put, drop: (name) => rm(join(path, name)) };
 };
 
-/** What the record says now: its word, "withdrawn", or undefined where there is none. Vulnerability records: the public one, or the group's. */
+/** Returns the record's current word, "withdrawn", or undefined if there is none: the public vulnerability record, or the group's. */
 const toldOf = async (kind: Kind, id: string, owner = ""): Promise<string | undefined> => {
   const { store } = world.server.application.services;
   if (kind === "vulnerabilities") {
@@ -68,7 +68,6 @@ const toldOf = async (kind: Kind, id: string, owner = ""): Promise<string | unde
   return isObject(event?.fixed) ? text(event.fixed, "fixedVersion") : "";
 };
 
-/** Whether anybody is shown it. */
 const isOpen = async (kind: Kind, id: string): Promise<boolean> => {
   const { store } = world.server.application.services;
   if (kind === "vulnerabilities") {
@@ -88,7 +87,7 @@ const imported = async (kind: Kind, { path }: Folder, options: Parameters<typeof
 for (const kind of kinds) {
   const own = (): string => world.organization;
 
-  test(`${kind}: a record stays as long as one source tells it, goes with the last, and comes back with any of them`, async () => {
+  test(`${kind}: a record remains while one source has it, is withdrawn with the last, and returns with any`, async () => {
     const id = `SHARED-${kind}`;
     const [a, b] = [await folder({ "x.json": osv(id, "1.0") }), await folder({ "y.json": osv(id, "1.0") })];
     const told = (): Promise<string | undefined> => toldOf(kind, id, own());
@@ -107,7 +106,7 @@ for (const kind of kinds) {
     assert.equal(await told(), "1.0");
   });
 
-  test(`${kind}: of sources that disagree the latest modified counts, whichever is imported last, and the others are kept for when it goes`, async () => {
+  test(`${kind}: of disagreeing sources the latest modification wins in any import order, and the others are kept as fallback`, async () => {
     const id = `DISPUTED-${kind}`;
     const [a, b, c] = [
       await folder({ "x.json": osv(id, "1.0", "2025-01-01T00:00:00Z") }),
@@ -120,7 +119,6 @@ for (const kind of kinds) {
     await b.drop("x.json");
     assert.deepEqual(await imported(kind, b), { new: 0, changed: 1, withdrawn: 0, unchanged: 1, refused: 0 });
     assert.equal(await told(), "2.0");
-    // The one that counts becomes older than another one.
     await c.put({ "x.json": osv(id, "2.5", "2024-01-01T00:00:00Z") });
     await imported(kind, c);
     assert.equal(await told(), "2.0", "not unless the operator allows it");
@@ -129,7 +127,7 @@ for (const kind of kinds) {
     await a.put({ "x.json": osv(id, "1.1", "2023-01-01T00:00:00Z") });
     await imported(kind, a, { allowOlder: true });
     assert.equal(await told(), "2.5");
-    // Of equally old ones the first stays, and it says what it says now.
+    // Of equally old ones the first stays, with its current content.
     await a.put({ "x.json": osv(id, "1.2", "2024-01-01T00:00:00Z") });
     await imported(kind, a, { allowOlder: true });
     assert.equal(await told(), "1.2");
@@ -140,7 +138,7 @@ for (const kind of kinds) {
     assert.equal(await told(), "1.2");
   });
 
-  test(`${kind}: two imports of the same records at once end with the latest modified`, async () => {
+  test(`${kind}: two concurrent imports of the same records end with the latest modification`, async () => {
     const ids = Array.from({ length: 600 }, (_, index) => `RACE-${kind}-${index}`);
     const of = (word: string, modified: string): Files => Object.fromEntries(ids.map((id, index) => [`${index}.json`, osv(id, word, modified)]));
     const [a, b] = [await folder(of("1.0", "2025-01-01T00:00:00Z")), await folder(of("2.0", "2025-02-01T00:00:00Z"))];
@@ -151,21 +149,20 @@ for (const kind of kinds) {
     assert.equal(Number(row?.[0]), 600);
   });
 
-  test(`${kind}: an import makes public, or takes it back, only where it says so`, async () => {
+  test(`${kind}: an import changes visibility only if it says so`, async () => {
     const [old, fresh] = [`OPEN-${kind}`, `CLOSED-${kind}`];
     const a = await folder({ "x.json": osv(old, "1.0") });
     await imported(kind, a);
     assert.equal(await isOpen(kind, old), false);
     await imported(kind, a, { public: true });
     assert.equal(await isOpen(kind, old), true);
-    // Nothing said, by the same source and by another one: the one stays public, with what is newer in it, the other one is not.
+    // Without the option, the same source stays public with its new content, and another source does not become public.
     await a.put({ "x.json": osv(old, "1.1", "2025-02-01T00:00:00Z"), "y.json": osv(fresh, "1.0") });
     await imported(kind, a);
     const b = await folder({ "x.json": osv(old, "1.2", "2025-03-01T00:00:00Z") });
     await imported(kind, b);
     assert.deepEqual([await isOpen(kind, old), await isOpen(kind, fresh)], [true, false]);
     assert.equal(await toldOf(kind, old), "1.2");
-    // It comes back as it was.
     await a.drop("x.json");
     await b.drop("x.json");
     await imported(kind, a);
@@ -183,7 +180,7 @@ for (const kind of kinds) {
     assert.deepEqual([await isOpen(kind, old), await isOpen(kind, fresh)], [true, true]);
   });
 
-  test(`${kind}: what its licence does not allow to publish is there for the group alone, however public the import`, async () => {
+  test(`${kind}: a license that forbids publication limits records to the group, even in a public import`, async () => {
     const id = `LICENSED-${kind}`;
     const a = await folder({ "x.json": osv(id, "1.0") });
     await imported(kind, a, { public: true, license: "CC-BY-NC-ND-4.0" });
@@ -191,7 +188,7 @@ for (const kind of kinds) {
     assert.equal(await toldOf(kind, id, own()), "1.0");
     await imported(kind, a, { public: true, license: "CC-BY-4.0" });
     assert.equal(await isOpen(kind, id), true);
-    // Another source's newer words under another licence do not take the place of what may be shown.
+    // A newer record under another license does not replace the publishable one.
     const b = await folder({ "x.json": osv(id, "2.0", "2026-01-01T00:00:00Z") });
     await imported(kind, b, { license: "CC-BY-NC-4.0" });
     assert.deepEqual([await isOpen(kind, id), await toldOf(kind, id)], [true, "1.0"]);
@@ -200,7 +197,7 @@ for (const kind of kinds) {
     await assert.rejects(imported(kind, a, { license: "free for all" }), /must be an SPDX identifier/);
   });
 
-  test(`${kind}: a second import writes nothing, and one of other words moves no other record`, async () => {
+  test(`${kind}: a repeated import writes nothing, and a changed one touches no other record`, async () => {
     const a = await folder({ "x.json": osv(`QUIET-${kind}`, "1.0"), "y.json": osv(`LOUD-${kind}`, "1.0") });
     const rows = (): Promise<unknown> =>
       world.server.application.services.store.read.query(
@@ -216,7 +213,7 @@ for (const kind of kinds) {
   });
 }
 
-test("imports of all sources that may tell the same record take turns, batch by batch", async () => {
+test("imports that may have the same records take turns batch by batch", async () => {
   const { store } = world.server.application.services;
   for (const kind of kinds) {
     const [a, b] = [await folder({ "x.json": osv(`TURNS-${kind}`, "1.0") }), await folder({ "x.json": osv(`TURNS-${kind}`, "2.0", "2026-01-01T00:00:00Z") })];
@@ -245,7 +242,7 @@ test("imports of all sources that may tell the same record take turns, batch by 
   }
 });
 
-test("a document is kept as its source wrote it, with where it came from, when, and under which licence", async () => {
+test("a document is stored as its source wrote it, with origin, time and license", async () => {
   const content = `{"id": "KEPT-1", "modified": "2025-01-01T00:00:00Z", "database_specific": {"cvss": 7.0, "big": 12345678901234567890}, "affected": []}`;
   const a = await folder({ "deep.json": content });
   await imported("advisories", a, { license: "CC0-1.0" });
@@ -258,7 +255,7 @@ test("a document is kept as its source wrote it, with where it came from, when, 
   assert.equal(inflateRawSync(Buffer.from(row?.[6] ?? "", "base64")).toString(), content);
 });
 
-test("public vulnerability records of two organizations are one, and neither takes the other's away", async () => {
+test("public vulnerability records of two organizations are one record, and neither import withdraws the other's", async () => {
   const other = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another harbour" } })).uid);
   const id = "EVERYBODYS-1";
   const [a, b] = [await folder({ "x.json": osv(id, "1.0") }), await folder({ "x.json": osv(id, "2.0", "2026-01-01T00:00:00Z") })];
@@ -271,13 +268,13 @@ test("public vulnerability records of two organizations are one, and neither tak
   assert.deepEqual([await toldOf("vulnerabilities", id), await toldOf("vulnerabilities", id, other)], ["1.0", "2.0"]);
 });
 
-test("which package is built from which is told beside advisories", async () => {
+test("source packages are imported with advisories", async () => {
   await runImport(world, "advisories", [join(fixtures, "packages.jsonl")]);
   const [row] = await world.server.application.services.store.read.query("select count(*) from package_origins");
   assert.ok(Number(row?.[0]) > 0);
 });
 
-test("images that are public stay so where nothing is said, and new ones are the group's", async () => {
+test("public images stay public by default, and new ones belong to the group", async () => {
   const image = (repo: string): JsonObject => ({ repo, tags: ["latest"], configs: { amd64: { packages: ["a=1"] } } });
   const path = join(scratch, "images.jsonl");
   const put = (...repos: string[]): Promise<void> => writeFile(path, repos.map((repo) => `${JSON.stringify(image(repo))}\n`).join(""));

@@ -1,4 +1,4 @@
-// Real records of vulnerabilities, libraries and images go in and come out as their files have them.
+// Real records of vulnerabilities, libraries and images are imported and read back equal to their files.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
@@ -21,13 +21,13 @@ const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value)
 
 const filesOf = (folder: string): string[] => readdirSync(join(metadata, folder)).map((name) => readFileSync(join(metadata, folder, name), "utf8"));
 
-/** Records by their ids, rejected and withdrawn ones too: over gRPC, where a thousand fit into one question. */
+/** Returns records by ID, with rejected and withdrawn ones: over gRPC, where 1,000 fit into one request. */
 const byIds = async (ids: readonly string[]): Promise<Map<string, JsonObject>> => {
   const found = new Map<string, JsonObject>();
   for (let from = 0; from < ids.length; from += 200) {
     const asked = ids.slice(from, from + 200);
     for (const protocol of ["rest", "grpc"] as const) {
-      // A REST question is a line of at most 8 KiB.
+      // A REST request line is limited to 8 KiB.
       if (protocol === "rest" && from > 0) continue;
       const { vulnerabilityMetadata } = await world.ok(
         "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata",
@@ -67,7 +67,7 @@ const compare = async (expected: readonly Expected[]): Promise<void> => {
 
 const distinct = (values: readonly string[]): string[] => [...new Set(values)];
 
-test("every CVE record of JSON 5 comes back with its texts, references and severities", withRealData, async () => {
+test("every CVE record of JSON 5 is read back with its texts, references and severities", withRealData, async () => {
   const done = await runImport(world, "vulnerabilities", [join(metadata, "cve-json5")], { public: true });
   assert.deepEqual(counts(done), { new: 251, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   const expected = filesOf("cve-json5").map((content): Expected => {
@@ -90,7 +90,7 @@ test("every CVE record of JSON 5 comes back with its texts, references and sever
   await compare(expected);
 });
 
-test("every OSV record, of JSON and of YAML, comes back with its texts, references and severities", withRealData, async () => {
+test("every OSV record, in JSON and YAML, is read back with its texts, references and severities", withRealData, async () => {
   const folders = ["osv-go", "osv-pypa", "osv-ghsa-fixtures"];
   const done = await runImport(
     world,
@@ -112,11 +112,11 @@ test("every OSV record, of JSON and of YAML, comes back with its texts, referenc
     }),
   );
   assert.equal(expected.length, 504);
-  // One of them is a CVE that another source may tell too: that test has its own say.
+  // CVE records are excluded, because another source may have them; their test covers them.
   await compare(expected.filter(({ id }) => !id.startsWith("CVE-")));
 });
 
-test("every RustSec record comes back with its title, its text and its vector", withRealData, async () => {
+test("every RustSec record is read back with its title, text and vector", withRealData, async () => {
   const done = await runImport(world, "vulnerabilities", [join(metadata, "rustsec")], { public: true });
   assert.deepEqual(counts(done), { new: 643, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   const contents = filesOf("rustsec");
@@ -136,7 +136,7 @@ test("every RustSec record comes back with its title, its text and its vector", 
   }
 });
 
-test("distilled records come back whole, and rejected ones only when they are asked for by id", withRealData, async () => {
+test("distilled records are read back whole, and rejected ones only by ID", withRealData, async () => {
   const source = join(metadata, "cve-distilled.jsonl");
   const done = await runImport(world, "vulnerabilities", [source], { public: true });
   assert.equal(done.refused.length + done.failed.length, 0);
@@ -165,7 +165,7 @@ test("distilled records come back whole, and rejected ones only when they are as
   assert.equal((await byIds(rejected)).size, rejected.length);
 });
 
-test("libraries come back with every version and its size", withRealData, async () => {
+test("libraries are read back with every version and its size", withRealData, async () => {
   const folder = join(realData, "libraries");
   const done = await runImport(
     world,
@@ -190,17 +190,16 @@ test("libraries come back with every version and its size", withRealData, async 
   );
 });
 
-test("lists of images and of packages import without a refusal, and again without a change", withRealData, async () => {
+test("lists of images and of packages are imported without refusals, and again without changes", withRealData, async () => {
   const sources = [join(realData, "registry", "chainguard-images-2026", "locked-configs.jsonl"), join(realData, "registry", "wolfi-os-packages.jsonl")];
   const done = await runImport(world, "images", sources);
   assert.deepEqual([done.refused, done.failed], [[], []]);
-  // 32 images of two architectures, and packages of 2,363 origins.
   assert.ok(done.new > 2_363 + 64, String(done.new));
   const again = await runImport(world, "images", sources);
   assert.deepEqual({ ...counts(again), unchanged: 0 }, { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
 });
 
-test("every OpenVEX and CSAF sample imports without a refusal", withRealData, async () => {
+test("every OpenVEX and CSAF sample is imported without refusals", withRealData, async () => {
   const done = await runImport(world, "advisories", [join(realData, "advisories", "openvex-csaf")]);
   assert.deepEqual([done.refused, done.failed], [[], []]);
   assert.deepEqual(done.passedOver, ["vex-vex.yaml: contains no advisories"]);

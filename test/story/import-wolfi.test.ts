@@ -1,5 +1,4 @@
-// Real advisory documents go in and come out again. What the API answers is written back as the documents have it and
-// compared with them, read by another parser.
+// Real Wolfi documents are imported and read back: API responses are converted to the documents' form and compared, using an independent parser.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
@@ -24,7 +23,6 @@ interface SourceAdvisory {
   readonly events: readonly SourceEvent[];
 }
 
-/** By the package's name; all scalars are texts. */
 const readSource = (): Map<string, readonly SourceAdvisory[]> =>
   new Map(
     readdirSync(folder)
@@ -51,7 +49,6 @@ const kebab = (name: string): string =>
     .toLowerCase()
     .replaceAll("_", "-");
 
-/** An event of the API as a document writes it. */
 const written = (event: JsonObject): SourceEvent => {
   const timestamp = text(event, "createTime").replace(".000Z", "Z");
   if (isObject(event.detection)) {
@@ -77,7 +74,7 @@ const written = (event: JsonObject): SourceEvent => {
   throw new Error(`an event of no type: ${JSON.stringify(event)}`);
 };
 
-/** The document's events as they must come out: by time, in the document's order where times are equal. */
+/** Returns the events in the API's order: by time, with ties in document order. */
 const sorted = (events: readonly SourceEvent[]): SourceEvent[] => [...events].sort((one, other) => Date.parse(one.timestamp) - Date.parse(other.timestamp));
 
 const plain = (event: SourceEvent): SourceEvent => JSON.parse(JSON.stringify(event)) as SourceEvent;
@@ -111,7 +108,7 @@ before(async () => {
 });
 after(() => world?.close());
 
-test("every Wolfi document imports whole and without a refusal", withRealData, () => {
+test("every Wolfi document is imported whole without refusals", withRealData, () => {
   assert.equal(source.size, 878);
   assert.deepEqual(counts(summary), { new: 14_179, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   assert.deepEqual(summary.failed, []);
@@ -119,14 +116,14 @@ test("every Wolfi document imports whole and without a refusal", withRealData, (
 });
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`every advisory and every event of the documents comes back equal over ${protocol}`, withRealData, async () => {
+  test(`every advisory and event of the documents is read back equal over ${protocol}`, withRealData, async () => {
     const advisories = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", {}, protocol);
     assert.equal(advisories.length, 14_179);
     assert.equal(compare(source, advisories), 22_338);
   });
 }
 
-test("the open documents of the same import say the same", withRealData, async () => {
+test("the public documents of the same import are equal", withRealData, async () => {
   const documents = await readAll(world, "advisory.SecurityAdvisoryService/ListDocuments", "documents", {});
   assert.equal(documents.length, 878);
   const found = new Map(documents.map((document) => [text(document, "id"), document.advisories]));
@@ -143,7 +140,7 @@ test("the open documents of the same import say the same", withRealData, async (
   }
 });
 
-test("events that a document has out of order are answered in the order of time, and equal times keep the document's order", withRealData, async () => {
+test("events that are out of order in a document are returned by time, with ties in document order", withRealData, async () => {
   const all = [...source.values()].flat();
   const unordered = all.filter(({ events }) => JSON.stringify(sorted(events)) !== JSON.stringify(events));
   assert.ok(unordered.length > 0);
@@ -156,7 +153,7 @@ test("events that a document has out of order are answered in the order of time,
   }
 });
 
-test("one CVE that hundreds of advisories name finds all of them by its alias", withRealData, async () => {
+test("a CVE named by hundreds of advisories finds all of them by alias", withRealData, async () => {
   const uses = new Map<string, number>();
   for (const { aliases } of [...source.values()].flat()) for (const alias of aliases) uses.set(alias, (uses.get(alias) ?? 0) + 1);
   const [most, count] = [...uses].sort(([, one], [, other]) => other - one)[0] ?? ["", 0];
@@ -167,7 +164,7 @@ test("one CVE that hundreds of advisories name finds all of them by its alias", 
   assert.equal(totalCount, String(count));
 });
 
-test("a second run of the same folder reads no file again and writes nothing", withRealData, async () => {
+test("a second run of the same directory reads no file again and writes nothing", withRealData, async () => {
   const rows = (): Promise<unknown> => world.server.application.services.store.read.query("select xmin::text, uid from advisories order by uid");
   const earlier = await rows();
   const again = await runImport(world, "advisories", [folder], { public: true });
@@ -176,7 +173,7 @@ test("a second run of the same folder reads no file again and writes nothing", w
   assert.deepEqual(await rows(), earlier);
 });
 
-test("severities of an advisory come from the records that its aliases name", withRealData, async () => {
+test("severities of an advisory come from the records of its aliases", withRealData, async () => {
   const done = await runImport(world, "vulnerabilities", [join(realData, "vulnerability-metadata", "cve-distilled.jsonl")], { public: true });
   assert.deepEqual(counts(done), { new: 3_374, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   const records = readFileSync(join(realData, "vulnerability-metadata", "cve-distilled.jsonl"), "utf8")

@@ -1,4 +1,4 @@
-// What the stories of imports share: a run without a command line, and lists read to their end.
+// Shared by import tests: an import without the command line, and lists read to their end.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,17 +7,16 @@ import { isObject, type JsonObject } from "#base/json.ts";
 import type { Protocol } from "../client.ts";
 import type { World } from "../world.ts";
 
-/** The real data, where it is. */
+/** The real data, if present. */
 export const realData = join(import.meta.dirname, "../../../shared/data");
 export const withRealData = { skip: !existsSync(realData) && "shared/data is not here" };
 
-/** Our own small files in the same formats. */
+/** Small files in the same formats. */
 export const fixtures = join(import.meta.dirname, "../fixtures/feeds");
 
 export const runImport = (world: World, kind: FeedImport["kind"], sources: readonly string[], options: Partial<FeedImport> = {}): Promise<FeedSummary> =>
   importFeed(world.server.application.services, { kind, sources, group: world.organization, public: undefined, progress: () => {}, ...options });
 
-/** How many records were what. */
 export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: FeedSummary): Readonly<Record<string, number>> => ({
   new: made,
   changed,
@@ -26,7 +25,6 @@ export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: Fe
   refused: refused.length,
 });
 
-/** Every entry of a list, page by page. */
 export const readAll = async (world: World, method: string, plural: string, request: JsonObject, protocol: Protocol = "rest"): Promise<JsonObject[]> => {
   const all: JsonObject[] = [];
   let token = "";

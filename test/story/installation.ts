@@ -1,5 +1,4 @@
-// A world whose database other programs share: the environment of the command line beside its server, and the ways
-// that the requirement's main job and its access story begin with.
+// A world with a database that other processes share: the command line's environment, and helpers for the main job and access stories.
 
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,12 +13,12 @@ import { column, http } from "./protocols.ts";
 
 export interface Installation {
   readonly world: World;
-  /** What a command of gantry needs to work beside the server. */
+  /** Environment variables for a gantry command on the server's machine. */
   readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
-/** Starts a server whose database the command line can reach too. */
+/** Starts a server with a database that the command line can reach too. */
 export const openInstallation = async (settings: Readonly<Record<string, string>> = {}, log?: Log): Promise<Installation> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-place-"));
@@ -38,30 +37,27 @@ export const openInstallation = async (settings: Readonly<Record<string, string>
   };
 };
 
-/** The uid of the built-in role of this name, found as the requirement finds it: by listing roles. */
+/** Returns the UID of a built-in role, found by listing roles. */
 export const findRole = async (world: World, name: string): Promise<string> => {
   const { body } = await http(world.url, "GET", "/iam/v2/roles?page_size=200", { token: await world.token() });
   const at = column(body, "roles", "name").indexOf(name);
   return column(body, "roles", "uid")[at] ?? "";
 };
 
-/** An identity in `group` that tokens of this issuer and subject may act as. */
+/** Creates an identity in `group` that tokens of this issuer and subject may act as. */
 export const createIdentity = async (world: World, group: string, name: string, claimMatch: JsonObject): Promise<string> => {
   const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name, claimMatch } });
   return String(uid);
 };
 
-/** Binds an identity to a built-in role in `group`; gives the binding's uid. */
+/** Binds an identity to a built-in role in `group`; returns the binding's UID. */
 export const bind = async (world: World, group: string, identityUid: string, role: string): Promise<string> => {
   const roleUid = await findRole(world, role);
   const { uid } = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid, roleUid } });
   return String(uid);
 };
 
-/**
- * Everything that the database holds, as counts and a digest of the rows: equal only where nothing was written, the
- * audit log's line of a sign-in aside.
- */
+/** Returns counts and digests of all rows: equal only if nothing was written, except sign-in entries of the audit log. */
 export const databaseContents = async ({ databaseUrl }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
   const names =
     tables ??

@@ -1,4 +1,4 @@
-// The page behind a sign-in that asks about an invite: what it says, what follows from each answer, and how the sign-in ends.
+// The page that asks about an invite after a sign-in: its content, the effect of each choice, and how the sign-in ends.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -18,10 +18,8 @@ const done = 0;
 
 let world: World;
 let provider: FakeProvider;
-/** The identity provider of the person's own organization. */
 let idp: string;
 let invitingOrganization: string;
-/** A token of the inviting organization's owner. */
 let owner: string;
 
 before(async () => {
@@ -47,7 +45,7 @@ const createInvite = async (body: JsonObject = {}, parent = invitingOrganization
 const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 const claimsOfPerson = (sub: string): JsonObject => ({ sub, name: `${sub} of elsewhere`, email: `${sub}@example.com`, email_verified: true });
 
-/** The roles of a person in the inviting organization, as its owner sees them. */
+/** Returns a user's roles in the inviting organization, as its owner sees them. */
 const rolesOf = async (subject: string, group = invitingOrganization): Promise<unknown[]> => {
   const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf(subject), group }, { token: owner });
   return (roleBindings as JsonObject[]).map(({ roleUid }) => roleUid);
@@ -56,7 +54,7 @@ const rolesOf = async (subject: string, group = invitingOrganization): Promise<u
 const isVisible = async (subject: string): Promise<boolean> =>
   (await world.call("iam.IdentitiesService/GetIdentity", { uid: uidOf(subject) }, { token: owner })).code === done;
 
-test("the page names the person, the organization, the role and what the organization will see", async () => {
+test("the page names the user, the organization, the role and what the organization will see", async () => {
   const { code } = await createInvite();
   const page = await arriveWithInvite(world, provider, idp, claimsOfPerson("ada"), code);
   assert.equal(page.status, 200);
@@ -73,7 +71,7 @@ test("the page names the person, the organization, the role and what the organiz
   assert.ok(!page.text.includes(code), "the page does not repeat the code");
 });
 
-test("the page names the group below the organization, and when the role ends", async () => {
+test("the page names the subgroup and when the role expires", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: invitingOrganization, group: { name: "images" } }, { token: owner }), "uid");
   const endMs = Math.ceil(world.clock.now / minute) * minute + 60 * minute;
   const { code } = await createInvite({ expireTime: new Date(endMs).toISOString() }, group);
@@ -83,13 +81,13 @@ test("the page names the group below the organization, and when the role ends", 
   assert.ok(page.text.includes(`The role ends on ${new Date(endMs).toISOString().slice(0, 10)} at ${new Date(endMs).toISOString().slice(11, 16)} UTC.`));
 });
 
-test("the person's name stays text on the page", async () => {
+test("the user's name is escaped on the page", async () => {
   const { code } = await createInvite();
   const page = await arriveWithInvite(world, provider, idp, { sub: "marked", name: "<script>alert(1)</script>\u202e" }, code);
   assert.ok(page.text.includes("&lt;script&gt;") && !page.text.includes("<script") && !page.text.includes("\u202e"));
 });
 
-test("nothing changes before the answer: no identity, membership, role binding, event or use of the invite", async () => {
+test("nothing changes before the choice: no identity, membership, role binding, event or use of the invite", async () => {
   const { code, uid } = await createInvite({ singleUse: true });
   const before = (await world.events()).length;
   await arriveWithInvite(world, provider, idp, claimsOfPerson("silent"), code);
@@ -99,7 +97,7 @@ test("nothing changes before the answer: no identity, membership, role binding, 
   await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid }, { token: owner });
 });
 
-test("Accept binds the role, makes the person visible to the organization and signs in", async () => {
+test("Accept binds the role, makes the user visible to the organization and signs in", async () => {
   const { code, uid } = await createInvite({ singleUse: true });
   const { token } = await signInWithInvite(world, provider, idp, claimsOfPerson("grace"), code);
   assert.equal(claimsOf(token).sub, uidOf("grace"));
@@ -108,7 +106,7 @@ test("Accept binds the role, makes the person visible to the organization and si
   assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid }, { token: owner })).code, codes.NOT_FOUND, "single use");
 });
 
-test("Decline signs in without the invite, which stays, and registers a new person as their own provider does", async () => {
+test("Decline signs in without using the invite, and registers a new user as their own provider does", async () => {
   const { code, uid } = await createInvite({ singleUse: true });
   const { token, error } = await signInWithInvite(world, provider, idp, claimsOfPerson("edsger"), code, { answer: "decline" });
   assert.equal(error, "");
@@ -124,7 +122,7 @@ test("Decline signs in without the invite, which stays, and registers a new pers
   );
 });
 
-test("Decline of a person who is not registered respects skip_registration; Accept registers them", async () => {
+test("Decline by an unregistered user respects skip_registration; Accept registers the user", async () => {
   const { code } = await createInvite();
   const parameters = { skip_registration: "true" };
   const declined = await signInWithInvite(world, provider, idp, claimsOfPerson("barbara"), code, { answer: "decline", parameters });
@@ -133,7 +131,7 @@ test("Decline of a person who is not registered respects skip_registration; Acce
   assert.equal(claimsOf(accepted.token).sub, uidOf("barbara"));
 });
 
-test("a new person who accepts gets what the invite promises first, and their own provider's default role at the next sign-in", async () => {
+test("a new user who accepts gets the invited role first, and the own provider's default role on the next sign-in", async () => {
   const { code } = await createInvite();
   await signInWithInvite(world, provider, idp, claimsOfPerson("newcomer"), code);
   const own = async (): Promise<unknown> =>
@@ -144,7 +142,7 @@ test("a new person who accepts gets what the invite promises first, and their ow
   assert.deepEqual(await rolesOf("newcomer"), [builtInRoleUid("viewer")]);
 });
 
-test("a member of the organization is told so, and Accept adds the role", async () => {
+test("the page shows an existing membership, and Accept adds the role", async () => {
   const { code } = await createInvite();
   await signInWithInvite(world, provider, idp, claimsOfPerson("donald"), code);
   const more = await createInvite({ roleUid: builtInRoleUid("editor") });
@@ -157,7 +155,7 @@ test("a member of the organization is told so, and Accept adds the role", async 
 });
 
 for (const answer of ["accept", "decline"] as const)
-  test(`after ${answer}, the sign-in ends where it was going: a page, or a terminal elsewhere`, async () => {
+  test(`after ${answer} the sign-in ends at its destination: a page or a headless client`, async () => {
     const subject = `ends after ${answer}`;
     const { code } = await createInvite();
     const arrive = async (parameters: Readonly<Record<string, string>>) => {
@@ -173,7 +171,7 @@ for (const answer of ["accept", "decline"] as const)
     assert.deepEqual(await rolesOf(subject), answer === "accept" ? [builtInRoleUid("viewer")] : []);
   });
 
-/** A headless sign-in with an invite, confirmed, up to the invite's page. */
+/** Runs a headless sign-in with an invite up to the invite's page. */
 const headlessPage = async (code: string, sub: string) => {
   const browser = openBrowser();
   const key = generateKeyPairSync("x25519").publicKey.export({ format: "jwk" }).x ?? "";
@@ -184,7 +182,7 @@ const headlessPage = async (code: string, sub: string) => {
   return { browser, key, page, confirmation: shown.text };
 };
 
-test("the page promises no privacy towards the organization whose own identity provider the person uses", async () => {
+test("the page promises no privacy from the organization that owns the user's identity provider", async () => {
   const groupInvite = { roleUid: builtInRoleUid("viewer"), ttl: "3600s" };
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: world.organization, groupInvite });
   const page = await arriveWithInvite(world, provider, idp, claimsOfPerson("colleague"), String(code));
@@ -192,7 +190,7 @@ test("the page promises no privacy towards the organization whose own identity p
   assert.doesNotMatch(page.text, /learns nothing/);
 });
 
-test("an invite that cannot be accepted ends the sign-in where it began, without a page", async () => {
+test("an invalid invite ends the sign-in where it began, without a page", async () => {
   const expired = await createInvite({ ttl: "60s" });
   const other = await createInvite({ email: "other@example.com" });
   world.clock.now += minute;
@@ -208,7 +206,7 @@ test("an invite that cannot be accepted ends the sign-in where it began, without
   }
 });
 
-test("a sign-in as an assumed identity asks nothing and accepts nothing", async () => {
+test("a sign-in as an assumed identity shows no page and accepts nothing", async () => {
   const match = { issuer: provider.url, subject: "robot keeper", audience: "gantry-client" };
   const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "deployer", claimMatch: match } });
   const { code } = await createInvite();
@@ -217,7 +215,7 @@ test("a sign-in as an assumed identity asks nothing and accepts nothing", async 
   assert.deepEqual(await rolesOf("robot keeper"), []);
 });
 
-test("after the invite, the page about organizations that have bound the person follows", async () => {
+test("after the invite's page follows the page about organizations that have bound the user", async () => {
   const binding = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "binding organization" } }), "uid");
   const uid = await createIdentity(world, binding, "owner", { issuer: "https://issuer.example.com", subject: "owner of another" });
   await bind(world, binding, uid, "owner");
@@ -231,7 +229,7 @@ test("after the invite, the page about organizations that have bound the person 
   assert.ok(next.text.includes("binding organization") && !next.text.includes("inviting organization"));
 });
 
-test("Auth/Register with an invite code is an acceptance by itself", async () => {
+test("Auth/Register with an invite code accepts the invite", async () => {
   await signIn(world, provider, idp, { sub: "by api" });
   const { code } = await createInvite();
   await world.ok("chainguard.platform.auth.Auth/Register", { code }, { token: await world.token(uidOf("by api")) });

@@ -1,4 +1,4 @@
-// Invites: made, shown once, brought by a person with a token of their own provider, and gone when they are used up.
+// Invites: created, shown once, accepted with a token of the user's own provider, and deleted when used up.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -25,7 +25,7 @@ before(async () => {
   installation = await openInstallation({ GANTRY_MAIL_ISSUERS: `${issuer.url}=example.com` });
   organization = installation.world.organization;
   viewer = await findRole(installation.world, "viewer");
-  // Whoever owns the machine names the issuer, by naming one of its people.
+  // The operator trusts the issuer by registering one of its users.
   await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
 after(() => Promise.all([installation?.close(), issuer?.close()]));
@@ -44,7 +44,7 @@ const bindingsOf = async (identity: string, group = organization): Promise<JsonO
 };
 
 for (const protocol of protocols) {
-  test(`over ${protocol} an invite shows its code once, with the role and when it ends, and never again`, async () => {
+  test(`over ${protocol} an invite returns its code once, with role and expiry, and never again`, async () => {
     const { world } = installation;
     const made = await world.ok(
       "iam.GroupInvitesService/CreateGroupInvite",
@@ -67,7 +67,7 @@ for (const protocol of protocols) {
     assert.deepEqual(groupInvites, [shown]);
   });
 
-  test(`over ${protocol} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
+  test(`over ${protocol} an unknown user joins with a code: identity, role binding and event in one transaction`, async () => {
     const { world } = installation;
     const { code, uid } = await invite();
     const token = await person(`newcomer-${protocol}`, {
@@ -93,19 +93,16 @@ for (const protocol of protocols) {
     const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
     assert.equal(known.name, "zoe o-hara");
     assert.equal(known.email, `newcomer-${protocol}@example.com`);
-    // The same token now says who that is.
     const who = await world.ok(validate, {}, { token, protocol });
     assert.equal(who.subject, identity);
     assert.deepEqual(who.profile, { name: "Zoë O'Hara", picture: "https://example.com/zoe.png", givenName: "Zoë", familyName: "O'Hara" });
-    // Whoever comes again with it is in already: nothing changes, and nothing is told.
     const before = await databaseContents(world, ["role_bindings", "outbox"]);
     assert.deepEqual((await join(String(code), token, protocol)).reply, reply);
     assert.deepEqual(await databaseContents(world, ["role_bindings", "outbox"]), before);
-    // An invite for many is still there for others.
     await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
   });
 
-  test(`over ${protocol} a code that nobody gave out is NOT_FOUND, one whose time is over FAILED_PRECONDITION, and neither makes anybody`, async () => {
+  test(`over ${protocol} an unknown code is NOT_FOUND, an expired one FAILED_PRECONDITION, and neither registers a user`, async () => {
     const { world } = installation;
     const unknown = await join(Buffer.from('{"grp":"none"}').toString("base64url"), await person("nobody"), protocol);
     assert.equal(unknown.code, codes.NOT_FOUND);
@@ -122,7 +119,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("an invite for one is gone when somebody has joined with it, and not when somebody comes who is in already", async () => {
+test("a single-use invite is deleted once a new member joins, but not if an existing member uses it", async () => {
   const { world } = installation;
   const { code, uid } = await invite({ singleUse: true });
   const inside = await invite();
@@ -134,7 +131,7 @@ test("an invite for one is gone when somebody has joined with it, and not when s
   assert.equal((await join(String(code), await person("late"))).code, codes.NOT_FOUND);
 });
 
-test("an invite for an address is taken by whoever the issuer verified that address of, however it is written, and by nobody else", async () => {
+test("an invite for an address is accepted only from a user with that address verified by the issuer, in any case", async () => {
   const { code } = await invite({ email: "Ada.Kelvin@Example.com" });
   const others = [
     { email: "eve@example.com" },
@@ -149,7 +146,7 @@ test("an invite for an address is taken by whoever the issuer verified that addr
   assert.equal((await join(String(code), await person("ada", { email: "ADA.kelvin@example.COM" }))).code, 0);
 });
 
-test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
+test("a registered user also joins with a token of this server, and identity_id must be their own", async () => {
   const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, {
     issuer: issuer.url,
@@ -164,13 +161,13 @@ test("whoever is registered joins with a token of this server, too, and identity
     codes.PERMISSION_DENIED,
   );
   assert.deepEqual((await world.call(register, { code: String(code), identityId: identity }, { token })).reply, { identity, group: organization });
-  // By the provider's token it names a person who must be known.
+  // With a provider's token it must name a registered user.
   const stranger = world.server.application.services.authn.personUid(issuer.url, "stranger");
   assert.equal((await world.call(register, { code: String(code), identityId: stranger }, { token: await person("stranger") })).code, codes.NOT_FOUND);
   assert.equal((await world.call(register, { code: String(code), identityId: identity }, { token: await person("stranger") })).code, codes.PERMISSION_DENIED);
 });
 
-test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
+test("accepting an invite extends an existing binding that would expire", async () => {
   const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "guest", email: "", name: "" });
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
@@ -184,7 +181,7 @@ test("a binding that was about to end goes on for whoever takes up an invite to 
   assert.equal(binding?.expireTime, undefined);
 });
 
-test("what an invite needs is checked: a role that can be given here, a time to live within bounds, an address", async () => {
+test("an invite requires a role that its creator can grant there, a valid time to live and a valid address", async () => {
   const { world } = installation;
   const wrong: readonly (readonly [JsonObject, string])[] = [
     [{ ttl: "0s" }, "ttl"],
@@ -208,7 +205,7 @@ test("what an invite needs is checked: a role that can be given here, a time to 
   assert.deepEqual(await databaseContents(world, ["group_invites", "outbox"]), before);
 });
 
-test("an invite's time to live has a maximum of 30 days, which the error of either version states", async () => {
+test("an invite's time to live is at most 30 days, which both versions' errors state", async () => {
   const { world } = installation;
   const longest = `${30 * 24 * 60 * 60}s`;
   for (const protocol of protocols) {
@@ -228,7 +225,7 @@ test("an invite's time to live has a maximum of 30 days, which the error of eith
   }
 });
 
-test("a role that an invite promises cannot be deleted; when its time is over it can, and a group takes its invites along", async () => {
+test("a role of an active invite cannot be deleted; of an expired one it can, and deleting a group deletes its invites", async () => {
   const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "with invites" } }), "uid");
   const role = text(
@@ -247,7 +244,7 @@ test("a role that an invite promises cannot be deleted; when its time is over it
   world.clock.now -= 60_000;
 });
 
-test("an invite that has expired is kept for as long as it can have lived, and then forgotten", async () => {
+test("an expired invite is kept for the maximum time to live and then deleted", async () => {
   const { world } = installation;
   const { uid } = await invite({ ttl: "60s" });
   const startMs = world.clock.now;
@@ -262,7 +259,7 @@ test("an invite that has expired is kept for as long as it can have lived, and t
   world.clock.now = startMs;
 });
 
-test("invites come newest first unless another order is asked for", async () => {
+test("invites are listed newest first by default", async () => {
   const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "ordered" } }), "uid");
   const made: string[] = [];
@@ -277,7 +274,7 @@ test("invites come newest first unless another order is asked for", async () => 
   );
 });
 
-test("the promise is for a place: whoever joins a subgroup may nothing above it", async () => {
+test("an invite to a subgroup grants nothing above it", async () => {
   const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below" } }), "uid");
   const { code } = await invite({ roleUid: builtInRoleUid("owner") }, group);

@@ -1,7 +1,6 @@
-// A real OIDC issuer in a process of its own, as a CI provider runs one: discovery, keys, and an endpoint where a job
-// gets its token. It says its address in its first line and ends with the standard input of whoever started it.
-//
-//   node test/story/issuer.ts
+// A real OIDC issuer in its own process, like a CI provider's: discovery, keys, and an endpoint that issues job tokens. Prints its address as its
+// first line and exits when its standard input closes.
+// node test/story/issuer.ts
 
 import { createServer, type IncomingMessage } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
@@ -9,11 +8,11 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 const algorithm = "ES256";
 const kid = "issuer-key-1";
 const { privateKey, publicKey } = await generateKeyPair(algorithm);
-/** Of its tokens: they are of the time at which a test began, as its server's clock is, however long the test takes. */
+/** Tokens are issued at the start time of the test, like the fixed clock of its server, however long the test takes. */
 const startedSeconds = Math.floor(Date.now() / 1000);
 const keys = { keys: [{ ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" }] };
 
-/** Paths that were asked for since the start, in order; `/asked` and `/token` are the test's own. */
+/** Requested paths in order; `/asked` and `/token` belong to the test. */
 const asked: string[] = [];
 let address = "";
 
@@ -23,7 +22,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8");
 };
 
-/** A token with these claims beside issuer and times; a claim that is null is left out. */
+/** Issues a token with these claims, issuer and times; omits claims that are null. */
 const token = (claims: Record<string, unknown>): Promise<string> => {
   const all: Record<string, unknown> = { iss: address, iat: startedSeconds, exp: startedSeconds + 3600, ...claims };
   const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));

@@ -1,5 +1,4 @@
-// The catalogue of libraries: by ecosystem and part of a name, versions in the order of their ecosystem, counts
-// (resources: Artifacts).
+// The catalogue of libraries: by ecosystem and part of a name, versions in the ecosystem's order, counts (resources: Artifacts).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -77,7 +76,7 @@ const names = (rows: readonly JsonObject[]): string[] => rows.map((row) => text(
 const uidOf = async (name: string): Promise<string> =>
   text(rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"], query: name }), "artifacts")[0] ?? {}, "uid");
 
-test("artifacts are listed by ecosystem and part of a name in any case, in every order, page by page", async () => {
+test("artifacts are listed by ecosystem and part of a name, case-insensitively, in every order and on every page", async () => {
   const all = await everyPage(listArtifacts, python, "artifacts", 20);
   assert.equal(all.length, 72);
   assert.deepEqual(names(all), [...names(all)].sort());
@@ -110,7 +109,7 @@ test("artifacts are listed by ecosystem and part of a name in any case, in every
   assert.deepEqual(rest, { name: "Django_REST%", description: "about it", ecosystem: "ECOSYSTEM_PYTHON", latestVersion: "1", versionCount: 1 });
 });
 
-test("versions come newest first as Maven and PEP 440 order them, and the newest is the artifact's own", async () => {
+test("versions are listed newest first in Maven's or PEP 440's order, and the artifact has the newest", async () => {
   for (const [name, order] of [
     ["org.example:java", mavenOrder],
     ["python", pythonOrder],
@@ -136,7 +135,7 @@ test("versions come newest first as Maven and PEP 440 order them, and the newest
   assert.equal((await world.call(listVersions, { artifactId: "none" })).code, 5);
 });
 
-test("sources add up: sizes and times come from whoever knows them, and a version stays as long as one tells of it", async () => {
+test("sources are merged: any source provides sizes and times, and a version remains while one source has it", async () => {
   const sized = library("adding", [], { versions: [{ version: "1.0", sizeBytes: 10, publishTime: "2020-01-01T00:00:00Z" }, { version: "2.0" }] });
   await writeTestRecords(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" });
   world.clock.now += 1000;
@@ -171,7 +170,7 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
   assert.notEqual(await uidOf("lonely"), "");
 });
 
-test("counts come for each ecosystem that was asked for, and an unspecified one is refused", async () => {
+test("counts are returned for each requested ecosystem, and an unspecified one is refused", async () => {
   for (const protocol of protocols) {
     const { counts } = await world.ok(count, { ecosystems: ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"] }, { protocol });
     assert.deepEqual(
@@ -185,7 +184,7 @@ test("counts come for each ecosystem that was asked for, and an unspecified one 
   }
 });
 
-test("the catalogue is for whoever may list it somewhere, and for nobody else", async () => {
+test("the catalogue requires the list permission in any group", async () => {
   const identity = async (name: string): Promise<string> =>
     text(
       await world.ok("iam.IdentitiesService/CreateIdentity", {

@@ -1,5 +1,4 @@
-// The log of a server as an operator starts it: what repeats is told once, with how many were left out, and what is below
-// GANTRY_LOG_LEVEL is not told.
+// A running server's log: repeated lines are summarized with their number, and lines below GANTRY_LOG_LEVEL are omitted.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -28,7 +27,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("deliveries that fail alike are a line at once and one at the end; requests are below the level", async () => {
+test("similar failed deliveries log one line at once and one at the end; requests are below the level", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const sink = await openSink();
@@ -54,7 +53,7 @@ test("deliveries that fail alike are a line at once and one at the end; requests
   const { uid } = await ok("iam.GroupsService/CreateGroup", { group: { name: "failing" } });
   for (let count = 0; count < 6; count++) await ok("events.SubscriptionsService/CreateSubscription", { parent: uid ?? "", subscription: { sink: sink.url } });
   await program.says(/"delivery\.failed"/);
-  // Given up: every attempt is over once none of the deliveries waits.
+  // Given up: no delivery waits for another attempt.
   for (let isOver = false; !isOver; ) {
     const { deliveries } = await ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { descendantsOf: uid ?? "" } });
     isOver = Array.isArray(deliveries) && deliveries.length > 10 && deliveries.every((each) => (each as JsonObject).state === "DELIVERY_STATE_DEAD");

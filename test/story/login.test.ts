@@ -1,5 +1,5 @@
-// `gantry login`: a real terminal program, a real browser and a real provider. What it prints is all that the person
-// needs, and what it keeps is where the platform's clients look for it (authentication.md: 8).
+// `gantry login` with a real terminal program, browser and provider: its output guides the user, and tokens are stored where the platform's clients
+// read them (authentication.md: 8).
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -51,7 +51,7 @@ after(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-/** Starts the command with a cache of its own. */
+/** Starts the command with its own cache directory. */
 const login = (cache: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program =>
   start(gantryFile, ["login", "--issuer", world.url, ...args], {
     env: { XDG_CACHE_HOME: join(folder, cache), XDG_CONFIG_HOME: join(folder, cache, "config"), ...env },
@@ -70,7 +70,7 @@ const open = async (address: string): Promise<Page> => {
   return page;
 };
 
-/** Goes through the provider's pages, as far as it shows any: it knows the browser from the second time on. */
+/** Signs in on the provider's pages, if shown: from the second time on it knows the browser. */
 const signIn = async (page: Page, last: RegExp): Promise<void> => {
   const name = page.locator("input[name=login]");
   const end = page.getByRole("heading", { name: last });
@@ -87,7 +87,7 @@ const signIn = async (page: Page, last: RegExp): Promise<void> => {
   await end.waitFor();
 };
 
-test("a person opens the address, sees the terminal's code, confirms it, signs in, and the terminal goes on by itself", async () => {
+test("a user opens the address, sees and confirms the terminal's code, signs in, and the terminal continues by itself", async () => {
   const terminal = login("device", ["--idp", idp]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const [, code = ""] = await terminal.says(/^ {4}([A-Z]{4}-[A-Z]{4})$/m);
@@ -129,7 +129,7 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   assert.match((await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } })).stdout, /^No tokens for/);
 });
 
-test("with --browser the program opens this machine's browser, which brings the tokens back and keeps none in its address", async () => {
+test("--browser opens this machine's browser, which returns the tokens and keeps none in its address", async () => {
   const opened = join(folder, "opened");
   await writeFile(join(folder, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > "${opened}"\n`);
   await chmod(join(folder, "xdg-open"), 0o755);
@@ -147,7 +147,7 @@ test("with --browser the program opens this machine's browser, which brings the 
   assert.ok((await readFile(kept("browser", "refresh-token"), "utf8")).length > 0);
 });
 
-test("with --no-browser, also beside --headless, the program prints an address and opens no browser", async () => {
+test("--no-browser, also with --headless, prints an address and opens no browser", async () => {
   const opened = join(folder, "not-opened");
   const programs = join(folder, "programs");
   await mkdir(programs);
@@ -164,7 +164,7 @@ test("with --no-browser, also beside --headless, the program prints an address a
   await assert.rejects(stat(opened), /ENOENT/);
 });
 
-test("the port of --browser takes a token from nobody who does not know the state", async () => {
+test("the --browser port accepts a token only with the right state", async () => {
   const terminal = login("forged", ["--idp", idp, "--browser"], { PATH: folder });
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const { origin } = new URL(new URL(address).searchParams.get("redirect") ?? "");
@@ -175,7 +175,7 @@ test("the port of --browser takes a token from nobody who does not know the stat
   assert.equal(await isKept("forged"), false);
 });
 
-test("with --headless the token comes back encrypted for the terminal, for the audience that was asked for", async () => {
+test("--headless returns the token encrypted for the terminal, for the requested audience", async () => {
   const terminal = login("headless", ["--idp", idp, "--headless", "--audience", "registry.example.test"]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const page = await open(address);
@@ -189,7 +189,7 @@ test("with --headless the token comes back encrypted for the terminal, for the a
   assert.equal(claimsOf(token).aud, "registry.example.test");
 });
 
-test("whoever refuses in the browser is told so in the terminal, and nothing is kept", async () => {
+test("a refusal in the browser is reported in the terminal, and nothing is stored", async () => {
   const terminal = login("refused", ["--idp", idp]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const page = await open(address);
@@ -202,7 +202,7 @@ test("whoever refuses in the browser is told so in the terminal, and nothing is 
   assert.equal(await isKept("refused"), false);
 });
 
-test("Ctrl-C ends the waiting at once, with a line and without a trace", async () => {
+test("Ctrl-C stops waiting at once with one line and no stack trace", async () => {
   const terminal = login("stopped", []);
   await terminal.says(/Waiting for the browser/);
   terminal.signal("SIGINT");
@@ -212,7 +212,7 @@ test("Ctrl-C ends the waiting at once, with a line and without a trace", async (
   assert.equal(await isKept("stopped"), false);
 });
 
-test("what cannot work is said in one line", async () => {
+test("errors are reported in one line", async () => {
   const wrong: readonly (readonly [values: Readonly<Record<string, string | boolean>>, says: RegExp])[] = [
     [{ browser: true, headless: true }, /^--browser and --headless cannot be used together$/],
     [{ issuer: "gantry.example.com" }, /^--server must be the server's address, such as https:\/\/gantry\.example\.com, not "gantry\.example\.com"$/],
@@ -242,13 +242,13 @@ test("what cannot work is said in one line", async () => {
   assert.deepEqual([code, stdout, stderr], [9, "", "gantry: 127.0.0.1:65530 refused the connection. Check that Gantry is running there\n"]);
 });
 
-test("what needs no server starts without one: nothing of it but the settings is loaded, no contract, no package but the command line's parser", async () => {
+test("commands without a server load only settings and the argument parser: no server code, contract or other package", async () => {
   const watch =
     'import { registerHooks } from "node:module";' +
     "registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });";
   const main = join(import.meta.dirname, "..", "..", "cli", "main.ts");
-  // What finds the setting that somebody has mistyped is one small file.
-  // The names of the contract's operations are one list of words.
+  // The suggestion for a mistyped setting is one small file.
+  // The contract's operation names are one word list.
   const [settings, parser] = [/\/node_modules\/fastest-levenshtein\//, /\/node_modules\/(?:commander|fastest-levenshtein)\/|\/contract\/gen\/commands\.ts$/];
   const others: readonly (readonly [args: readonly string[], allowed: RegExp])[] = [
     [["--version"], settings],

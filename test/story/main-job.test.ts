@@ -1,5 +1,4 @@
-// The main job: an organization is filled from real files, and a token of a real issuer, exchanged, reads it over
-// REST and over gRPC.
+// The main job: an organization is filled from real files, and an exchanged token of a real issuer reads it over REST and gRPC.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -35,7 +34,6 @@ const readSources = async (folder: string): Promise<Source[]> => {
 
 const total = (counts: readonly number[]): number => counts.reduce((one, other) => one + other, 0);
 
-/** What the import says of these files, all new. */
 const summaryOf = (sources: readonly Source[], fresh: boolean): RegExp => {
   const tags = total(sources.map(({ tags: each }) => each.length));
   const manifests = total(sources.flatMap(({ tags: each }) => each.map((tag) => tag.manifests.length)));
@@ -48,7 +46,7 @@ const summaryOf = (sources: readonly Source[], fresh: boolean): RegExp => {
 
 let installation: Installation;
 let issuer: Issuer;
-/** The organization's sources: the real ones where the folder is there. */
+/** The organization's sources: real data if present. */
 let sources: Source[];
 let token: string;
 
@@ -69,19 +67,18 @@ const eventsBy = async (group: string): Promise<Record<string, number>> => {
   return counts;
 };
 
-test("gantry import registry fills the only organization with every repo, tag and manifest of the folder", async () => {
+test("gantry import registry imports every repo, tag and manifest of the directory into the only organization", async () => {
   const { code, stdout, stderr } = await importing(existsSync(real) ? real : own);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   assert.match(stdout, summaryOf(sources, true));
   if (existsSync(real)) assert.match(stdout, /^103 repos \(103 new\), 2172 tags \(2172 new or moved\), 6639 manifests /);
-  // One event for each repo and tag, in the organization that they belong to.
   assert.deepEqual(await eventsBy(installation.world.organization), {
     "repo.created.v1": sources.length,
     "tag.created.v1": total(sources.map(({ tags }) => tags.length)),
   });
 });
 
-test("a second import of the same files writes neither row nor event", async () => {
+test("a second import of the same files writes no row and no event", async () => {
   const before = await databaseContents(installation.world);
   const { code, stdout } = await importing(existsSync(real) ? real : own);
   assert.equal(code, 0);
@@ -89,7 +86,7 @@ test("a second import of the same files writes neither row nor event", async () 
   assert.deepEqual(await databaseContents(installation.world), before);
 });
 
-test("an import goes into the group that --group names, and two imports at once write every file once", async () => {
+test("an import uses the group of --group, and two concurrent imports write each file once", async () => {
   const { world } = installation;
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "second import" } })).uid);
   const files = await readSources(own);
@@ -104,7 +101,7 @@ test("an import goes into the group that --group names, and two imports at once 
   assert.equal((await eventsBy(group))["repo.created.v1"], files.length);
   const { body } = await http(world.url, "GET", `/registry/v2/repos?uidp.children_of=${group}&order_by=name&page_size=200`, { token: await world.token() });
   assert.deepEqual(column(body, "repos", "name"), files.map(({ repo }) => repo).sort());
-  // As old as the source says, not as young as the import.
+  // Creation times are the source's, not the import's.
   const oldest = files.map(({ tags }) => tags.map(({ updateTime }) => updateTime ?? "9").sort()[0]);
   assert.deepEqual(column(body, "repos", "createTime"), oldest);
 });
@@ -126,7 +123,7 @@ const refusals: readonly (readonly [file: string, line: number, what: RegExp])[]
   ["zz-broken.json", 13, /not valid JSON/],
 ];
 
-test("broken files are reported with name and line, leave nothing behind, and the rest is imported: exit status 2", async (t) => {
+test("invalid files are reported with name and line and leave nothing behind, the rest is imported, and the exit code is 2", async (t) => {
   const { world } = installation;
   const folder = await mkdtemp(join(tmpdir(), "gantry-broken-"));
   t.after(() => rm(folder, { recursive: true }));
@@ -149,7 +146,7 @@ test("broken files are reported with name and line, leave nothing behind, and th
   assert.deepEqual(await eventsBy(group), { "repo.created.v1": 1 });
 });
 
-test("an import of an unknown kind, of no such folder, or into no such group fails with one line", async () => {
+test("an import with an unknown kind, directory or group fails with one line", async () => {
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["registry", "/no/such/folder"], /^gantry: file or directory not found: \/no\/such\/folder\n$/],
     [["registry", own, "--group", "0".repeat(40)], /^gantry: Group "0{40}" not found\n$/],
@@ -166,7 +163,7 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
   }
 });
 
-test("a token of a real issuer is exchanged for one that may read the organization", async () => {
+test("a token of a real issuer is exchanged for one that can read the organization", async () => {
   const { world } = installation;
   const identity = await createIdentity(world, world.organization, "reader", { issuer: issuer.url, subject: "job:read" });
   await bind(world, world.organization, identity, "viewer");
@@ -176,7 +173,6 @@ test("a token of a real issuer is exchanged for one that may read the organizati
   token = String(body.token);
 });
 
-/** The organization's own repos; the groups below it have some too. */
 const ours = (): string => `uidp.children_of=${installation.world.organization}`;
 const byBytes = (texts: readonly string[]): string[] => [...texts].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 
@@ -188,7 +184,7 @@ const list = (query: string, request: JsonObject) =>
     ["registry.ReposService/ListRepos", { uidp: { childrenOf: installation.world.organization }, ...request }],
   );
 
-test("repos in pages of three by name: the cursor leads to the end, each repo once and in order, the total on every page", async () => {
+test("pages of three repos by name return each repo once and in order, with the total on every page", async () => {
   const names: string[] = [];
   let cursor = "";
   let pages = 0;
@@ -209,7 +205,7 @@ test("repos in pages of three by name: the cursor leads to the end, each repo on
   assert.equal(pages, Math.ceil(sources.length / 3));
 });
 
-test("the same walk over gRPC visits the same repos, and either protocol goes on where the other stopped", async () => {
+test("gRPC pages return the same repos, and each protocol accepts the other's page token", async () => {
   const { world } = installation;
   const request = { uidp: { childrenOf: world.organization }, pageSize: 3, orderBy: "name" };
   const seen: string[] = [];
@@ -223,14 +219,14 @@ test("the same walk over gRPC visits the same repos, and either protocol goes on
   assert.deepEqual(seen, byBytes(sources.map(({ repo }) => repo)));
 });
 
-test("skip=10 starts behind the first ten, and skipped says so", async () => {
+test("skip=10 starts after the first ten, and the response's skipped field is 10", async () => {
   const { body } = await list("page_size=5&order_by=name&skip=10", { pageSize: 5, orderBy: "name", skip: 10 });
   assert.deepEqual(column(body, "repos", "name"), byBytes(sources.map(({ repo }) => repo)).slice(10, 15));
   assert.equal(body.skipped, 10);
   assert.equal(body.totalCount, String(sources.length));
 });
 
-test("a skip close to the end returns only the remainder, and one beyond it an empty list", async () => {
+test("a skip near the end returns the rest, and one beyond it an empty list", async () => {
   const end = await list(`page_size=5&order_by=name&skip=${sources.length - 2}`, { pageSize: 5, orderBy: "name", skip: sources.length - 2 });
   assert.equal(items(end.body, "repos").length, 2);
   assert.ok(!("nextPageToken" in end.body));
@@ -238,7 +234,7 @@ test("a skip close to the end returns only the remainder, and one beyond it an e
   assert.deepEqual(beyond.body, { repos: [], totalCount: String(sources.length), skipped: sources.length + 5 });
 });
 
-test("created_at desc: the youngest first, and names descending are names ascending turned round", async () => {
+test("created_at desc lists the newest first, and descending names are ascending names reversed", async () => {
   const young = await list("page_size=200&order_by=created_at%20desc", { pageSize: 200, orderBy: "created_at desc" });
   const times = column(young.body, "repos", "createTime");
   assert.equal(times.length, sources.length);
@@ -248,7 +244,7 @@ test("created_at desc: the youngest first, and names descending are names ascend
   assert.deepEqual(column(down.body, "repos", "name"), byBytes(sources.map(({ repo }) => repo)).reverse());
 });
 
-test("name is an exact filter, and Get by uid is the repo that the list showed", async () => {
+test("name is an exact filter, and Get by UID returns the listed repo", async () => {
   const name = sources[3]?.repo ?? "";
   const { body } = await list(`name=${name}`, { name });
   assert.equal(body.totalCount, "1");
@@ -265,7 +261,6 @@ test("name is an exact filter, and Get by uid is the repo that the list showed",
   assert.deepEqual(encoded.body, repo);
 });
 
-/** The source with the most tags, and its repo's uid. */
 const largest = async (): Promise<{ source: Source; uid: string }> => {
   const [source] = [...sources].sort((one, other) => other.tags.length - one.tags.length);
   if (!source) throw new Error("no source");
@@ -273,7 +268,7 @@ const largest = async (): Promise<{ source: Source; uid: string }> => {
   return { source, uid: column(body, "repos", "uid")[0] ?? "" };
 };
 
-test("the tags of one repo by uidp.children_of are the file's, with their digests and times", async () => {
+test("the tags of a repo by uidp.children_of equal the file's, with digests and times", async () => {
   const { source, uid } = await largest();
   const found = new Map<string, JsonObject>();
   let pageToken = "";
@@ -305,7 +300,7 @@ test("the tags of one repo by uidp.children_of are the file's, with their digest
   }
 });
 
-test("an image's architectures and size are those of its manifests", async () => {
+test("an image has the architectures and size of its manifests", async () => {
   const { source, uid } = await largest();
   const tag = source.tags.find(({ manifests }) => manifests.length > 1) ?? source.tags[0];
   assert.ok(tag);
@@ -332,7 +327,7 @@ test("an image's architectures and size are those of its manifests", async () =>
   }
 });
 
-test("an image that is not there, an architecture that it does not have and a digest that is none are told apart", async () => {
+test("an unknown image, a missing architecture and an invalid digest get different errors", async () => {
   const { source, uid } = await largest();
   const absent = `sha256:${"0".repeat(64)}`;
   const image = (digest: string, rest: string, architecture = "") =>

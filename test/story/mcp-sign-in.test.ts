@@ -1,5 +1,5 @@
-// A client of MCP that has no token: it finds out where to sign in, the person allows it, and it works in the person's name. The official
-// clients of both lines do all of it by themselves but for the person's part.
+// Sign-in of MCP clients without a token: discovery, the user's consent, and calls as the user. The official clients of both lines do everything
+// except the consent.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -36,12 +36,11 @@ after(async () => {
 
 interface Person {
   readonly oauth: OAuthClientProvider;
-  /** The code that the person's answer gave. */
   readonly code: () => string;
   readonly token: () => string;
 }
 
-/** The client's store of what it learns, and the person who allows it in a browser. */
+/** Creates the client's store of credentials, and a user who consents in a browser. */
 const person = (clientId: string): Person => {
   const held = { code: "", verifier: "", token: "" };
   let discovered: OAuthDiscoveryState | undefined;
@@ -63,7 +62,6 @@ const person = (clientId: string): Person => {
     },
     discoveryState: () => discovered,
     redirectToAuthorization: async (url) => {
-      // The person's own choice, on the server's page.
       url.searchParams.set("idp_id", idp);
       held.code = (await allow(world, provider, url)).get("code") ?? "";
     },
@@ -72,7 +70,7 @@ const person = (clientId: string): Person => {
 };
 
 for (const path of ["/mcp", "/mcp/iam/write"]) {
-  test(`the official client signs a person in at ${path}, and its token is good for MCP alone`, async () => {
+  test(`the official client signs a user in at ${path}, and its token is valid for MCP only`, async () => {
     const { oauth, code, token } = person(host.put("/client.json"));
     const url = new URL(`${world.url}${path}`);
     const options = { versionNegotiation: { mode: { pin: "2026-07-28" } } } as const;
@@ -89,7 +87,7 @@ for (const path of ["/mcp", "/mcp/iam/write"]) {
   });
 }
 
-test("so does the client of the old line", async () => {
+test("the client of the old line signs a user in too", async () => {
   const { oauth, code } = person(host.put("/older.json"));
   const url = new URL(`${world.url}/mcp`);
   // The old line's types are written for a looser compiler.

@@ -1,4 +1,4 @@
-// gantry mcp: standard output is the protocol and nothing else, whatever happens; the credential is the one that every command uses.
+// `gantry mcp`: standard output contains protocol messages only, and the credential is that of every command.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ const connect = async (line: McpLine, args: readonly string[], env: Readonly<Rec
   connectMcp(line, { command: process.execPath, args: ["cli/main.ts", "mcp", ...args], env: { PATH, HOME, ...env } });
 
 for (const line of mcpLines) {
-  test(`a client ${line} starts it, is shown what it chooses, and works with the user's own token`, async () => {
+  test(`a client ${line} starts it, sees the selected tools, and calls them with the user's token`, async () => {
     const env = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token() };
     const client = await connect(line, ["--toolsets", "iam", "--write"], env);
     const names = (await client.listTools()).tools.map(({ name }) => name);
@@ -42,13 +42,13 @@ for (const line of mcpLines) {
   });
 }
 
-test("a token that is refused, and a server that does not answer, are told in the call's result", async () => {
+test("a refused token and an unreachable server are reported in the call's result", async () => {
   const refused = await connect("2026-07-28", [], { GANTRY_SERVER: world.url, GANTRY_TOKEN: "garbage" });
   assert.match((await refused.callTool("iam_list_groups", {})).texts[0] ?? "", /"status":"UNAUTHENTICATED".*GANTRY_TOKEN/);
   await refused.close();
 });
 
-/** Runs it with these lines on standard input, which then ends. */
+/** Runs the command with these lines as its whole standard input. */
 const run = async (
   args: readonly string[],
   lines: readonly string[],
@@ -58,14 +58,14 @@ const run = async (
   const ended = once(child, "close");
   const [out, err] = [readAll(child.stdout), readAll(child.stderr)];
   child.stdin.write(lines.map((each) => `${each}\n`).join(""));
-  // What was asked is answered before the client hangs up.
+  // Reads the response before closing standard input.
   if (lines.length > 0) await once(child.stdout, "readable");
   child.stdin.end();
   await ended;
   return { out: await out, err: await err, status: child.exitCode };
 };
 
-test("nothing but messages of the protocol is on standard output, and its end ends the command", async () => {
+test("standard output contains protocol messages only, and the end of standard input ends the command", async () => {
   const env = { GANTRY_SERVER: `http://127.0.0.1:${await freePort()}`, GANTRY_TOKEN: "garbage" };
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } };
   const { out, status } = await run([], ["not a message", JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })], env);

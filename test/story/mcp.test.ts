@@ -1,4 +1,4 @@
-// MCP over HTTP, as the official clients of both lines find it: the tools, what they give back, and where to sign in.
+// MCP over HTTP with the official clients of both lines: tools, results, and discovery of the sign-in.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -21,7 +21,6 @@ const connect = async (line: (typeof mcpLines)[number], path = "", headers: Read
 
 const namesOf = async (client: McpClient): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name);
 
-/** One message of JSON-RPC, as it goes over the line. */
 const send = async (message: JsonObject, headers: Readonly<Record<string, string>> = {}, token?: string): Promise<{ status: number; body: JsonObject }> => {
   const answer = await callHttp(world.url, "POST", "/mcp", {
     token: token ?? (await world.token()),
@@ -46,7 +45,7 @@ const stateless = (method: string, params: JsonObject = {}, name?: string): Prom
   );
 
 for (const line of mcpLines) {
-  test(`a client ${line} that names no sets gets a few tools of 20 kB at most, and a search for the others`, async () => {
+  test(`a client ${line} that names no sets gets a few tools of at most 20 kB, and a search for the others`, async () => {
     const client = await connect(line);
     const { tools, pages } = await client.listTools();
     assert.equal(pages, 1);
@@ -80,7 +79,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} that names no sets and asks for tools that change something calls them by one of their own`, async () => {
+  test(`a client ${line} that names no sets and requests write tools calls them through one write tool`, async () => {
     const client = await connect(line, "/write");
     const { tools } = await client.listTools();
     assert.deepEqual(
@@ -99,7 +98,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} gets one page of tools in a stable order, of the sets that it names, and those that change something only when it asks`, async () => {
+  test(`a client ${line} gets one page of tools in a stable order, of the named sets, with write tools only on request`, async () => {
     const reading = await connect(line, "/advisory,events");
     const { tools, pages } = await reading.listTools();
     assert.equal(pages, 1);
@@ -121,7 +120,7 @@ for (const line of mcpLines) {
     for (const client of [byPath, byHeader]) await client.close();
   });
 
-  test(`a client ${line} tries a change, makes it, and finds it; the event names its caller`, async () => {
+  test(`a client ${line} can try a change, make it and find it, and the event names its caller`, async () => {
     const client = await connect(line, "/iam/write");
     const group = { name: `made ${line}`, description: "by a tool" };
     const tried = await client.callTool("iam_create_group", { parent: world.organization, group, validateOnly: true });
@@ -134,7 +133,7 @@ for (const line of mcpLines) {
     assert.deepEqual(JSON.parse(made.texts[0] ?? ""), made.structured);
     const uid = text(made.structured ?? {}, "uid");
     assert.equal(text((await found())[0] ?? {}, "uid"), uid);
-    // What is not given stays, as over REST.
+    // Absent fields stay unchanged, as over REST.
     const updated = await client.callTool("iam_update_group", { group: { uid, description: "changed" } });
     assert.equal(text(updated.structured ?? {}, "name"), group.name);
     assert.equal(text(updated.structured ?? {}, "description"), "changed");
@@ -148,7 +147,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} that calls again with its idempotency key has changed once`, async () => {
+  test(`a client ${line} that repeats a call with its idempotency key changes things once`, async () => {
     const client = await connect(line, "/iam/write");
     const key = `key-${line}`.replaceAll(" ", "-");
     const asked = { parent: world.organization, group: { name: `once ${line}` }, idempotencyKey: key };
@@ -168,7 +167,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} is told what the server refuses, field by field, and no tool that is not there`, async () => {
+  test(`a client ${line} gets the server's errors field by field, and an error for an unknown tool`, async () => {
     const client = await connect(line, "/iam/write");
     const { isError, texts } = await client.callTool("iam_create_identity", { parent: world.organization, identity: {} });
     assert.equal(isError, true);
@@ -187,7 +186,7 @@ for (const line of mcpLines) {
   });
 }
 
-test("a set of tools that is not there is refused, with those that are", async () => {
+test("an unknown set of tools is refused with the list of known ones", async () => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
   const token = await world.token();
   const refused = await callHttp(world.url, "POST", "/mcp/iam,nonsense", { token, body });
@@ -196,7 +195,7 @@ test("a set of tools that is not there is refused, with those that are", async (
   assert.match((await callHttp(world.url, "POST", "/mcp", { token, body, headers: { "gantry-write": "yes" } })).message, /gantry-write: must be true or false/);
 });
 
-test("a list comes in pages of 25 entries and 20 kB at most, with total and token, and nothing is left out between two", async () => {
+test("a list has pages of at most 25 entries and 20 kB, with total and token, and no gaps between pages", async () => {
   const parent = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "many" } }), "uid");
   const made: string[] = [];
   for (let index = 0; index < 60; index++) {
@@ -225,7 +224,7 @@ test("a list comes in pages of 25 entries and 20 kB at most, with total and toke
   assert.ok(sizes.every((size) => size >= 1 && size <= limits.mcpItemsMax) && sizes.some((size) => size < limits.mcpItemsMax && size > 5), String(sizes));
 });
 
-test("the stateless revision says what it is: discovery, the kind of each result, how long a list holds and for whom, the codes of what is wrong", async () => {
+test("the stateless revision has discovery, result types, cache lifetimes and scopes, and error codes", async () => {
   const discovered = await stateless("server/discover");
   assert.deepEqual(part(discovered.body, "result").supportedVersions, [revision]);
   for (const method of ["server/discover", "tools/list"]) {
@@ -255,7 +254,7 @@ for (const older of ["2025-06-18", "2025-11-25"])
     assert.equal(part(part(called.body, "result"), "structuredContent").uid, world.organization);
   });
 
-test("whoever shows no token is told where to sign in, by metadata whose resource is the address asked for", async () => {
+test("a request without a token gets metadata for the sign-in, with the requested address as resource", async () => {
   const own = "http://gantry.example.test";
   for (const [path, at] of [
     ["/mcp", "/mcp"],
@@ -271,7 +270,7 @@ test("whoever shows no token is told where to sign in, by metadata whose resourc
   assert.equal((await callHttp(world.url, "GET", "/.well-known/oauth-protected-resource")).reply.resource, `${own}/mcp`);
 });
 
-test("a token that was made for less is told what it lacks; an identity that lacks it gets a refused call", async () => {
+test("a restricted token gets an error that names the missing scope; an identity without the permission gets a tool error", async () => {
   const body = JSON.stringify({
     jsonrpc: "2.0",
     id: 1,

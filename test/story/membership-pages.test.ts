@@ -1,5 +1,5 @@
-// The page behind a sign-in that asks a person about organizations that have bound their uid: what it says, what follows from
-// each answer, and that no program waits for it. Attack 78: nobody else answers in the person's place.
+// The page after a sign-in about organizations that have bound the user's UID: its content and the effect of each choice; programs do not wait for it.
+// Attack 78: only the user can answer.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -41,7 +41,7 @@ after(async () => {
 
 let made = 0;
 
-/** Another organization, whose owner has bound these people by uid. */
+/** Creates another organization with an owner who has bound these users by UID. */
 const organizationBinding = async (name: string, ...subjects: readonly string[]): Promise<string> => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
   const owner = await createIdentity(world, organization, "owner", { issuer: "https://issuer.example.com", subject: `owner ${++made}` });
@@ -56,7 +56,6 @@ const organizationBinding = async (name: string, ...subjects: readonly string[])
 
 const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 
-/** A person's sign-in up to the last page that the provider's answer brings. */
 const arrive = async (sub: string, browser: FakeBrowser, redirect: string): Promise<BrowserAnswer> => {
   const begun = await browser.get(signInUrl(world, { idp_id: idp, redirect }));
   const question = URL.parse(begun.location) ?? assert.fail(begun.text);
@@ -68,7 +67,7 @@ const agreedTo = async (subject: string): Promise<unknown[]> => {
   return (reply.memberships as JsonObject[]).filter(({ accepted }) => accepted === true).map(({ organizationUid }) => organizationUid);
 };
 
-test("somebody whom an organization has bound is asked by its name, and each answer counts for one", async () => {
+test("a user bound by organizations sees their names, and each choice applies to one of them", async () => {
   const [one, other] = [await organizationBinding("one and only", "ada"), await organizationBinding("the other", "ada")];
   const browser = openBrowser();
   const asked = await arrive("ada", browser, "");
@@ -90,7 +89,7 @@ test("somebody whom an organization has bound is asked by its name, and each ans
   assert.ok((await arrive("ada", openBrowser(), "")).text.includes("the other"), "the next sign-in asks again");
 });
 
-test("no program waits for an answer: its own address has the tokens at once, and a terminal has them whatever the page says", async () => {
+test("programs do not wait for the choice: a redirect has its tokens at once, and a terminal gets them whatever the page shows", async () => {
   await organizationBinding("a fourth", "edsger");
   const browser = openBrowser();
   const ended = await answerLoopbackPage(world, browser, await arrive("edsger", browser, clientAddress));
@@ -100,7 +99,7 @@ test("no program waits for an answer: its own address has the tokens at once, an
   assert.equal((await poll(world, device)).status, 200);
 });
 
-test("an organization that is suspended, or whose binding has ended, asks nobody", async () => {
+test("a suspended organization and one with an expired binding are not shown", async () => {
   const organization = await organizationBinding("a fifth", "barbara");
   await setSuspended(world.server.application, organization, true);
   assert.doesNotMatch((await arrive("barbara", openBrowser(), "")).text, /a fifth/);
@@ -114,7 +113,7 @@ test("an organization that is suspended, or whose binding has ended, asks nobody
   assert.doesNotMatch((await arrive("barbara", openBrowser(), "")).text, /a fifth/);
 });
 
-test("attack 78: the answer counts from the page that this browser was shown, within its time, and from nowhere else", async () => {
+test("attack 78: a choice is accepted only from the page shown to this browser, within its lifetime", async () => {
   const organization = await organizationBinding("a sixth", "mallory", "alan");
   const [own, stranger] = [openBrowser(), openBrowser()];
   const asked = await arrive("alan", own, "");
@@ -136,7 +135,7 @@ test("attack 78: the answer counts from the page that this browser was shown, wi
   for (const subject of ["alan", "mallory"]) assert.ok(!(await agreedTo(subject)).includes(organization));
 });
 
-test("an answer for an organization that has bound nobody, or is not there, changes nothing and goes on", async () => {
+test("a choice for an organization without a binding, or an unknown one, changes nothing and the sign-in continues", async () => {
   await organizationBinding("a seventh", "donald");
   const unbound = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unbound" } }), "uid");
   const browser = openBrowser();

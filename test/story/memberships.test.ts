@@ -1,5 +1,5 @@
-// A person belongs to an organization when the person has agreed, or the operator has said so (docs/decisions/0021): each
-// way to it, what the organization sees from then on, and the end of it.
+// Memberships: a user belongs to an organization once the user accepts or the operator decides (decision 0021). Covers each way to join, what the
+// organization sees, and the end.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -19,14 +19,13 @@ import { bind, createIdentity } from "./installation.ts";
 
 const accept = "gantry.memberships.v1.MembershipsService/AcceptMembership";
 const list = "gantry.memberships.v1.MembershipsService/ListMemberships";
-/** The status code of success. */
 const done = 0;
 const protocols: readonly Protocol[] = ["rest", "grpc"];
 
 let world: World;
 let provider: FakeProvider;
 let idp: string;
-/** Owns the organization without being the operator. */
+/** An owner of the organization, without operator permissions. */
 let owner: string;
 
 before(async () => {
@@ -55,7 +54,6 @@ const bindByOwner = (identityUid: string, parent = world.organization): Promise<
 const membershipsOf = async (token: string, protocol: Protocol = "rest"): Promise<JsonObject[]> =>
   ((await world.ok(list, {}, { token, protocol })).memberships ?? []) as JsonObject[];
 
-/** Whether the organization's owner is shown the person's name. */
 const isSeen = async (uid: string): Promise<boolean> => {
   const { code } = await world.call("iam.IdentitiesService/GetIdentity", { uid }, { token: owner });
   const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid }, { token: owner });
@@ -65,7 +63,7 @@ const isSeen = async (uid: string): Promise<boolean> => {
 };
 
 for (const protocol of protocols)
-  test(`a person whose uid was bound is asked, agrees once through ${protocol}, and is seen from then on`, async () => {
+  test(`a user bound by UID can accept once over ${protocol}, and is visible from then on`, async () => {
     const { uid, token } = await newPerson();
     const folder = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "folder" } }), "uid");
     await bindByOwner(uid, folder);
@@ -89,14 +87,14 @@ for (const protocol of protocols)
     assert.deepEqual(entries, [["dev.gantry.memberships.membership.accepted.v1", accept, uid]], "the organization's log tells it");
   });
 
-test("an answer that is only tried agrees to nothing", async () => {
+test("a dry run of an acceptance accepts nothing", async () => {
   const { uid, token } = await newPerson();
   await bindByOwner(uid);
   assert.equal((await world.call(accept, { group: world.organization }, { token, validateOnly: true })).code, done);
   assert.equal(await isSeen(uid), false);
 });
 
-test("whoever accepts an invite has agreed, and the events of it show who it is", async () => {
+test("accepting an invite is an acceptance, and its events show the user", async () => {
   const { uid, token, email } = await newPerson();
   const { code } = await world.ok(
     "iam.GroupInvitesService/CreateGroupInvite",
@@ -110,7 +108,7 @@ test("whoever accepts an invite has agreed, and the events of it show who it is"
   assert.equal(await isSeen(uid), true);
 });
 
-test("an invite agrees for whoever was bound by uid before, and says so with the event of a registration", async () => {
+test("an invite also accepts for a user bound by UID before, and emits the event of a registration", async () => {
   const { uid, token } = await newPerson();
   await bindByOwner(uid);
   const groupInvite = { roleUid: builtInRoleUid("viewer"), ttl: "86400s" };
@@ -124,7 +122,7 @@ test("an invite agrees for whoever was bound by uid before, and says so with the
   assert.equal(await isSeen(uid), true);
 });
 
-test("whoever comes through the organization's identity provider has agreed, and each sign-in says so anew", async () => {
+test("a sign-in through the organization's identity provider is an acceptance each time", async () => {
   const uid = world.server.application.services.authn.personUid(provider.url, "ada");
   await bindByOwner(uid);
   assert.equal(await isSeen(uid), false);
@@ -136,7 +134,7 @@ test("whoever comes through the organization's identity provider has agreed, and
   assert.equal(await isSeen(uid), true);
 });
 
-test("a mapping of groups counts for whoever came through its provider, and for nobody before", async () => {
+test("a role mapping counts for users who signed in through its provider, and not before", async () => {
   const uid = world.server.application.services.authn.personUid(provider.url, "charles");
   await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
     parent: idp,
@@ -146,7 +144,7 @@ test("a mapping of groups counts for whoever came through its provider, and for 
   assert.equal(await isSeen(uid), false);
 });
 
-test("whoever founds an organization belongs to it, and who the operator binds, one by one or in a batch", async () => {
+test("a user belongs to an organization that they create, or to which the operator binds them, singly or in a batch", async () => {
   const founder = await newPerson();
   const { uid: founded } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "founded" } }, { token: founder.token });
   assert.deepEqual(
@@ -163,7 +161,7 @@ test("whoever founds an organization belongs to it, and who the operator binds, 
   assert.deepEqual([await isSeen(one.uid), await isSeen(other.uid)], [true, true]);
 });
 
-test("a batch or a binding of anybody else's makes nobody belong", async () => {
+test("a batch or binding by any other caller creates no membership", async () => {
   const { uid } = await newPerson();
   await world.ok(
     "iam.RoleBindingsService/BatchCreateRoleBindings",
@@ -173,7 +171,7 @@ test("a batch or a binding of anybody else's makes nobody belong", async () => {
   assert.equal(await isSeen(uid), false);
 });
 
-test("it ends with the person's identity and with the organization, and nothing is left of it", async () => {
+test("a membership ends with the user's identity or with the organization, without remains", async () => {
   const { uid, token } = await newPerson();
   const { uid: founded } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "short-lived" } }, { token });
   await bind(world, world.organization, uid, "viewer");
@@ -189,7 +187,7 @@ test("it ends with the person's identity and with the organization, and nothing 
   assert.deepEqual(await read.query("select 1 from memberships where identity_uid = $1", [uid]), []);
 });
 
-test("the list of one's organizations is paged in order, both ways, and narrowed by place", async () => {
+test("the list of a user's organizations is paginated, in order, in both directions, and filtered by group", async () => {
   const { uid, token } = await newPerson();
   const made: string[] = [];
   for (let number = 0; number < 5; number++) {
@@ -222,7 +220,7 @@ test("the list of one's organizations is paged in order, both ways, and narrowed
   assert.deepEqual(await narrowed({ inRoot: true }), every);
 });
 
-test("on the command line, a pending organization is accepted and declined by its name, and no other is found by it", async () => {
+test("the command line accepts and declines a pending organization by name, and finds no other by it", async () => {
   const { uid, token } = await newPerson();
   const folder = await mkdtemp(join(tmpdir(), "gantry-memberships-"));
   const run = (...args: string[]) =>

@@ -1,4 +1,4 @@
-// Metrics: what an operator's Prometheus reads of a server that works for several organizations, held against what was done.
+// Metrics that an operator's Prometheus reads from a server with several organizations, compared with the work done.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -22,7 +22,6 @@ import { openSink, type Sink } from "./sink.ts";
 let folder: string;
 let database: TestDatabase;
 let world: World;
-/** Another server of the same database. */
 let other: World;
 let metricsUrl: string;
 let otherUrl: string;
@@ -34,13 +33,11 @@ const uids: string[] = [];
 
 const scrape = async (url = metricsUrl): Promise<ReadonlyMap<string, Family>> => readScrape(await (await fetch(url)).text());
 
-/** Until what is done behind the answers is done. */
 const finishWork = async (): Promise<void> => {
   await world.server.delivery.finish();
   await world.server.application.services.audit.finish();
 };
 
-/** What one organization does. */
 const work = async (name: string): Promise<void> => {
   const uid = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
   uids.push(uid);
@@ -48,7 +45,6 @@ const work = async (name: string): Promise<void> => {
   await world.ok("events.SubscriptionsService/CreateSubscription", { parent: uid, subscription: { sink: failing ? deadSink.url : sink.url } });
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "caterwaul-repo" } }), "uid");
   await openPusher(world, repo, await world.token(), name).image("amd64", "brouhaha-tag");
-  // What is refused: a body that is none, an identity that may not, somebody without a token.
   await world.call("iam.GroupsService/CreateGroup", { parent: uid, group: {} });
   const identity = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -88,7 +84,7 @@ before(async () => {
   sink = await openSink();
   deadSink = await openSink();
   deadSink.answer = () => ({ status: 503 });
-  // While there is one organization, which they are for.
+  // While there is only one organization, the one that the feeds are for.
   await world.server.feeds?.turn();
   for (const name of tenants) await work(name);
   await runMaintenance(world.server.application.kernel);
@@ -103,7 +99,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a port of its own has the metrics in Prometheus' format and nothing else; the API's port has none", async () => {
+test("a separate port serves only the metrics in Prometheus' format, and the API's port serves none", async () => {
   const answer = await fetch(metricsUrl);
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
@@ -119,7 +115,7 @@ test("a port of its own has the metrics in Prometheus' format and nothing else; 
   assert.equal((await fetch(`${world.url}/metrics`)).status, 404);
 });
 
-test("with a token alone the metrics are beside the API", async () => {
+test("metrics on the API's port require a token", async () => {
   const token = "k".repeat(32);
   await writeFile(join(folder, "token"), `${token}\n`);
   const beside = await openWorld({ GANTRY_METRICS_TOKEN_FILE: join(folder, "token") });
@@ -133,7 +129,7 @@ test("with a token alone the metrics are beside the API", async () => {
   }
 });
 
-/** Nothing's time is over in this story, and the audit log is sent nowhere. */
+/** Nothing expires in this test, and the audit log has no targets. */
 const withoutSeries: readonly string[] = [
   "gantry_retention_deleted_rows_total",
   "gantry_audit_target_behind_seconds",
@@ -141,7 +137,7 @@ const withoutSeries: readonly string[] = [
   "gantry_audit_target_failures_total",
 ];
 
-test("every metric that is declared has a value on a server that has worked, and no other stands there", async () => {
+test("every declared metric has a value on a server that has worked, and no other metric is exposed", async () => {
   const families = await scrape();
   assert.deepEqual([...families.keys()].sort(), Object.keys(declared).sort());
   const empty = [...families].filter(([, { series }]) => series.length === 0).map(([name]) => name);
@@ -150,7 +146,7 @@ test("every metric that is declared has a value on a server that has worked, and
     for (const { labels, value } of series) assert.ok(Number.isFinite(value) && value >= 0, `${name}${JSON.stringify(labels)} is ${value}`);
 });
 
-test("what the dashboard and the alerts ask for is in the scrape, with its labels", async () => {
+test("every metric of the dashboard and alerts is in the scrape, with its labels", async () => {
   const families = await scrape();
   const queries = [...readDashboard(), ...readAlerts()];
   for (const query of queries)
@@ -167,7 +163,7 @@ test("what the dashboard and the alerts ask for is in the scrape, with its label
     }
 });
 
-test("what is counted is what was done", async () => {
+test("the counters equal the work done", async () => {
   const families = await scrape();
   const operation = (name: string) => ({ operation: `chainguard.platform.${name}` });
   assert.equal(valueOf(families, "gantry_request_seconds", { ...operation("iam.v2.GroupsService/CreateGroup"), code: "OK" }), tenants.length);
@@ -217,7 +213,7 @@ test("what is counted is what was done", async () => {
   assert.ok(valueOf(families, "gantry_cache_requests_total", { cache: "rights", result: "hit" }) > 0);
 });
 
-test("servers of one database say the same of what they share, and each its own of the rest", async () => {
+test("servers of one database report equal values of shared metrics, and their own values of the rest", async () => {
   const [ours, theirs] = [await scrape(), await scrape(otherUrl)];
   const compared = Object.entries(declared).filter(([, metric]) => metric.of === "database");
   assert.ok(compared.length > 10);
@@ -226,11 +222,11 @@ test("servers of one database say the same of what they share, and each its own 
   assert.equal(valueOf(theirs, "gantry_request_seconds", creations), 0);
 });
 
-test("attack 187: nothing in the metrics is a tenant's: no uid, no name, no address, no file", async () => {
+test("attack 187: metrics contain no tenant data: no UID, name, address or file", async () => {
   const told = await (await fetch(metricsUrl)).text();
   const labels = [...readScrape(told).values()].flatMap(({ series }) => series.flatMap((each) => Object.entries(each.labels)));
   assert.ok(labels.length > 500, `${labels.length} labels`);
-  // The server's own words; whatever else is in the database is somebody's.
+  // The server's own words; any other word in the database belongs to a tenant.
   const own = new Set(["server", "organization", "identity"]);
   for (const [label, value] of labels) {
     assert.doesNotMatch(value, /[0-9a-f]{16}|:\/\/|@|%|127\.0\.0\.1|::/, `${label}="${value}"`);
@@ -247,7 +243,6 @@ test("attack 187: nothing in the metrics is a tenant's: no uid, no name, no addr
     "gobbledygook",
   ])
     assert.ok(!told.toLowerCase().includes(word.toLowerCase()), word);
-  // Every name and every uid in the database.
   const tables = ["groups", "identities", "repos", "tags"];
   const rows = await asOwner(world.databaseUrl, tables.map((table) => `select uid, name from ${table}`).join(" union all "));
   const values = new Set(rows.flat());
@@ -256,7 +251,7 @@ test("attack 187: nothing in the metrics is a tenant's: no uid, no name, no addr
   assert.ok(uids.length === tenants.length);
 });
 
-test("however much organizations do, the series stay the same", async () => {
+test("the number of series does not grow with the organizations' work", async () => {
   const seriesOf = (families: ReadonlyMap<string, Family>): string[] =>
     [...families].flatMap(([name, { series }]) => series.map((each) => `${name} ${each.name} ${JSON.stringify(each.labels)}`)).sort();
   const before = seriesOf(await scrape());
@@ -267,7 +262,7 @@ test("however much organizations do, the series stay the same", async () => {
   assert.deepEqual(added, []);
 });
 
-test("scrapes ask the database for the same once in a while, however many there are", async () => {
+test("database metrics are cached: frequent scrapes do not repeat the queries", async () => {
   const { read } = world.server.application.services.store;
   const asked: string[] = [];
   const counted: Read = {

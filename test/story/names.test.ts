@@ -1,4 +1,4 @@
-// Names of organizations as the operator keeps them: reserved names are listed and released, names that are shared from before are found.
+// Names of organizations, for the operator: reserved names are listed and released, and shared names are found.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,7 +24,7 @@ const make = async (name: string, parent?: string): Promise<string> =>
 const rename = (uid: string, name: string) => installation.world.call(`${groups}/UpdateGroup`, { group: { uid, name }, updateMask: "name" });
 const command = (...args: string[]) => gantry(args, { env: installation.environment });
 
-test("the operator lists reserved names and releases one, which the audit log records; then another organization takes it", async () => {
+test("the operator lists and releases a reserved name with an audit entry, and another organization can take it", async () => {
   const { world } = installation;
   const [one, other] = [await make("reserved.example"), await make("other.example")];
   await world.ok("registry.ReposService/CreateRepo", { parent: one, repo: { name: "app" } });
@@ -43,7 +43,7 @@ test("the operator lists reserved names and releases one, which the audit log re
   assert.equal((await rename(other, "reserved.example")).code, 0);
 });
 
-test("doctor lists names that are shared or reserved from before names were unique, and each resolves again when one is renamed", async () => {
+test("doctor lists names shared or reserved before names were unique, and each resolves again after a rename", async () => {
   const { world } = installation;
   const [one, two, three] = [await make("twins.example"), await make("twin two"), await make("modern.example")];
   const [left, right] = [await make("left", three), await make("right", three)];
@@ -79,7 +79,7 @@ test("doctor lists names that are shared or reserved from before names were uniq
   assert.equal((await rename(one, "twins.example")).code, codes.ALREADY_EXISTS, "the one that was left has the name");
 });
 
-test("a name may have 256 characters everywhere, a group's claims its look-alikes at that length too, and 257 are refused", async () => {
+test("a name has at most 256 characters everywhere, including a group's claims of look-alikes", async () => {
   const { world } = installation;
   const parent = await make("long names");
   const long = "m".repeat(256);

@@ -1,5 +1,5 @@
-// One state of a record everywhere (docs/decisions/0073): for any sequence of imports, whatever sources add, change, withdraw, rename,
-// rename back and restore, and whatever runs hold back or release, every output gives the same verdict at every moment.
+// One state of a record everywhere (decision 0073): after any sequence of imports, whatever sources add, change, withdraw, rename or restore, and
+// whatever runs hold back or release, all outputs have the same verdict.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,20 +29,19 @@ after(async () => {
 
 const hourMs = 3_600_000;
 
-// ---- what the sources have ------------------------------------------------------------------------------------------
+// ---- sources --------------------------------------------------------------------------------------------------------
 
-/** A record of each source by its place: as many as a drop of some is large. */
+/** One record of each source per index; enough that losing several counts as a large drop. */
 const places = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 interface Place {
   readonly isThere: boolean;
   readonly isRenamed: boolean;
-  /** The second source of OSV's records has it, too. */
+  /** The second source of OSV records has it too. */
   readonly isInSecond: boolean;
   readonly isWithdrawnByOrigin: boolean;
-  /** It is about a second package. */
   readonly isWide: boolean;
-  /** The version of the fix: below the installed one, or above. */
+  /** Whether the fixed version is at most the installed one. */
   readonly isFixed: boolean;
 }
 
@@ -71,7 +70,7 @@ const goRecord = (run: number, at: number, place: Place, modified: string): Json
   })),
 });
 
-/** What a second source says of it, earlier: there is no fix below the installed version. */
+/** Returns a second source's earlier record, without a fix up to the installed version. */
 const secondRecord = (run: number, at: number): JsonObject => goRecord(run, at, atFirst, "2025-01-01T00:00:00Z");
 
 const harbour = (run: number, at: number): string => `harbour-r${run}-${at % 2}`;
@@ -133,7 +132,6 @@ const secdbContent = (run: number, there: readonly (readonly [number, Place])[])
   packages: there.map(([at, place]) => ({ pkg: { name: `beacon-r${run}-${at}`, secfixes: { [`${fixOf(place)}-r0`]: [cve(run, at)] } } })),
 });
 
-/** Writes the sources, and returns their paths. */
 const writeSources = (run: number, all: Places, time: string): string[] => {
   const base = join(folder, String(run));
   const there = all.flatMap((place, at) => (place.isThere ? [[at, place] as const] : []));
@@ -175,12 +173,12 @@ const importImage = async (run: number): Promise<void> => {
   await runImport(world, "images", [path]);
 };
 
-// ---- what the outputs say -------------------------------------------------------------------------------------------
+// ---- outputs --------------------------------------------------------------------------------------------------------
 
 const read = async (path: string, init?: RequestInit): Promise<Response> => {
   const response = await fetch(`${world.url}${path}`, init);
   assert.equal(response.status, 200, path);
-  // Nobody reads so much at once.
+  // Avoids the rate limit.
   world.clock.now += 1000;
   return response;
 };
@@ -188,13 +186,11 @@ const readJson = async (path: string, init?: RequestInit): Promise<JsonObject> =
 
 const sorted = (lines: Iterable<string>): string[] => [...new Set(lines)].sort();
 
-/** The advisories of this run as the API lists them. */
 const listAdvisories = async (run: number): Promise<JsonObject[]> =>
   (await readAll(world, "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories", "advisories", {})).filter(({ artifactName }) =>
     new RegExp(`[/-]r${run}[/-]`).test(String(artifactName)),
   );
 
-/** The fix of an advisory; "" where it names none. */
 const apiFix = (advisory: JsonObject): string => {
   const fixes = objectList(advisory, "events").map((event) => text(part(event, "fixed"), "fixedVersion"));
   return fixes.at(-1) ?? "";
@@ -244,7 +240,7 @@ const goDatabase = async (names: readonly string[]): Promise<string[]> => {
   return sorted(found);
 };
 
-/** What is affected in the image of this run: "GO-1 example.com/lantern". */
+/** Returns what is affected in the image of this run: "GO-1 example.com/lantern". */
 const affectedImages = async (run: number): Promise<string[]> => {
   const rows = await readAll(world, "gantry.images.v1.AffectedImagesService/ListAffectedImages", "affectedImages", {});
   return sorted(
@@ -254,7 +250,7 @@ const affectedImages = async (run: number): Promise<string[]> => {
   );
 };
 
-/** Our own fixes by package and CVE, of each CVE all that is said: "harbour CVE-1" to "3.0.0-r0". */
+/** Our own fixes by package and CVE, with all versions stated: "harbour CVE-1" to "3.0.0-r0". */
 type Fixes = ReadonlyMap<string, ReadonlySet<string>>;
 
 const fixesOf = (said: readonly (readonly [string, string])[]): Map<string, Set<string>> => {
@@ -322,7 +318,6 @@ const apiFixes = (advisories: readonly JsonObject[]): Map<string, Set<string>> =
 const shownFixes = (fixes: Fixes, names: Iterable<string>): string[] =>
   [...names].map((name) => `${name}: ${[...(fixes.get(name) ?? [])].sort().join(", ")}`).sort();
 
-/** What the lists of others' CSAF documents lead to. */
 const othersCsaf = async (run: number): Promise<string[]> => {
   const base = `/.well-known/csaf-aggregator/yard-r${run}_example_org/white/`;
   const listed = (await (await read(`${base}index.txt`)).text()).split("\n").filter((line) => line !== "");
@@ -335,7 +330,6 @@ const othersCsaf = async (run: number): Promise<string[]> => {
   return sorted(found);
 };
 
-/** Which packages of this run the repository of VEX documents leads to. */
 const repositoryPackages = async (run: number): Promise<string[]> => {
   const tar = gunzipSync(Buffer.from(await (await read("/vex/vex-repository.tar.gz")).arrayBuffer()));
   return sorted([...tar.toString("latin1").matchAll(new RegExp(`"id":"pkg:pypi/(mast-r${run}-\\d)"`, "g"))].map(([, name = ""]) => name));
@@ -345,7 +339,6 @@ const statusOf = (advisory: JsonObject): string => (apiFix(advisory) === "" ? "k
 
 // ---- the property ---------------------------------------------------------------------------------------------------
 
-/** Compares all outputs with what the API lists, and names each that differs. */
 const compareOutputs = async (run: number): Promise<void> => {
   const differences: string[] = [];
   const compare = (output: string, said: readonly string[], expected: readonly string[]): void => {
@@ -372,7 +365,7 @@ const compareOutputs = async (run: number): Promise<void> => {
   compare("/osv/v1/query of our own", await queried("Wolfi", harbours, `${installed}-r0`), ownAffected);
   compare("Wolfi/all.zip", affectedIn(await archiveOf("/osv/Wolfi/all.zip"), "Wolfi", harbours, `${installed}-r0`), ownAffected);
   const fixes = apiFixes(own);
-  // What two advisories say differently under one number these forms leave out; CSAF says the later.
+  // These formats omit an ID with contradicting advisories; CSAF uses the later one.
   const plain = sorted([...fixes].filter(([, said]) => said.size === 1).map(([name]) => name));
   const others = (said: Fixes): string[] => [...said.keys()].filter((name) => !fixes.has(name));
   const secdb = await (await fetch(`${world.url}/secdb/os/security.json`)).json();
@@ -400,7 +393,6 @@ const compareOutputs = async (run: number): Promise<void> => {
   assert.deepEqual(differences, []);
 };
 
-/** What a step changes. */
 interface Step {
   readonly at: readonly number[];
   readonly change: Partial<Place>;
@@ -432,7 +424,6 @@ const anyStep = fc.record({
 
 let runCount = 0;
 
-/** Runs the steps, and compares the outputs after each. */
 const runSteps = async (steps: readonly Step[]): Promise<void> => {
   const run = ++runCount;
   mkdirSync(join(folder, String(run)));
@@ -447,7 +438,7 @@ const runSteps = async (steps: readonly Step[]): Promise<void> => {
     await compareOutputs(run);
     const live = sorted((await listAdvisories(run)).filter(({ artifactType }) => artifactType === "golang").map((each) => text(each, "advisoryId")));
     const wanted = sorted(all.flatMap((place, index) => (place.isThere && !place.isWithdrawnByOrigin ? [goNumber(run, index, place.isRenamed)] : [])));
-    // What a source has is there; and nothing else, unless it was held back or another source has it.
+    // Every record of a source is present, and no other, unless it is held back or in another source.
     for (const each of wanted) assert(live.includes(each), `${each} is there`);
     if (done.held.length === 0 && all.every(({ isInSecond }) => !isInSecond)) assert.deepEqual(live, wanted);
   }
@@ -455,12 +446,12 @@ const runSteps = async (steps: readonly Step[]): Promise<void> => {
 
 const step = (at: readonly number[], change: Partial<Place>, allowWithdrawals = false, waits = false): Step => ({ at, change, allowWithdrawals, waits });
 
-test("a drop that is held back and released, renamed records and ones that say less give one verdict everywhere", { timeout: 600_000 }, () =>
+test("held and released drops, renamed records and narrowed ones yield one verdict everywhere", { timeout: 600_000 }, () =>
   runSteps([
     step([...places], { isThere: false }),
     step([...places], { isThere: true }),
     step([...places], { isWide: true }),
-    // Each record is about one package less: held back, then released.
+    // Each record loses a package: first held back, then released.
     step([...places], { isWide: false }),
     step([...places], { isWide: false }, false, true),
     step([...places], { isRenamed: true }),
@@ -472,7 +463,7 @@ test("a drop that is held back and released, renamed records and ones that say l
   ]),
 );
 
-test("two sources of one record give one verdict everywhere, whichever of them has it still", { timeout: 600_000 }, () =>
+test("two sources of one record yield one verdict everywhere, whichever still has it", { timeout: 600_000 }, () =>
   runSteps([
     step([0, 1, 2], { isFixed: true }),
     step([0, 1, 2], { isInSecond: true }),
@@ -485,6 +476,6 @@ test("two sources of one record give one verdict everywhere, whichever of them h
   ]),
 );
 
-test("every output gives the same verdict for a version at every moment, whatever sources withdraw, rename and restore", { timeout: 1_800_000 }, async () => {
+test("every output has the same verdict for a version at every moment, after any withdrawals, renames and restores", { timeout: 1_800_000 }, async () => {
   await fc.assert(fc.asyncProperty(fc.array(anyStep, { minLength: 2, maxLength: shortOrLong(4, 10) }), runSteps), { numRuns: shortOrLong(2, 40) });
 });

@@ -1,4 +1,4 @@
-// The rules of OpenVEX 0.2.0 for documents of our own, and what its readers differ in: whichever statement they take, it is one.
+// The rules of OpenVEX 0.2.0 for our documents, stricter where readers differ: any reader finds the same statement.
 
 import assert from "node:assert/strict";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
@@ -11,7 +11,7 @@ const justifications = [
   "vulnerable_code_cannot_be_controlled_by_adversary",
   "inline_mitigations_already_exist",
 ];
-/** What each status must have one of, and what it may have: go-vex refuses anything else. */
+/** Required and allowed members of each status; go-vex refuses any other. */
 const members: Readonly<Record<string, { readonly needs: readonly string[]; readonly may: readonly string[] }>> = {
   not_affected: { needs: ["justification", "impact_statement"], may: ["justification", "impact_statement"] },
   affected: { needs: ["action_statement"], may: ["action_statement", "status_notes"] },
@@ -34,18 +34,17 @@ const checkStatement = (statement: JsonObject): void => {
   }
 };
 
-/** A document of our own, published at this address. Throws where it breaks a rule. */
+/** Validates our document published at this address; throws if it breaks a rule. */
 export const checkDocument = (publicUrl: string, document: JsonObject): void => {
   assert.deepEqual(Object.keys(document).sort(), ["@context", "@id", "author", "last_updated", "statements", "timestamp", "version"]);
   assert.equal(document["@context"], "https://openvex.dev/ns/v0.2.0");
   assert(text(document, "@id").startsWith(`${publicUrl}/`));
   for (const key of ["timestamp", "last_updated"]) assert.match(text(document, key), timeForm);
-  // Readers of 32 bits take no more.
   assert(Number.isInteger(document.version) && Number(document.version) >= 1 && Number(document.version) < 2 ** 31);
   const statements = objectList(document, "statements");
   assert(statements.length > 0);
   statements.forEach(checkStatement);
-  // One reader takes the first statement that fits and another the last: there is one.
+  // Readers use the first or the last matching statement, so there may be only one.
   const about = statements.flatMap((statement) => {
     const vulnerability = part(statement, "vulnerability");
     const names = [text(vulnerability, "name"), ...texts(vulnerability, "aliases")];

@@ -1,4 +1,4 @@
-// The API at a terminal: gantry DOMAIN RESOURCE VERB against a running server, verb by verb, and how each way to fail ends.
+// The API on the command line: gantry DOMAIN RESOURCE VERB against a running server, verb by verb, with every kind of failure.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ let finishing: Promise<unknown> = Promise.resolve();
 
 before(async () => {
   world = await openWorld();
-  // What the server does by itself, where a test does not do it by hand.
+  // The server's background work, unless a test runs it itself.
   delivering = setInterval(() => {
     finishing = finishing.then(() => world.server.delivery.finish());
   }, 100);
@@ -39,7 +39,6 @@ after(async () => {
 const run = (args: readonly string[], options: RunOptions = {}): Promise<Run> =>
   runGantry(args, { ...options, environment: { ...environment, ...options.environment } });
 
-/** What it wrote; the test ends where it failed. */
 const done = async (args: readonly string[], options: RunOptions = {}): Promise<string> => {
   const { status, out, err } = await run(args, options);
   assert.equal(status, 0, `gantry ${args.join(" ")}: ${err}`);
@@ -52,7 +51,7 @@ const json = async (args: readonly string[], options: RunOptions = {}): Promise<
 const makeGroup = async (name: string, parent = organization): Promise<string> =>
   text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 
-test("a group is made, listed, read, changed and deleted by its path of names", async () => {
+test("a group is created, listed, read, updated and deleted by its path of names", async () => {
   const made = await json(["iam", "groups", "create", "--parent", "acme", "--name", "shop", "--description", "all of it"]);
   assert.deepEqual([made.name, made.description, text(made, "uid").startsWith(`${organization}/`)], ["shop", "all of it", true]);
   assert.deepEqual(await json(["iam", "groups", "get", "acme/shop"]), made);
@@ -65,7 +64,7 @@ test("a group is made, listed, read, changed and deleted by its path of names", 
   assert.equal((await run(["iam", "groups", "get", text(made, "uid")])).status, 6);
 });
 
-test("singulars, ls, rm, describe, orgs and folders mean the same as their words", async () => {
+test("the aliases (singulars, ls, rm, describe, orgs, folders) work like the full words", async () => {
   const uid = await makeGroup("words");
   const [full, singular, folders] = await Promise.all([
     json(["iam", "groups", "list", "--children-of", "acme"]),
@@ -77,7 +76,7 @@ test("singulars, ls, rm, describe, orgs and folders mean the same as their words
   assert.equal((await run(["iam", "group", "rm", uid, "--yes"])).status, 0);
 });
 
-test("an update changes the fields that flags name and no other; an empty value empties, and a flag with no- is false", async () => {
+test("an update changes only the fields of its flags; an empty value clears, and a no- flag sets false", async () => {
   const uid = text(await json(["registry", "repos", "create", "--parent", "acme", "--name", "fields", "--description", "kept", "--anonymous-pull"]), "uid");
   assert.equal((await json(["registry", "repos", "get", uid])).anonymousPull, true);
   const renamed = await json(["registry", "repos", "update", uid, "--name", "fields-2"]);
@@ -89,13 +88,13 @@ test("an update changes the fields that flags name and no other; an empty value 
   assert.match(nothing.err, /no changes given/);
 });
 
-test("entries are added to a list and taken from it, and the rest of the list stays", async () => {
+test("entries are added to and removed from a list, and the other entries remain", async () => {
   const uid = text(await json(["iam", "roles", "create", "--parent", "acme", "--name", "adding", "--capabilities", "repo.list,groups.list"]), "uid");
   await done(["iam", "roles", "update", uid, "--add-capabilities", "tag.list", "--remove-capabilities", "groups.list"]);
   assert.deepEqual([...((await json(["iam", "roles", "get", "acme/adding"])).capabilities as string[])].sort(), ["CAP_REPO_LIST", "CAP_TAG_LIST"]);
 });
 
-test("--dry-run shows what would change, and changes nothing", async () => {
+test("--dry-run shows the changes without making them", async () => {
   const uid = await makeGroup("rehearsed");
   const shown = await run(["iam", "groups", "update", uid, "--name", "renamed", "--description", "new", "--dry-run"]);
   assert.deepEqual([shown.status, shown.err], [0, "dry run: nothing was changed\n"]);
@@ -106,7 +105,7 @@ test("--dry-run shows what would change, and changes nothing", async () => {
   assert.equal((await json(["iam", "groups", "get", uid])).name, "rehearsed");
 });
 
-test("what get writes as YAML or JSON is what create and update take, from a file or standard input; flags come before it", async () => {
+test("create and update accept the YAML or JSON of get, from a file or standard input, and flags override it", async () => {
   await done(["iam", "roles", "create", "--parent", "acme", "--name", "written", "--description", "a role", "--capabilities", "repo.list"]);
   for (const format of ["yaml", "json"] as const) {
     const content = await done(["iam", "roles", "get", "acme/written", "-o", format]);
@@ -120,7 +119,7 @@ test("what get writes as YAML or JSON is what create and update take, from a fil
   }
 });
 
-test("a file with a field that does not exist, with no object, or of no form is refused, and nothing is sent", async () => {
+test("a file with an unknown field, without an object or in an unknown format is refused, and nothing is sent", async () => {
   const cases: readonly (readonly [content: string, says: RegExp])[] = [
     ["name: x\ncapabilites: []\n", /unknown field capabilites \(did you mean capabilities\?\)/],
     ["- name: x\n", /must contain one object/],
@@ -138,19 +137,19 @@ test("a file with a field that does not exist, with no object, or of no form is 
   assert.match(absent.err, /absent\.yaml cannot be read/);
 });
 
-test("a secret comes from a file or standard input, without the line break at its end", async () => {
+test("a secret is read from a file or standard input, without its final line break", async () => {
   const file = join(folder, "secret");
   await writeFile(file, "s3cret\n");
   const shared = ["--name", "sso", "--oidc-issuer", "https://issuer.example.com", "--oidc-client-id", "id", "--default-role", "viewer"];
   const make = ["iam", "identity-providers", "create", "--parent", "acme", ...shared, "--oidc-client-secret"];
   const [tried, piped] = [await run([...make, `@${file}`, "--dry-run"]), await run([...make, "-", "--dry-run"], { input: "s3cret\n" })];
-  // An issuer that nobody answers for is refused; what was sent before that has passed.
+  // An unresponsive issuer is refused only after the secret has been sent.
   for (const { status, out, err } of [tried, piped]) assert.ok(!out.includes("s3cret") && !err.includes("s3cret"), `${status} ${err}`);
   const missing = await run([...make, "@/no/such/file", "--dry-run"]);
   assert.match(missing.err, /--oidc-client-secret: \/no\/such\/file cannot be read/);
 });
 
-test("a list is read to its last page; --limit stops and says of how many on standard error", async () => {
+test("a list is read to its last page; --limit stops and prints the total to standard error", async () => {
   const parent = await makeGroup("many");
   await Promise.all(Array.from({ length: 205 }, (_, index) => makeGroup(`member-${index}`, parent)));
   const all = await done(["iam", "groups", "list", "--children-of", parent, "-o", "uid"]);
@@ -163,7 +162,7 @@ test("a list is read to its last page; --limit stops and says of how many on sta
   for (const wrong of ["0", "-1", "many"]) assert.equal((await run(["iam", "groups", "list", "--limit", wrong])).status, 64);
 });
 
-test("a name that several have is refused with their uids, one that nobody has is not found; a uid and a path say which", async () => {
+test("an ambiguous name is refused with its UIDs, an unknown one is not found, and a UID or path is unambiguous", async () => {
   const [one, other] = [await makeGroup("left"), await makeGroup("right")];
   const twins = [await makeGroup("twin", one), await makeGroup("twin", other)];
   const { status, err, out } = await run(["iam", "groups", "get", "twin"]);
@@ -180,7 +179,7 @@ test("a name that several have is refused with their uids, one that nobody has i
   assert.match(asFlag.err, /^\{"error":\{"code":3,.*--children-of: group \\"twin\\" is ambiguous: 2 have this name/);
 });
 
-test("identities, roles and repos are named the same way, in flags and arguments", async () => {
+test("identities, roles and repos are named the same way in flags and arguments", async () => {
   const uid = text(
     await json([
       ...["iam", "identities", "create", "--parent", "acme", "--name", "ci"],
@@ -197,7 +196,7 @@ test("identities, roles and repos are named the same way, in flags and arguments
   assert.deepEqual(await json(["registry", "tags", "get", "acme/named/v1"]), tag);
 });
 
-test("a deletion asks at a terminal, and takes a group by its name alone; nobody there to ask is a refusal", async () => {
+test("a deletion prompts at a terminal and accepts a group by its bare name; without a terminal it is refused", async () => {
   const uid = await makeGroup("asked");
   const unasked = await run(["iam", "groups", "delete", uid]);
   assert.deepEqual([unasked.status, unasked.out], [3, ""]);
@@ -216,7 +215,7 @@ test("a deletion asks at a terminal, and takes a group by its name alone; nobody
   assert.equal((await run(["iam", "roles", "delete", role], { columns: 80, input: "y\n" })).status, 0);
 });
 
-test("of several deletions each is tried: some done and some not is status 2, and what is not there is no failure where that is allowed", async () => {
+test("of several deletions each is tried: partial success exits with 2, and --allow-missing ignores unknown resources", async () => {
   const [one, other] = [await makeGroup("first-of-two"), await makeGroup("second-of-two")];
   const gone = `${organization}/0000000000000000`;
   const partly = await run(["iam", "groups", "delete", one, gone, other, "--yes"]);
@@ -226,7 +225,7 @@ test("of several deletions each is tried: some done and some not is status 2, an
   assert.deepEqual([allowed.status, allowed.err], [0, `not found: ${gone}\n`]);
 });
 
-test("each kind of failure has its own exit status, a sentence on standard error, and nothing on standard output", async () => {
+test("each kind of failure has its own exit code and a sentence on standard error, with no standard output", async () => {
   const stranger = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
       parent: await makeGroup("far"),
@@ -276,7 +275,7 @@ test("each kind of failure has its own exit status, a sentence on standard error
   }
 });
 
-test("what is mistyped is answered with what was probably meant, anywhere in the tree", async () => {
+test("a typo gets a suggestion anywhere in the command tree", async () => {
   const cases: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["groups", "list"], /unknown command "groups" \(did you mean iam groups\?\)/],
     [["iam", "grups", "list"], /unknown command "iam grups" \(did you mean groups\?\)/],
@@ -293,7 +292,7 @@ test("what is mistyped is answered with what was probably meant, anywhere in the
   }
 });
 
-test("colours are for terminals, unless somebody says otherwise", async () => {
+test("output is colored at a terminal only, unless configured otherwise", async () => {
   const list = ["iam", "groups", "list", "--in-root"];
   const colored = async (options: RunOptions, ...args: string[]): Promise<boolean> => (await done([...list, ...args], options)).includes("\u001b[");
   assert.equal(await colored({}), false);
@@ -306,18 +305,18 @@ test("colours are for terminals, unless somebody says otherwise", async () => {
   assert.equal((await run([...list, "--color", "sometimes"])).status, 64);
 });
 
-test("a wide table is cut to its terminal, but not its uids; in a pipe nothing is cut", async () => {
+test("a wide table is cut to its terminal, except UIDs, and is not cut in a pipe", async () => {
   await done(["iam", "groups", "create", "--parent", "acme", "--name", "a".repeat(120)]);
   const wide = ["iam", "groups", "list", "--children-of", "acme", "--columns", "name,uid"];
   assert.match(await done(wide, { columns: 80, environment: { NO_COLOR: "1" } }), /^a{4,}… +[0-9a-f]{40}\/[0-9a-f]{16}$/m);
   assert.match(await done(wide), /^a{120} /m);
 });
 
-test("an open operation needs no sign-in", async () => {
+test("a public operation needs no sign-in", async () => {
   assert.match(await done(["ping"], { environment: { GANTRY_TOKEN: "", XDG_CACHE_HOME: folder } }), /pong/);
 });
 
-test("--watch shows what there is, then each one that changes in the list's own shape, until Ctrl-C", async () => {
+test("--watch prints the current entries, then each change in the list's format, until Ctrl-C", async () => {
   const parent = await makeGroup("watched");
   const before = await makeGroup("before", parent);
   const program = start(gantryFile, ["iam", "groups", "list", "--descendants-of", parent, "--watch", "-o", "jsonl"], { env: environment });
@@ -333,14 +332,14 @@ test("--watch shows what there is, then each one that changes in the list's own 
   assert.deepEqual([code, stderr, stdout.includes("elsewhere")], [130, "", false]);
 });
 
-test("a reader that goes away ends the command in silence", async () => {
+test("a closed output pipe ends the command silently", async () => {
   const program = start(gantryFile, ["iam", "roles", "list", "-o", "jsonl"], { env: environment });
   program.child.stdout?.destroy();
   const { code, signal, stderr } = await program.ended;
   assert.deepEqual([code, signal, stderr], [0, null, ""]);
 });
 
-test("a program of its own process writes the same as the tree in this one, and ends with the same statuses", async () => {
+test("a separate process has the same output and exit codes as an in-process call", async () => {
   const [listed, absent, usage] = await Promise.all([
     gantry(["iam", "groups", "list", "--in-root", "-o", "json"], { env: environment }),
     gantry(["iam", "groups", "get", "acme/nowhere"], { env: environment }),

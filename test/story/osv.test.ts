@@ -1,4 +1,4 @@
-// Scanners read what is published as OSV: they ask the API of osv.dev, load the archives of its bucket, or Go's database.
+// OSV for scanners: the API of osv.dev, the archives of its bucket, and the database of Go.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -90,13 +90,13 @@ const shapes: readonly JsonObject[] = [
   record("UNREADABLE-1", [entry("PyPI", "some-lantern", [{ introduced: "0" }, { fixed: "the next one" }])]),
 ];
 
-test("a query by package and version finds what is affected, by the ecosystem's own order, and the records as they came in", async () => {
+test("a query by package and version finds affecting records by the ecosystem's order, as they were imported", async () => {
   await imported(await write("shapes.jsonl", shapes));
   const lantern = { package: { ecosystem: "PyPI", name: "Some.Lantern" } };
   assert.equal(await found({ ...lantern, version: "1.0.0" }), "PYSEC-1 PYSEC-2");
   assert.equal(await found({ ...lantern, version: "1.2" }), "");
   assert.equal(await found({ ...lantern, version: "2.0" }), "PYSEC-2");
-  // Without a version: all that is told of the package; what is withdrawn never.
+  // Without a version: every record of the package that is not withdrawn.
   assert.equal(await found(lantern), "PYSEC-1 PYSEC-2 UNREADABLE-1");
   assert.equal(await found({ package: { ecosystem: "Maven", name: "org.example:lantern" }, version: "2.0" }), "MVN-1");
   const [whole] = objects((await query({ ...lantern, version: "1.1" })).vulns);
@@ -112,11 +112,11 @@ test("a query for a release finds its records, and one for an ecosystem without 
   assert.equal(await lantern("Alpine:v3.20", "7"), "ALP-1");
   assert.equal(await lantern("Alpine", "7"), "ALP-1");
   assert.equal(await lantern("Alpine"), "ALP-1");
-  // Without an ecosystem: whatever has the name.
+  // Without an ecosystem: any package with the name.
   assert.equal(await found({ package: { name: "lantern" }, version: "0.1" }), "ALP-1 DEB-12 DEB-13");
 });
 
-test("a package URL stands for the package that OSV calls otherwise", async () => {
+test("a package URL finds the package under its OSV name", async () => {
   for (const [purl, ids] of [
     ["pkg:pypi/some-lantern@1.1", "PYSEC-1"],
     ["pkg:pypi/Some_Lantern", "PYSEC-1 PYSEC-2 UNREADABLE-1"],
@@ -130,20 +130,20 @@ test("a package URL stands for the package that OSV calls otherwise", async () =
     assert.equal(await found({ package: { purl } }), ids, purl);
 });
 
-test("commits that a record names, and tags of its repository, are found", async () => {
+test("a record is found by its commits and by tags of its repository", async () => {
   assert.equal(await found({ commit: commit.toUpperCase() }), "OSV-GIT");
   assert.equal(await found({ commit: "b".repeat(40) }), "");
   assert.equal(await found({ package: { ecosystem: "GIT", name: "https://github.com/example/lantern" }, version: "v1.0" }), "OSV-GIT");
 });
 
-test("nothing found is {} to the letter, and a body counts whatever its headers call it", async () => {
+test("no result is exactly {}, and a body is read with any content type", async () => {
   const nothing = JSON.stringify({ package: { ecosystem: "npm", name: "none" }, version: "1" });
   assert.equal(await (await post("query", nothing)).text(), "{}");
   for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", "application/octet-stream"])
     assert.equal(await (await post("query", nothing, { "content-type": type })).text(), "{}", type);
 });
 
-test("what the service of OSV refuses is refused, with its error", async () => {
+test("a request that OSV's service refuses is refused with the same error", async () => {
   const bare = { ecosystem: "PyPI", name: "x" };
   for (const body of [
     {},
@@ -177,7 +177,7 @@ test("what the service of OSV refuses is refused, with its error", async () => {
   assert.equal(large.status, 413);
 });
 
-test("a batch is answered in its order, each with number and time alone", async () => {
+test("a batch is answered in order, with IDs and times only", async () => {
   const lantern = (version: string): JsonObject => ({ package: { ecosystem: "PyPI", name: "some-lantern" }, version });
   const response = await post("querybatch", { queries: [lantern("2.0"), lantern("9"), lantern("1.0"), { commit }, lantern("2.0")] });
   const both = (...ids: readonly string[]): JsonObject => ({ vulns: ids.map((id) => ({ id, modified: "2025-01-01T00:00:00.123456Z" })) });
@@ -185,14 +185,14 @@ test("a batch is answered in its order, each with number and time alone", async 
   assert.deepEqual(await (await post("querybatch", { queries: [] })).json(), { results: [] });
 });
 
-test("a record is had by its number, also a withdrawn one", async () => {
+test("a record is read by its ID, even if withdrawn", async () => {
   for (const each of shapes) assert.deepEqual(await (await get(`v1/vulns/${String(each.id)}`)).json(), each);
   const none = await get("v1/vulns/NONE-1");
   assert.deepEqual([none.status, ((await none.json()) as JsonObject).code], [404, 5]);
   assert.equal((await get(`v1/vulns/${"x".repeat(101)}`)).status, 400);
 });
 
-test("what comes in pages is whole: each record once, by query and by batch", async () => {
+test("pages contain each record once, by query and by batch", async () => {
   const count = limits.osvRecordsMax * 2 + 7;
   const many = Array.from({ length: count }, (_, index) =>
     record(`MANY-${index}`, [entry("npm", "many", [{ introduced: "0" }, ...(index % 2 === 0 ? [{ fixed: "1.0.0" }] : [])], "SEMVER")]),
@@ -234,7 +234,7 @@ test("what comes in pages is whole: each record once, by query and by batch", as
   assert.equal(batch.pages, 3);
 });
 
-test("what is not public, or must not be published, is in no answer; made public it is, and taken back it is no longer", async () => {
+test("a private or unlicensed record is in no response; making it public or private takes effect at once", async () => {
   const source = await write("private.jsonl", [record("PRIVATE-1", [entry("npm", "private", [{ introduced: "0" }], "SEMVER")])]);
   const ask = (): Promise<string> => found({ package: { ecosystem: "npm", name: "private" }, version: "1.0.0" });
   await imported(source, { public: undefined });
@@ -248,7 +248,7 @@ test("what is not public, or must not be published, is in no answer; made public
   assert.equal((await get("v1/vulns/PRIVATE-1")).status, 404);
 });
 
-test("of two sources with one number the later modified one is judged, and its words alone", async () => {
+test("of two sources with one ID only the later modified record is used", async () => {
   const of = (modified: string, affected: readonly JsonObject[]): JsonObject => ({ ...record("BOTH-1", affected), modified });
   await imported(await write("old.jsonl", [of("2025-01-01T00:00:00Z", [entry("npm", "both", [{ introduced: "0" }], "SEMVER")])]));
   await imported(await write("new.jsonl", [of("2025-02-01T00:00:00Z", [entry("npm", "other", [{ introduced: "0" }], "SEMVER")])]));
@@ -256,7 +256,7 @@ test("of two sources with one number the later modified one is judged, and its w
   assert.equal(await found({ package: { ecosystem: "npm", name: "other" }, version: "1.0.0" }), "BOTH-1");
 });
 
-test("our own advisories are found by their distribution's package, and are what is published under their number", async () => {
+test("our own advisories are found by their distribution's package and equal the published records", async () => {
   await imported(join(fixtures, "harbour.yaml"));
   const answer = await query({ package: { ecosystem: "Wolfi", name: "harbour" } });
   assert(idsOf(answer).length > 0);
@@ -268,12 +268,11 @@ test("our own advisories are found by their distribution's package, and are what
   );
 });
 
-test("what the version before has imported is found by its package from the next import of its source on", async () => {
+test("records imported by the previous version are found by package after their source's next import", async () => {
   const source = await write("before.jsonl", [record("BEFORE-1", [entry("npm", "before", [{ introduced: "0" }], "SEMVER")])]);
   const ask = (): Promise<string> => found({ package: { ecosystem: "npm", name: "before" }, version: "1.0.0" });
   await imported(source);
   assert.equal(await ask(), "BEFORE-1");
-  // As the migration leaves it.
   await asOwner(world.databaseUrl, "delete from affected_packages where origin_id = 'BEFORE-1'");
   await asOwner(world.databaseUrl, "update source_documents set ecosystems = null where origin_id = 'BEFORE-1'");
   await asOwner(world.databaseUrl, "update feed_files set digest = ''");
@@ -284,7 +283,7 @@ test("what the version before has imported is found by its package from the next
 
 // ---- archives and lists ----------------------------------------------------------------------------------------------------
 
-/** What another program's library reads of an archive, its checksums held against the contents. */
+/** Reads an archive with an independent library, which checks checksums. */
 const readArchive = async (path: string): Promise<Map<string, string>> => {
   const response = await get(path);
   assert.equal(response.status, 200);
@@ -302,7 +301,7 @@ const readArchive = async (path: string): Promise<Map<string, string>> => {
   return files;
 };
 
-test("an archive holds every published record of its ecosystem that is not withdrawn, as it came in, and no other", async () => {
+test("an archive has every published record of its ecosystem that is not withdrawn, unchanged, and no other", async () => {
   const ofEcosystem = (ecosystem: string): Map<string, JsonObject> =>
     new Map(
       shapes
@@ -324,14 +323,14 @@ test("an archive holds every published record of its ecosystem that is not withd
   for (const path of ["pypi/all.zip", "Debian:12/all.zip", "None/all.zip"]) assert.equal((await get(path)).status, 404, path);
 });
 
-test("RustSec's records are in the archive as the record that is published under their number", async () => {
+test("the archive has RustSec's records as published under their ID", async () => {
   await imported(join(fixtures, "rustsec.md"));
   const files = await readArchive("crates.io/all.zip");
   assert(files.size > 0);
   for (const [name, content] of files) assert.equal(content, await (await get(`crates.io/${name}`)).text());
 });
 
-test("lists of changes have every record, the last modified first", async () => {
+test("change lists have every record, last modified first", async () => {
   const lines = (await (await get("PyPI/modified_id.csv")).text()).split("\n");
   assert.deepEqual(lines.pop(), "");
   assert.deepEqual(lines.map((line) => line.split(",")[1]).sort(), ["PYSEC-1", "PYSEC-2", "PYSEC-3", "UNREADABLE-1"]);
@@ -349,14 +348,14 @@ test("lists of changes have every record, the last modified first", async () => 
   assert.deepEqual(ecosystems, ["Alpine", "Debian", "GIT", "Go", "Maven", "PyPI", "Wolfi", "crates.io", "npm"]);
 });
 
-test("an archive that is known is not sent again, and HEAD answers as GET does without a body", async () => {
+test("a known archive is not sent again, and HEAD equals GET without a body", async () => {
   const first = await get("PyPI/all.zip");
   await first.arrayBuffer();
   const etag = first.headers.get("etag") ?? "";
   assert.equal((await get("PyPI/all.zip", { "if-none-match": etag })).status, 304);
   const head = await fetch(`${world.url}/osv/PyPI/all.zip`, { method: "HEAD" });
   assert.deepEqual([head.status, head.headers.get("etag"), (await head.arrayBuffer()).byteLength], [200, etag, 0]);
-  // Whoever has the archive compares its CRC-32C: also of one that nobody has asked for since it changed.
+  // Clients of an archive compare its CRC-32C, even if it was not requested since its change.
   for (const path of ["PyPI/all.zip", "npm/all.zip", "all.zip"]) {
     const hash = (await fetch(`${world.url}/osv/${path}`, { method: "HEAD" })).headers.get("x-goog-hash");
     const archive = await get(path);
@@ -372,14 +371,14 @@ const archiveOf = async (path: string, headers: Record<string, string> = {}): Pr
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 };
 
-test("the tag of an archive changes exactly when its content does", async () => {
+test("the ETag of an archive changes exactly if its content changes", async () => {
   const [before, other] = [await archiveOf("Hex/all.zip"), await archiveOf("Maven/all.zip")];
   await imported(await write("hex.jsonl", [record("HEX-1", [entry("Hex", "lantern", [{ introduced: "0" }])])]));
   const made = await archiveOf("Hex/all.zip", { "if-none-match": before.headers.get("etag") ?? "" });
   assert.equal(made.status, 200);
   assert.match(made.headers.get("etag") ?? "", /^"/);
   assert.equal(made.headers.get("content-length"), String(made.bytes.length));
-  // The state of all records has changed, and of this archive nothing.
+  // The state of all records has changed, but not this archive.
   const same = await archiveOf("Maven/all.zip", { "if-none-match": other.headers.get("etag") ?? "" });
   assert.equal(same.status, 304);
   assert.equal((await archiveOf("Maven/all.zip")).headers.get("last-modified"), other.headers.get("last-modified"));
@@ -393,13 +392,13 @@ test("the tag of an archive changes exactly when its content does", async () => 
   assert.equal(dated.status, 304);
 });
 
-test("an archive never has a record that is no longer public when it is asked for, and is made anew for it", async () => {
+test("a requested archive never contains a record that is no longer public, and is rebuilt if necessary", async () => {
   const source = await write("secret.jsonl", [record("HEX-2", [entry("Hex", "lamp", [{ introduced: "0" }])])]);
   await imported(source);
   assert((await readArchive("Hex/all.zip")).has("HEX-2.json"));
   await imported(source, { public: false });
   assert(!(await readArchive("Hex/all.zip")).has("HEX-2.json"));
-  // As an import in another transaction would, whatever wrote it.
+  // As an import in another transaction would.
   await imported(source);
   assert((await readArchive("Hex/all.zip")).has("HEX-2.json"));
   await asOwner(world.databaseUrl, "update source_documents set public = false where origin_id = 'HEX-2'");
@@ -411,7 +410,7 @@ test("an archive never has a record that is no longer public when it is asked fo
   assert(!(await readArchive("Hex/all.zip")).has("HEX-3.json"));
 });
 
-test("two servers on one database send the same archive under the same tag", async () => {
+test("two servers on one database send the same archive with the same ETag", async () => {
   const second = await openWorld({ ...keyOfBoth(), DATABASE_URL: world.databaseUrl });
   try {
     for (const path of ["Maven/all.zip", "Wolfi/all.zip"]) {
@@ -424,7 +423,7 @@ test("two servers on one database send the same archive under the same tag", asy
   }
 });
 
-test("a part of an archive is answered with these bytes, of the archive that is meant", async () => {
+test("a range request returns these bytes of the requested version of the archive", async () => {
   const whole = await archiveOf("PyPI/all.zip");
   const size = whole.bytes.length;
   const etag = whole.headers.get("etag") ?? "";
@@ -444,7 +443,7 @@ test("a part of an archive is answered with these bytes, of the archive that is 
     assert.equal((await archiveOf("PyPI/all.zip", headers)).bytes.length, size, JSON.stringify(headers));
 });
 
-test("Go's database has its three indexes and a file for each record of Go's numbers, packed as govulncheck asks for them", async () => {
+test("Go's database has three indexes and a file for each Go record, compressed as govulncheck requests them", async () => {
   const unpacked = async (path: string): Promise<Json> => {
     const response = await get(`go/${path}`);
     assert.equal(response.status, 200, path);
@@ -456,7 +455,7 @@ test("Go's database has its three indexes and a file for each record of Go's num
   const modified = "2025-01-01T00:00:00.123456Z";
   for (const end of ["json", "json.gz"]) {
     assert.deepEqual(await unpacked(`index/db.${end}`), { modified });
-    // What is open at its end has no version behind which it may be skipped.
+    // An open range has no fixed version at which a reader may skip it.
     const vulns = [
       { id: "GO-2025-0001", modified, fixed: "2.1.0" },
       { id: "GO-2025-0002", modified },
@@ -466,7 +465,7 @@ test("Go's database has its three indexes and a file for each record of Go's num
       { id: "GO-2025-0001", modified },
       { id: "GO-2025-0002", modified },
     ]);
-    // govulncheck stops at a record that has no address of its own.
+    // govulncheck fails on a record without an address.
     assert.deepEqual(await unpacked(`ID/GO-2025-0001.${end}`), {
       ...shapes.find(({ id }) => id === "GO-2025-0001"),
       database_specific: { url: `${world.url}/osv/go/ID/GO-2025-0001.json` },
@@ -477,7 +476,6 @@ test("Go's database has its three indexes and a file for each record of Go's num
   await imported(await write("addressed.jsonl", [addressed]));
   assert.equal(await (await get("go/ID/GO-2025-0003.json")).text(), JSON.stringify(addressed));
   assert.equal((await get("go/ID/GHSA-go.json")).status, 404);
-  // A new record is in the indexes at once.
   await imported(
     await write("go.jsonl", [
       { ...record("GO-2026-0001", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), modified: "2026-01-01T00:00:00Z" },
@@ -486,7 +484,7 @@ test("Go's database has its three indexes and a file for each record of Go's num
   assert.deepEqual(await unpacked("index/db.json"), { modified: "2026-01-01T00:00:00Z" });
 });
 
-test("a list of changes is sent again after every change of its records, also after two at one moment", async () => {
+test("a change list is sent again after every change of its records, even after two in one millisecond", async () => {
   const lists = ["Go/modified_id.csv", "modified_id.csv", "../advisory/v2/osv/all.json"];
   const readList = async (path: string, known = ""): Promise<{ status: number; etag: string; content: string }> => {
     const response = await get(path, known === "" ? {} : { "if-none-match": known });
@@ -502,7 +500,7 @@ test("a list of changes is sent again after every change of its records, also af
   const before = new Map<string, Awaited<ReturnType<typeof readList>>>();
   for (const path of lists) before.set(path, await readList(path));
   const goBefore = await (await get("go/index/db.json")).text();
-  // The clock stays, and so does the number of records.
+  // The clock and the number of records stay the same.
   await write("flame.jsonl", [flame("2026-01-06T00:00:00Z")]);
   const done = await runImport(world, "advisories", [source], { public: true, group });
   assert.equal(done.changed, 1);
@@ -514,7 +512,7 @@ test("a list of changes is sent again after every change of its records, also af
     before.set(path, changed);
   }
   assert.notEqual(await (await get("go/index/db.json")).text(), goBefore);
-  // What goes with its group is in no list, and no tag says otherwise.
+  // Records deleted with their group are in no list, and the ETags change.
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
   for (const path of lists) {
     const gone = await readList(path, before.get(path)?.etag);

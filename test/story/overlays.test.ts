@@ -1,5 +1,4 @@
-// Overlays and their bindings, which the contract has under v2beta1 alone: an overlay of a group is for its repos and for those
-// of the groups below it.
+// Overlays and their bindings, which only v2beta1 has: a group's overlay is for repos of the group and its subgroups.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,7 +25,7 @@ const overlay = async (parent: string): Promise<string> =>
   text(await world.ok(`${overlays}/CreateOverlay`, { parent, overlay: { name: "Company certificates", config } }), "uid");
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`a repo of a group below gets the overlay, and its binding shows it (${protocol})`, async () => {
+  test(`a repo of a subgroup can have the overlay, and its binding returns it (${protocol})`, async () => {
     const above = await group();
     const target = await repo(await group(above));
     const made = await world.ok(`${overlays}/CreateOverlay`, { parent: above, overlay: { name: "tools", config } }, { protocol });
@@ -44,7 +43,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("an overlay that is bound stays until its bindings are gone, and a repo takes its bindings along", async () => {
+test("an overlay with bindings cannot be deleted, and deleting a repo deletes its bindings", async () => {
   const place = await group();
   const [target, uid] = [await repo(place), await overlay(place)];
   await world.ok(`${bindings}/CreateOverlayBinding`, { parent: target, overlay: uid, tags: ["latest"] });
@@ -55,7 +54,7 @@ test("an overlay that is bound stays until its bindings are gone, and a repo tak
   await world.ok(`${overlays}/DeleteOverlay`, { uid });
 });
 
-test("an overlay holds to the rules that a repo's own has", async () => {
+test("an overlay follows the rules of a repo's own configuration", async () => {
   const place = await group();
   const violations = async (own: JsonObject): Promise<string> =>
     JSON.stringify((await world.call(`${overlays}/CreateOverlay`, { parent: place, overlay: { name: "x", config: own } })).details);
@@ -64,7 +63,7 @@ test("an overlay holds to the rules that a repo's own has", async () => {
   assert.match(await violations({}), /config is required/);
 });
 
-test("what has no version 2 has no path and no package there", async () => {
+test("resources without version 2 have no path and no package there", async () => {
   const token = await world.token();
   assert.equal((await http(world.url, "GET", "/registry/v2beta1/overlays", { token })).status, 200);
   assert.equal((await http(world.url, "GET", "/registry/v2beta1/over%6Cays/", { token })).status, 200);

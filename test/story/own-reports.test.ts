@@ -1,5 +1,5 @@
-// This server's own reports: what matching says of an image stands beside what scanners say, by the image's packages and the advisories
-// that count for it, and is counted where no scanner was there.
+// The server's own reports: findings from an image's packages and matching advisories, next to scanners' reports, and counted if no scanner has a
+// report.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -31,7 +31,7 @@ const attach = async (registry: Pusher, image: Pushed, ...purls: readonly string
   await world.server.sboms.turn();
   return artifact;
 };
-/** An npm package is affected before 2.0.0, or, without a fix, in all versions. */
+/** An npm package is affected before 2.0.0, or in all versions without a fix. */
 const tell = async (name: string, fixed: string | undefined, severity: string): Promise<void> => {
   const file = join(folder, `${name}.json`);
   const events = [{ introduced: "0" }, ...(fixed === undefined ? [] : [{ fixed }])];
@@ -57,7 +57,7 @@ const counts = async (name: string): Promise<string[]> =>
     (item) => `${text(item, "date").slice(0, 10)} ${texts(item, "critCveIds").join()}`,
   );
 
-test("an image of which is known what it is made of has a report of our own, which follows its packages and the advisories", async () => {
+test("an image with known packages has our report, which follows its packages and advisories", async () => {
   await tell("1001", "2.0.0", critical);
   const registry = repo("app");
   const image = await registry.image("amd64", "v1");
@@ -83,10 +83,9 @@ test("an image of which is known what it is made of has a report of our own, whi
   ) as JsonObject;
   assert.deepEqual([raw.tool, raw.digest], [{ name: "gantry", version }, image.digest]);
 
-  // Nothing new, nothing written.
   await tell("unrelated", "1.0.0", critical);
   assert.equal((await reportsOf(image.digest)).length, 1);
-  // The advisory says otherwise on the next day, and the packages on the one after.
+  // The advisory changes on the next day, and the packages one day later.
   world.clock.now += dayMs;
   await tell("1001", undefined, critical);
   world.clock.now += dayMs;
@@ -98,7 +97,7 @@ test("an image of which is known what it is made of has a report of our own, whi
   assert.deepEqual(await counts("app"), ["2026-02-01 CVE-2026-1001", "2026-02-02 CVE-2026-1001", "2026-02-03 ", "2026-02-04 "]);
 });
 
-test("an image that nothing affects has a report without findings; where a scanner has one, it counts instead of ours", async () => {
+test("an unaffected image has a report without findings, and a scanner's report is counted instead of ours", async () => {
   const registry = repo("clean");
   const image = await registry.image("amd64", "v1");
   await attach(registry, image, "pkg:npm/other@1.0.0");

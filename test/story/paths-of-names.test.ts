@@ -1,4 +1,4 @@
-// Tables at a terminal name resources by their paths of names, and every command takes these. As an owner of an organization.
+// Paths of names on the command line: tables print them, and every command accepts them. As an owner of an organization.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -17,7 +17,6 @@ let owner: string;
 
 const digest = `sha256:${"a".repeat(64)}`;
 
-/** An identity of the group with this built-in role there, and a token of it. */
 const tokenWithRole = async (parent: string, name: string, role: string): Promise<string> => {
   const identity = { name, claimMatch: { issuer: "https://token.example.com", subject: `${parent} ${name}` } };
   const identityUid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent, identity }), "uid");
@@ -43,7 +42,6 @@ const run = async (args: readonly string[], token = owner): Promise<string> => {
   return out;
 };
 
-/** The first column of a table, without its heading. */
 const firstColumn = (table: string): string[] =>
   table
     .trimEnd()
@@ -53,7 +51,7 @@ const firstColumn = (table: string): string[] =>
 
 const make = async (service: string, request: JsonObject): Promise<string> => text(await world.ok(service, request, { token: owner }), "uid");
 
-test("groups, repos and tags are listed by their paths in the order of their names, and read by these", async () => {
+test("groups, repos and tags are listed by path in order of names, and read by it", async () => {
   const team = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } });
   const repos = ["web", "api"].map((name) => make("registry.ReposService/CreateRepo", { parent: team, repo: { name } }));
   const [web = "", api = ""] = await Promise.all(repos);
@@ -74,7 +72,7 @@ test("groups, repos and tags are listed by their paths in the order of their nam
   assert.match(await run(["registry", "repos", "list", "-o", "wide"]), new RegExp(`${api}$`, "m"));
 });
 
-test("a caller who sees a group and nothing above it gets paths that begin there", async () => {
+test("a caller who sees a group but not its parent gets paths that begin at that group", async () => {
   const hidden = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "hidden" } });
   const inner = await make("iam.GroupsService/CreateGroup", { parent: hidden, group: { name: "inner" } });
   await make("registry.ReposService/CreateRepo", { parent: inner, repo: { name: "seen" } });
@@ -85,7 +83,7 @@ test("a caller who sees a group and nothing above it gets paths that begin there
   assert.match(await run(["registry", "repos", "get", "inner/seen"], token), /^name +seen$/m);
 });
 
-test("resources of more groups than one request can name are listed by their paths", async () => {
+test("resources of more groups than one request can name are listed with their paths", async () => {
   const many = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "many" } });
   const groups = Array.from({ length: 200 }, (_, index) => `group-${String(index).padStart(3, "0")}`);
   for (const name of groups) {
@@ -99,7 +97,7 @@ test("resources of more groups than one request can name are listed by their pat
   );
 });
 
-test("the uid follows a path that two resources share, and a name outside any organization (attack 143)", async () => {
+test("the UID follows a path shared by two resources, and a name outside any organization (attack 143)", async () => {
   for (const subject of ["one", "other"])
     await make("iam.IdentitiesService/CreateIdentity", {
       parent: organization,
@@ -112,7 +110,7 @@ test("the uid follows a path that two resources share, and a name outside any or
   assert.match(people, new RegExp(`^operator \\(${operatorUid}\\)`, "m"));
 });
 
-test("an audit log names its callers by their paths, and lists the calls of one by its name", async () => {
+test("an audit log names callers by path and filters by a caller's name", async () => {
   await world.server.application.services.audit.finish();
   const list = ["audit", "entries", "list", "--descendants-of", organization];
   assert.match(await run(list), /^SEQUENCE +CREATE TIME +CALLER +OPERATION +SUBJECT +UID\n(?:.*\n)*\d+ +\S+(?: ago)? +acme\/owner +/);
@@ -121,14 +119,14 @@ test("an audit log names its callers by their paths, and lists the calls of one 
   assert.equal(callers.size, 1);
 });
 
-test("a deletion by a name says which resource it was", async () => {
+test("a deletion by name prints the deleted resource", async () => {
   const uid = await make("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "short-lived" } });
   const environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: owner, XDG_CONFIG_HOME: folder };
   const { status, err } = await runGantry(["registry", "repos", "delete", "acme/short-lived", "--yes"], { environment });
   assert.deepEqual([status, err], [0, `deleted: acme/short-lived (${uid})\n`]);
 });
 
-test("gantry version tells both versions, and which server does not answer; gantry open prints the server's address", async () => {
+test("gantry version prints both versions and names an unreachable server; gantry open prints the server's address", async () => {
   const { client, server, address } = JSON.parse(await run(["version", "-o", "json"])) as JsonObject;
   assert.deepEqual([server, address], [client, world.url]);
   assert.match(await run(["version"]), new RegExp(`^client  (\\S+)\nserver  \\1 at ${world.url}\n$`));

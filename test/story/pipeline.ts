@@ -1,11 +1,10 @@
-// Thousands of HTTP requests in the time of hundreds: sent down a few connections without waiting for answers, which
-// come back in their order. Whatever answer does not come, or is none, fails the test by the request that it was for.
+// Sends thousands of HTTP requests quickly by pipelining over a few connections. A missing or invalid response fails the test with its request.
 
 import { connect } from "node:net";
 
 export interface PipelinedRequest {
   readonly verb: string;
-  /** Path and query as they go out. */
+  /** Path and query as sent. */
   readonly path: string;
   readonly token?: string;
   readonly headers?: readonly string[];
@@ -14,13 +13,13 @@ export interface PipelinedRequest {
 
 export interface PipelinedAnswer {
   readonly status: number;
-  /** The head as it came. */
+  /** The head as received. */
   readonly head: string;
   readonly body: string;
 }
 
 const connections = 4;
-/** Requests that are on their way at once on a connection: more writes would wait for each other until they are told to come again. */
+/** Requests in flight per connection: more writes would contend until they are refused with a retry. */
 const window = 6;
 
 const bytesOf = ({ verb, path, token, headers = [], body }: PipelinedRequest): Buffer => {
@@ -32,7 +31,6 @@ const bytesOf = ({ verb, path, token, headers = [], body }: PipelinedRequest): B
   return Buffer.concat([Buffer.from(`${[...lines, ...headers].join("\r\n")}\r\n\r\n`, "latin1"), payload ?? Buffer.alloc(0)]);
 };
 
-/** One connection's share, in order. */
 const sendThrough = (port: number, all: readonly PipelinedRequest[]): Promise<PipelinedAnswer[]> =>
   new Promise((resolve, reject) => {
     const got: PipelinedAnswer[] = [];
@@ -79,7 +77,7 @@ const sendThrough = (port: number, all: readonly PipelinedRequest[]): Promise<Pi
     }
   });
 
-/** Sends all requests; the answers come in the same order. */
+/** Sends all requests; returns the responses in the same order. */
 export const sendAll = async (url: string, all: readonly PipelinedRequest[]): Promise<PipelinedAnswer[]> => {
   const port = Number(new URL(url).port);
   const shares = Array.from({ length: connections }, (_, share) => all.filter((_each, index) => index % connections === share));

@@ -1,4 +1,4 @@
-// The start warns about settings that let tokens and sign-ins cross a network unencrypted. Which ones: server/application/plaintext.test.ts.
+// The start warns about settings that let tokens cross a network unencrypted. The rules are tested in server/application/plaintext.test.ts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

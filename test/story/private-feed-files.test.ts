@@ -1,5 +1,5 @@
-// The files that scanners and builders of their databases fetch, with a token: whoever reads them concludes what the API's
-// list says for the same caller. Without a token they are, byte by byte, what they were before anything private came.
+// Files for scanners and database builders, read with a token: their readers reach the verdicts of the API's list for the same caller. Without a token
+// the files are byte for byte unaffected by private data.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -24,9 +24,8 @@ import { bind, createIdentity } from "./installation.ts";
 let world: World;
 let scratch: string;
 let [theirs, belowBinding] = ["", ""];
-/** Tokens by who has them; "" is nobody's. */
+/** Tokens by caller; "" has none. */
 const tokens = new Map<string, string>();
-/** What open files were before anything private was there. */
 const openBefore = new Map<string, string>();
 
 const modified = "2025-01-01T00:00:00.123456Z";
@@ -65,7 +64,7 @@ const openVex = (id: string, purl: string): JsonObject => ({
   statements: [{ vulnerability: { name: "CVE-2025-0050" }, products: [{ "@id": purl }], status: "not_affected", justification: "component_not_present" }],
 });
 
-/** What each group tells: records, each in a file of its own, and documents of others. */
+/** Each group's records, one per file, and documents of other issuers. */
 const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>> = {
   public: {
     records: [
@@ -93,7 +92,7 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
         note: "not built",
       }),
       fixed("quay", "CGA-oooo-oooo-qqqq", "CVE-2025-0013", "4-r1"),
-      // Two that say different things of the same: neither a reader of statements nor one of fixes hears one of them.
+      // Two contradicting advisories: readers of statements or fixes get neither.
       fixed("quay", "CGA-oooo-oooo-rrrr", "CVE-2025-0014", "4-r2"),
       fixed("quay", "CGA-oooo-oooo-ssss", "CVE-2025-0014", "4-r3"),
       release("v3.20", "ours"),
@@ -142,11 +141,10 @@ const json = async (who: string, path: string): Promise<JsonObject> => {
   return isObject(value) ? value : { list: value };
 };
 const lines = async (who: string, path: string): Promise<string[]> => (await read(who, path)).split("\n").filter((line) => line !== "");
-/** An address of ours is asked where the server listens. */
+/** Requests one of our addresses at the server's own address. */
 const pathOf = (address: string): string => new URL(address).pathname;
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** Files that everybody may read. */
 const openPaths = [
   "/osv/all.zip",
   "/osv/npm/all.zip",
@@ -198,7 +196,6 @@ const openPaths = [
   "/osv/go/nowhere/db.json",
 ];
 
-/** Status, headers that say what it is, and bytes. */
 const openAnswer = async (path: string): Promise<string> => {
   const response = await get("", path);
   const body = Buffer.from(await response.arrayBuffer()).toString("base64");
@@ -234,7 +231,6 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
-/** The files of a tar archive that is packed, by their names. */
 const untar = (archive: Buffer): Map<string, JsonObject> => {
   const tar = gunzipSync(archive);
   const files = new Map<string, JsonObject>();
@@ -249,7 +245,7 @@ const untar = (archive: Buffer): Map<string, JsonObject> => {
 
 const callers = (): string[] => [...tokens.keys()].filter((who) => who !== "");
 
-/** The numbers that the API's own list has for this caller, and what is public. */
+/** Returns the IDs that the API lists for this caller, and the public ones. */
 const numbersOf = async (who: string): Promise<Set<string>> => {
   const { advisories } = await json(who, "/vulnerabilities/v2/advisories?pageSize=200");
   return new Set([
@@ -279,12 +275,12 @@ const unzip = async (archive: Buffer): Promise<Map<string, JsonObject>> => {
   return files;
 };
 
-test("open files are byte by byte what they were before anything private came, for whoever shows no token", async () => {
+test("public files without a token are byte for byte unaffected by private data", async () => {
   for (const path of openPaths) assert.equal(await openAnswer(path), openBefore.get(path), path);
   assert.equal([...openBefore.values()].filter((answer) => answer.startsWith("[200")).length, openPaths.length - 9);
 });
 
-test("the archive of everything holds for each caller the records that the API lists, in the words of the record by its number", async () => {
+test("each caller's full archive has exactly the records that the API lists, as returned by ID", async () => {
   const sizes: number[] = [];
   for (const who of callers()) {
     const numbers = await numbersOf(who);
@@ -293,11 +289,11 @@ test("the archive of everything holds for each caller the records that the API l
     for (const id of numbers) assert.deepEqual(files.get(`${id}.json`), await json(who, `/osv/v1/vulns/${id}`), `${who} ${id}`);
     sizes.push(files.size);
   }
-  // It is not the same for all: that is what was compared.
+  // Callers differ, so the comparison is meaningful.
   assert.deepEqual(sizes, [16, 7, 10, 5, 21]);
 });
 
-/** Whether a record says so of a version, by other code than the server's. */
+/** Evaluates a record for a version, independently of the server's code. */
 const affects = (of: JsonObject, name: string, version: string): boolean =>
   objectList(of, "affected")
     .filter((entry) => text(part(entry, "package"), "name") === name)
@@ -308,7 +304,7 @@ const affects = (of: JsonObject, name: string, version: string): boolean =>
       return satisfies(version, `>=${from === undefined || from === "0" ? "0.0.0" : from}${to === undefined ? "" : ` <${to}`}`);
     });
 
-test("an ecosystem's archive leads to the verdicts of the query, for each caller and every version at and beside a bound", async () => {
+test("each caller's ecosystem archive has the verdicts of the query, for every version at and around a bound", async () => {
   const versions = ["0.9.0", "1.0.0", "1.0.9", "1.1.0", "1.2.0", "1.3.9", "1.4.0", "1.5.9", "1.6.0", "2.0.0", "2.0.9", "2.1.0", "8.9.9", "9.0.0"];
   const distinct = new Set<string>();
   let compared = 0;
@@ -331,7 +327,7 @@ test("an ecosystem's archive leads to the verdicts of the query, for each caller
   assert(distinct.size > versions.length * 2, `${distinct.size}`);
 });
 
-test("lists of what has changed, of ecosystems and of everything name for each caller what the archives hold", async () => {
+test("each caller's lists of changes, ecosystems and records name exactly the archives' contents", async () => {
   for (const who of callers()) {
     const files = await unzip(await bytes(who, "/osv/all.zip"));
     const names = [...files.keys()].map((name) => name.slice(0, -".json".length));
@@ -358,7 +354,7 @@ test("lists of what has changed, of ecosystems and of everything name for each c
     const listed = objects((await json(who, "/advisory/v2/osv/all.json")).list);
     const [out, left] = [listed.filter(({ leftOut }) => leftOut === undefined), listed.filter(({ leftOut }) => leftOut !== undefined)];
     assert.deepEqual(out.map((each) => text(each, "id")).sort(), names, who);
-    // A release of somebody's is named to who sees it, with the reason.
+    // A secdb release is listed for callers who can read it, with the reason for its omission.
     for (const [id, group] of [
       ["v3.20/main", "ours"],
       ["v3.21/main", "theirs"],
@@ -371,21 +367,21 @@ test("lists of what has changed, of ecosystems and of everything name for each c
   }
 });
 
-test("a list since a time names what changed behind it, for whom it is there", async () => {
+test("a list since a time names the later changes that the caller can read", async () => {
   const since = (who: string): Promise<string[]> =>
     json(who, "/advisory/v2/osv/all.json?since=2100-01-01T00:00:00Z").then(({ list }) => objects(list).map((each) => text(each, "id")));
   assert.deepEqual(await since("ours"), []);
   assert.equal((await get("ours", "/advisory/v2/osv/all.json?since=yesterday")).status, 400);
 });
 
-test("Go's database leads each caller to what it sees of Go's records, packed or not", async () => {
+test("Go's database leads each caller to its visible Go records, compressed or not", async () => {
   for (const who of callers()) {
     const numbers = [...(await numbersOf(who))].filter((id) => id.startsWith("GO-")).sort();
     const vulns = objects((await json(who, "/osv/go/index/vulns.json")).list);
     assert.deepEqual(vulns.map((each) => text(each, "id")).sort(), numbers, who);
     const modules = objects((await json(who, "/osv/go/index/modules.json")).list);
     assert.deepEqual(JSON.parse(gunzipSync(await bytes(who, "/osv/go/index/modules.json.gz")).toString("utf8")), modules);
-    // As govulncheck does: by the module's entry, as far as it is not fixed before, and then by the record.
+    // Like govulncheck: reads the module's entry unless fixed before, then the record.
     const found = new Set<string>();
     for (const entry of modules)
       for (const { id, fixed: end } of objects(entry.vulns)) {
@@ -402,7 +398,7 @@ test("Go's database leads each caller to what it sees of Go's records, packed or
   }
 });
 
-/** What the API says for this caller of packages of our own: number by number, in which version it is fixed; "0": never affected. */
+/** Returns the fixes of our packages that the API lists for this caller, by ID; "0" means never affected. */
 const fixesOf = async (who: string): Promise<string[]> => {
   const own = objects((await json(who, "/vulnerabilities/v2/advisories?pageSize=200")).advisories).filter((each) =>
     text(each, "advisoryId").startsWith("CGA-"),
@@ -415,7 +411,7 @@ const fixesOf = async (who: string): Promise<string[]> => {
   return [...new Set([...said, "harbour CVE-2025-0001 2-r0", "pier CVE-2025-0002 1-r0"])].filter((each) => !each.includes("CVE-2025-0014")).sort();
 };
 
-test("a secdb leads each caller to the fixes that the API's list names, and the list says what is left out", async () => {
+test("each caller's secdb has the fixes that the API lists, and the list names omissions", async () => {
   const sizes: number[] = [];
   for (const who of callers()) {
     const document = await json(who, "/secdb/os/security.json");
@@ -439,7 +435,7 @@ test("a secdb leads each caller to the fixes that the API's list names, and the 
   assert.deepEqual(sizes, [6, 3, 4, 2, 8]);
 });
 
-test("releases that came in as secdb are listed and read by whoever sees their group, and by nobody else", async () => {
+test("imported secdb releases are listed and readable only for callers who can read their group", async () => {
   const releases: Readonly<Record<string, readonly string[]>> = {
     ours: ["v3.19", "v3.20"],
     theirs: ["v3.19", "v3.21"],
@@ -474,7 +470,7 @@ const statementsOf = (document: JsonObject): string[] =>
     }),
   );
 
-test("OpenVEX documents, by package and in the repository, state for each caller what the API's list does", async () => {
+test("each caller's OpenVEX documents, by package and in the repository, state what the API lists", async () => {
   const ids = new Map<string, Set<string>>();
   for (const who of callers()) {
     const fixes = await fixesOf(who);
@@ -510,7 +506,7 @@ test("OpenVEX documents, by package and in the repository, state for each caller
         `${who} ${name}`,
       );
   }
-  // One id, one document: harbour's is another one for each set of groups, and the public one's is the open one's.
+  // One ID has one document: harbour has one per set of groups, and the public one equals the file without a token.
   for (const [id, documents] of ids) assert.equal(documents.size, 1, id);
   assert.equal([...ids.keys()].filter((id) => id.includes("harbour.json")).length, 5);
   assert(ids.has(text(JSON.parse(await read("", "/advisory/v2/openvex/harbour.json")) as JsonObject, "@id")));
@@ -518,7 +514,7 @@ test("OpenVEX documents, by package and in the repository, state for each caller
 
 const csafTests = [csaf_2_0_strict, ...Object.values(mandatoryTests).filter((each) => typeof each === "function")];
 
-/** What documents of CSAF say of packages of our own: by the CVE and the product's package URL. */
+/** Returns the statements of CSAF documents about our own packages, by CVE and package URL. */
 const saidOf = (document: JsonObject): string[] =>
   objectList(document, "vulnerabilities").flatMap((vulnerability) =>
     ["fixed", "known_not_affected"].flatMap((status) =>
@@ -529,7 +525,7 @@ const saidOf = (document: JsonObject): string[] =>
     ),
   );
 
-test("CSAF leads each caller from the provider's metadata to what the API's list says, in documents under their own numbers, labelled and signed", async () => {
+test("CSAF leads each caller from the provider metadata to the API's statements, in labeled and signed documents with their own IDs", async () => {
   const numbers = new Map<string, string>();
   for (const who of callers()) {
     const metadata = await json(who, "/.well-known/csaf/provider-metadata.json");
@@ -561,7 +557,6 @@ test("CSAF leads each caller from the provider's metadata to what the API's list
           true,
           id,
         );
-        // One number, one document, whoever reads it.
         assert.equal(numbers.get(id) ?? content, content, id);
         numbers.set(id, content);
         for (const algorithm of ["sha256", "sha512"])
@@ -577,12 +572,12 @@ test("CSAF leads each caller from the provider's metadata to what the API's list
     const expected = (await fixesOf(who)).sort();
     assert.deepEqual([...new Set(concluded)].filter((each) => !each.startsWith("quay CVE-2025-0014") && !each.includes("  ")).sort(), expected, who);
   }
-  // Harbour's: one for everybody, and one for each of the four who see more of it than others.
+  // Harbour has one public document, and one for each of the four callers who see more.
   assert.deepEqual([...numbers.keys()].filter((id) => id.startsWith("harbour")).length, 5);
   for (const id of numbers.keys()) for (const year of ["2026"]) assert.equal((await get("", `/.well-known/csaf/amber/${year}/${id}.json`)).status, 404);
 });
 
-test("a document for one group's eyes is absent for another's, by its number, its checksum and its signature", async () => {
+test("a document for one group is absent for another, with its checksum and signature", async () => {
   const [path = ""] = (await lines("theirs", "/.well-known/csaf/amber/index.txt")).filter((each) => each.includes("theirs-alone"));
   for (const ending of ["", ".sha256", ".sha512", ".asc"]) {
     assert.equal((await get("theirs", `/.well-known/csaf/amber/${path}${ending}`)).status, 200);
@@ -591,7 +586,7 @@ test("a document for one group's eyes is absent for another's, by its number, it
   assert.equal((await get("ours", "/advisory/v2/csaf/theirs-alone.json")).status, 404);
 });
 
-test("others' documents are passed on to whoever sees their group under the labels that they have, and to nobody else", async () => {
+test("other issuers' documents are served under their labels to callers who can read their group only", async () => {
   const folder = (issuer: string, label: string): string => `/.well-known/csaf-aggregator/${issuer}_example_org/${label}/`;
   for (const who of callers()) {
     const [mine, others] = [who === "ours" || who === "the operator", who === "theirs" || who === "the operator"];
@@ -625,7 +620,7 @@ test("others' documents are passed on to whoever sees their group under the labe
   }
 });
 
-test("a withdrawal of what is private raises the version of the documents that say it, and changes no open one", async () => {
+test("a withdrawal of a private advisory raises the version of its documents, and changes no public one", async () => {
   const versionOf = async (who: string): Promise<[string, number]> => {
     const [path = ""] = (await lines(who, "/.well-known/csaf/amber/index.txt")).filter((each) => each.includes("harbour"));
     const tracking = part(part(await json(who, `/.well-known/csaf/amber/${path}`), "document"), "tracking");
@@ -633,7 +628,6 @@ test("a withdrawal of what is private raises the version of the documents that s
   };
   const [[before_, vexBefore], open] = [await versionOf("theirs"), await openAnswer("/.well-known/csaf/white/2026/harbour.json")];
   world.clock.now += 5000;
-  // Its file is gone from the source.
   const { records } = told.theirs ?? { records: [] };
   await rm(join(scratch, "theirs"), { recursive: true, force: true });
   await imported(
@@ -649,7 +643,7 @@ test("a withdrawal of what is private raises the version of the documents that s
   assert.equal(await openAnswer("/.well-known/csaf/white/2026/harbour.json"), open);
 });
 
-test("what is taken from a caller is in no file from the next request on", async () => {
+test("revoked access removes data from every file on the next request", async () => {
   assert((await lines("below", "/osv/modified_id.csv")).some((line) => line.endsWith("BELOW-1")));
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: belowBinding });
   for (const path of ["/osv/modified_id.csv", "/secdb/os/security.json", "/vex/all.json", "/.well-known/csaf/white/index.txt", "/advisory/v2/osv/all.json"])
@@ -657,7 +651,7 @@ test("what is taken from a caller is in no file from the next request on", async
   for (const path of ["/osv/npm/BELOW-1.json", "/.well-known/csaf/amber/index.txt"]) assert.equal((await get("below", path)).status, 404, path);
 });
 
-test("a file of nobody's is absent, a token that is none is refused, a password is a token, and nothing is kept", async () => {
+test("an unreadable file is absent, an invalid token is refused, a password can be a token, and responses are not cacheable", async () => {
   tokens.set("a forger", "x.y.z");
   for (const path of openPaths.filter((each) => each !== "/osv/v1/query")) {
     assert.equal((await get("a forger", path)).status, 401, path);
@@ -680,6 +674,6 @@ test("a file of nobody's is absent, a token that is none is refused, a password 
     assert.equal((await fetch(`${world.url}${path}`, { headers: { authorization: named } })).status, 200, path);
   const wrong = `Basic ${Buffer.from("_token:none").toString("base64")}`;
   assert.equal((await fetch(`${world.url}/osv/npm/OURS-1.json`, { headers: { authorization: wrong } })).status, 401);
-  // Elsewhere a password is none.
+  // Other operations accept no password.
   assert.equal((await fetch(`${world.url}/vulnerabilities/v2/advisories`, { headers: { authorization: named } })).status, 401);
 });

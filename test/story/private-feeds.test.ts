@@ -1,4 +1,4 @@
-// Scanners read with a token what their groups may: the same addresses as without one, and by the same rules as the API's lists.
+// Scanners with a token read what the caller's groups allow: the same addresses as without a token, and the rules of the API's lists.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { bind, createIdentity } from "./installation.ts";
 
 let world: World;
 let scratch: string;
-/** Tokens by who has them; "" is nobody's. */
+/** Tokens by caller; "" has none. */
 const tokens = new Map<string, string>();
 let [ourIdentity, ourBinding] = ["", ""];
 
@@ -36,7 +36,7 @@ const wolfi = (number: string): JsonObject => ({
 const commit = "a".repeat(40);
 const gitRecord = (id: string): JsonObject =>
   record(id, [{ ranges: [{ type: "GIT", repo: "https://example.com/lantern.git", events: [{ introduced: commit }] }], versions: ["v1"] }]);
-/** Its entries are too long to come with the others. */
+/** A record too large to be returned together with the others. */
 const long = (id: string): JsonObject =>
   record(id, [{ package: { ecosystem: "npm", name: "lantern" }, versions: Array.from({ length: 300 }, (_, index) => `1.${index}.0`) }]);
 
@@ -116,7 +116,7 @@ const ask = async (who: string, body: JsonObject): Promise<string[]> => {
   return idsOf((await response.json()) as JsonObject).sort();
 };
 
-/** What the API's own list says that this caller sees, and what is public. */
+/** Returns the records that the API lists for this caller, and the public ones. */
 const expectedOf = async (who: string): Promise<Set<string>> => {
   const listed = tokens.get(who) === "" ? [] : await listedBy(who);
   return new Set([...numbers.public, ...numbers.shared, ...listed]);
@@ -131,7 +131,7 @@ const listedBy = async (who: string): Promise<string[]> => {
 const npm = { package: { ecosystem: "npm", name: "lantern" } };
 const harbour = { package: { ecosystem: "Wolfi", name: "harbour" } };
 
-test("every caller reads by number what the API lists for the same token, and what is public; all else is absent", async () => {
+test("each caller reads by ID what the API lists for its token and public records, and nothing else", async () => {
   const seen = new Map<string, number>();
   for (const who of tokens.keys()) {
     const expected = await expectedOf(who);
@@ -145,14 +145,14 @@ test("every caller reads by number what the API lists for the same token, and wh
     }
     seen.set(who, expected.size);
   }
-  // It is not the same for all: that is what was compared.
+  // Callers differ, so the comparison is meaningful.
   assert.deepEqual(
     [...seen].map(([who, count]) => `${who} ${count}`),
     [" 4", "ours 9", "below 5", "theirs 7", "a puller 4", "the operator 12"],
   );
 });
 
-test("queries and batches find for each caller what it reads by number, in any version, in one, and among long entries", async () => {
+test("queries and batches find for each caller what it reads by ID, with or without a version, and among large records", async () => {
   const about = { npm: /^(?:PUB|BOTH|OURS-1|OURS-LONG|BELOW|THEIRS)/, wolfi: /^CGA-/ };
   for (const who of tokens.keys()) {
     const expected = [...(await expectedOf(who))].sort();
@@ -175,7 +175,7 @@ test("queries and batches find for each caller what it reads by number, in any v
       who,
     );
   }
-  // A name of PyPI however it is written, and a commit.
+  // A PyPI name in any spelling, and a commit.
   for (const [who, found] of [
     ["ours", true],
     ["theirs", false],
@@ -187,7 +187,7 @@ test("queries and batches find for each caller what it reads by number, in any v
   }
 });
 
-test("of a number that is public and one's own, the later one is read, and everybody else reads the public one", async () => {
+test("of a public and a private record with one ID, the owner reads the later one, and others the public one", async () => {
   for (const who of tokens.keys()) {
     const { details } = (await (await get(who, "/osv/v1/vulns/BOTH-1")).json()) as JsonObject;
     const [record_] = objects(((await (await post(who, "query", npm)).json()) as JsonObject).vulns).filter(({ id }) => id === "BOTH-1");
@@ -196,7 +196,7 @@ test("of a number that is public and one's own, the later one is read, and every
   }
 });
 
-test("of such a number the later document's words alone are judged, in whichever package they are", async () => {
+test("only the later record with that ID is matched, in whichever package it is", async () => {
   const place = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "moved" } })).uid);
   const identity = await createIdentity(world, place, "moved", { issuer: "https://issuer.example.com", subject: "moved" });
   await bind(world, place, identity, "viewer");
@@ -211,7 +211,7 @@ test("of such a number the later document's words alone are judged, in whichever
   tokens.delete("moved");
 });
 
-test("both protocols answer and refuse alike, whoever asks with a token", async () => {
+test("REST and gRPC return equal results and errors for every caller with a token", async () => {
   const asked: readonly (readonly [string, JsonObject])[] = [
     ...allNumbers.map((id) => ["ReadOsvRecord", { id }] as const),
     ...allNumbers.map((id) => ["ReadOsvFile", { file: `${id}.json` }] as const),
@@ -232,10 +232,10 @@ test("both protocols answer and refuse alike, whoever asks with a token", async 
     }
 });
 
-test("a record comes out as it came in, over REST and over gRPC", async () => {
+test("a record is returned as imported, over REST and gRPC", async () => {
   const whole = await get("ours", "/osv/v1/vulns/OURS-1");
   assert.deepEqual(await whole.json(), lantern("OURS-1"));
-  // As curl sends it, the guide's own line.
+  // As curl sends it, with the guide's command.
   const sent = await fetch(`${world.url}/osv/v1/querybatch`, {
     method: "POST",
     headers: { ...headersOf("ours"), "content-type": "application/x-www-form-urlencoded" },
@@ -248,7 +248,7 @@ test("a record comes out as it came in, over REST and over gRPC", async () => {
   assert.equal(refused.code, 5);
 });
 
-test("pages of what is private and what is public go on where they ended, each record once", async () => {
+test("pages of private and public records continue without gaps or duplicates", async () => {
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "pages" } })).uid);
   const identity = await createIdentity(world, group, "pages", { issuer: "https://issuer.example.com", subject: "pages" });
   await bind(world, group, identity, "viewer");
@@ -284,7 +284,7 @@ test("pages of what is private and what is public go on where they ended, each r
   tokens.delete("pages");
 });
 
-test("what is taken from a caller is gone with the next request, and a token that is none is refused", async () => {
+test("revoked access takes effect on the next request, and an invalid token is refused", async () => {
   assert.deepEqual(await ask("ours", { commit }), ["OURS-GIT"]);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: ourBinding });
   assert.equal((await get("ours", "/osv/v1/vulns/OURS-1")).status, 404);

@@ -1,4 +1,4 @@
-// Programs beside the test: the command `gantry` as a person runs it, and the issuer. Each ends with the test.
+// Processes of tests: the `gantry` command and the issuer. Each ends with the test.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,6 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** The command's file. */
 export const gantryFile = join(root, "bin", "gantry.js");
 
 export interface Exit {
@@ -22,7 +21,7 @@ export interface Program {
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** The first match in what it has written to either output; waits for it. Rejects when the program ends before. */
+  /** Waits for the first match in either output; rejects if the program exits first. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<Exit>;
   signal(name: NodeJS.Signals): void;
@@ -33,17 +32,16 @@ type Environment = Readonly<Record<string, string>>;
 export interface StartOptions {
   readonly env?: Environment;
   readonly cwd?: string;
-  /** In a process group of its own, as a terminal starts a program. */
+  /** Starts it in its own process group, like a terminal. */
   readonly group?: boolean;
-  /** Another Node than the test's. */
   readonly node?: string;
 }
 
-/** Contexts that a program makes are no other test's, and not the user's. */
+/** Keeps programs' contexts separate from other tests and from the user's. */
 const configFolder = join(tmpdir(), `gantry-config-of-tests-${process.pid}`);
 process.once("exit", () => rmSync(configFolder, { recursive: true, force: true }));
 
-/** What a child gets of our environment: nothing that would configure a server, or a client. */
+/** Returns a child's environment: nothing that would configure a server or client. */
 export const environmentOfProgram = (env: Environment = {}): Record<string, string> => ({
   ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
@@ -56,13 +54,13 @@ export const environmentOfProgram = (env: Environment = {}): Record<string, stri
 
 const alive = new Set<ChildProcess>();
 
-// A run whose time is over ends this process (test/run.ts): its programs go with it.
+// A run that times out ends this process (test/run.ts) with its programs.
 process.once("SIGTERM", () => {
   for (const child of alive) child.kill("SIGKILL");
   process.exit(143);
 });
 
-/** Ends every program that a test has left behind. */
+/** Ends every program that a test left running. */
 export const stopAll = async (): Promise<void> => {
   await Promise.all(
     [...alive].map(async (child) => {
@@ -73,7 +71,7 @@ export const stopAll = async (): Promise<void> => {
   );
 };
 
-/** Starts a program of Node. */
+/** Starts a Node program. */
 export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: StartOptions = {}): Program => {
   const child = spawn(node ?? process.execPath, [file, ...args], {
     cwd,
@@ -132,7 +130,6 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
   };
 };
 
-/** Runs a command of gantry to its end. */
 export const gantry = (args: readonly string[], options: StartOptions = {}): Promise<Exit> => {
   const program = start(gantryFile, args, options);
   program.child.stdin?.end();
@@ -141,14 +138,14 @@ export const gantry = (args: readonly string[], options: StartOptions = {}): Pro
 
 export interface Issuer {
   readonly url: string;
-  /** A token as a job of this issuer gets it. A claim that is null is left out. */
+  /** Returns a token for a job of this issuer; omits claims that are null. */
   token(claims: Readonly<Record<string, unknown>>): Promise<string>;
-  /** Paths that others asked for, in order. */
+  /** Returns the paths that others requested, in order. */
   asked(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Starts the issuer in a process of its own. */
+/** Starts the issuer in its own process. */
 export const startIssuer = async (): Promise<Issuer> => {
   const program = start(join(import.meta.dirname, "issuer.ts"), []);
   const [url] = await program.says(/^http:\S+/m);

@@ -1,5 +1,4 @@
-// One question asked through both protocols: over REST as the requirement writes it, over gRPC as the same message. The
-// answers must say the same, or the test fails.
+// Sends one request over REST and over gRPC, and fails if the responses differ.
 
 import assert from "node:assert/strict";
 import { fromJson, toJson } from "@bufbuild/protobuf";
@@ -9,16 +8,15 @@ import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { callOver } from "../client.ts";
 import { full, type World } from "../world.ts";
 
-/** An answer over REST: what a person with curl sees. */
+/** A REST response, as curl prints it. */
 export interface RestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; {} where there is none. */
   readonly body: JsonObject;
 }
 
-/** One HTTP request, its path and body as written. */
+/** Sends one HTTP request with this path and body. */
 export const http = async (
   base: string,
   verb: string,
@@ -39,21 +37,21 @@ export const http = async (
   return { status: response.status, headers: response.headers, text, body: isObject(parsed) ? parsed : {} };
 };
 
-/** A reply as every client of the contract would read it, whichever protocol it came through. */
+/** Normalizes a reply of either protocol. */
 const canonicalReply = (name: string, reply: JsonObject): JsonObject => {
   const method = methodByName(full(name));
   if (!method) throw new Error(`no operation ${name}`);
   const descriptor = messageDescriptor(method.output);
   const { nextPageToken, ...rest } = toJson(descriptor, fromJson(descriptor, reply, { registry }), { registry }) as JsonObject;
-  // A cursor is sealed anew for every answer; only that there is one can be the same.
+  // Page tokens differ in each response, so only their presence is compared.
   return { ...rest, ...(nextPageToken === undefined ? {} : { nextPageToken: "" }) };
 };
 
-/** Details without the request's own id. */
+/** Removes the request ID from the details. */
 const withoutRequestInfo = (details: readonly Json[]): Json[] =>
   details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
 
-/** Asks over REST (verb, path, body as written) and over gRPC (the same message); the REST answer comes back. */
+/** Sends the request over REST and gRPC; returns the REST response. */
 export const callBoth = async (
   world: World,
   token: string | undefined,
@@ -78,11 +76,9 @@ export const callBoth = async (
   return answered;
 };
 
-/** The list at `key` of a body. */
 export const items = (body: JsonObject, key: string): JsonObject[] => {
   const list = body[key];
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** The texts at `field` of the list at `key`. */
 export const column = (body: JsonObject, key: string, field: string): string[] => items(body, key).map((each) => String(each[field]));

@@ -1,5 +1,4 @@
-// A sign-in that names no identity provider, or none that there is: a person is shown a choice, a program an error that
-// says what to send.
+// Sign-ins that name no identity provider or an unknown one: users get a choice, programs an error that says what to send.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -39,11 +38,11 @@ after(async () => {
   await provider?.close();
 });
 
-/** The addresses that a page offers, as a browser reads them. */
+/** Returns the addresses of a page's links, as a browser resolves them. */
 const linksOf = (html: string): URL[] =>
   [...html.matchAll(/<a class="button[^"]*" href="([^"]+)"/g)].map(([, href = ""]) => new URL(href.replaceAll("&amp;", "&"), world.url));
 
-/** Signs this person in with the provider that a request leads to. Gives what the client's address is told. */
+/** Signs the user in with the provider of a redirect; returns the parameters that the client receives. */
 const finish = async (browser: FakeBrowser, location: string, claims: Readonly<Record<string, unknown>>): Promise<URLSearchParams> => {
   const question = new URL(location);
   const asked = await browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
@@ -59,7 +58,6 @@ const parameters = {
   unknown_parameter: "a&b=<c>",
 };
 
-/** A second organization, verified, with so many providers. */
 const verifiedOrganization = async (name: string, count: number): Promise<string[]> => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name, verified: true, kind: "ORG_KIND_CUSTOMER" } });
   const made: string[] = [];
@@ -74,7 +72,7 @@ const verifiedOrganization = async (name: string, count: number): Promise<string
   return made;
 };
 
-test("where one organization has providers they are offered by name and host, and what else the request asks for is kept", async () => {
+test("providers of a single organization are offered by name and host, and the request's other parameters are kept", async () => {
   for (const more of [{}, { idp_id: "" }, { client_id: "auth0", connection: "google" }, { idp_id: "nobody", chosen: "true" }]) {
     const browser = openBrowser();
     const shown = await browser.get(`${world.url}/oauth?${new URLSearchParams({ ...parameters, ...more })}`);
@@ -94,7 +92,7 @@ test("where one organization has providers they are offered by name and host, an
   }
 });
 
-test("a program that names an unknown provider gets the error and the status at its loopback address, and nowhere else", async () => {
+test("a program that names an unknown provider gets error and status at its loopback address, and nowhere else", async () => {
   for (const idpId of ["nobody", "nobody.example", newChild(world.organization), "\0"]) {
     const { status, location } = await openBrowser().get(signInUrl(world, { ...parameters, idp_id: idpId }));
     const address = new URL(location);
@@ -124,7 +122,7 @@ test("the pages that confirm a terminal offer them too", async () => {
   assert.equal((await poll(world, codes)).status, 200);
 });
 
-test("a program is told what to send, in the error body that every path has, wherever a person sees a page", async () => {
+test("a program gets a JSON error that says what to send, on every path that shows users a page", async () => {
   const ask = async (path: string, init: RequestInit = {}): Promise<readonly [number, JsonObject]> => {
     const response = await fetch(`${world.url}${path}`, { redirect: "manual", ...init, headers: { accept: "application/json", ...init.headers } });
     assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
@@ -159,7 +157,7 @@ test("a program is told what to send, in the error body that every path has, whe
   assert.match(page, /<p>The parameter redirect must be a port of your own computer/, "a page has no words for programs");
 });
 
-test("with a second organization nobody is listed: the person types the name of theirs, in any browser, with the keyboard alone", async () => {
+test("with several organizations none is listed: the user types the organization's name, in any browser, by keyboard alone", async () => {
   const [first = "", second = ""] = await verifiedOrganization("several.example", 2);
   const [single] = await verifiedOrganization("single.example", 1);
   const page = await chromium.context.newPage();
@@ -197,7 +195,7 @@ test("with a second organization nobody is listed: the person types the name of 
   assert.ok(single);
 });
 
-test("a terminal may name an organization with several providers; its person chooses one of these, and no other", async () => {
+test("a terminal may name an organization with several providers, and its user chooses among these only", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: "several.example" });
   const browser = openBrowser();
   const shown = await showConfirmation(world, browser, codes.page);
@@ -212,7 +210,7 @@ test("a terminal may name an organization with several providers; its person cho
   assert.equal((await postForm(`${world.url}/oauth/device_authorization`, { idp_id: "nobody.example" })).status, 400);
 });
 
-test("a token for somebody else is refused with both audiences, over REST and gRPC", async () => {
+test("a token for another audience is refused with both audiences, over REST and gRPC", async () => {
   const browser = openBrowser();
   const begun = await browser.get(signInUrl(world, { idp_id: idp, audience: "registry.example.test" }));
   const token = (await finish(browser, begun.location, { sub: "ada" })).get("token") ?? "";

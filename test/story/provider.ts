@@ -1,20 +1,15 @@
-// A real OIDC provider in a process of its own (the package oidc-provider), as an organization runs one: people sign in
-// on its pages with a name and any password. It says its address in its first line and ends with the standard input of
-// whoever started it.
-//
-//   node test/story/provider.ts CALLBACKS CLIENT-SECRET
-//
-// CALLBACKS is the server's callback address without a provider's uid: each address below it is registered.
-//
-// PUT /people sets who there is: {"ada": {"email": "…", "groups": ["…"]}}. Claims of the scopes `profile` and `email`
-// are told in the ID token too, those of `groups` at the userinfo endpoint only.
+// A real OIDC provider in its own process (the package oidc-provider): users sign in on its pages with a name and any password. Prints its address as
+// its first line and exits when its standard input closes.
+// node test/story/provider.ts CALLBACKS CLIENT-SECRET
+// CALLBACKS is the server's callback address without a provider's UID; every address below it is registered.
+// PUT /people sets the users: {"ada": {"email": "…", "groups": ["…"]}}. Claims of the scopes `profile` and `email` are in the ID token, those of
+// `groups` at the userinfo endpoint only.
 
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
-// Its clock stands still, as that of a test's server does: tokens of now would be of the future to a server that a long or a
-// slow test opened more than a minute ago (clockSkewMs).
+// Its clock is fixed, like that of a test's server: in a slow test, tokens of the real time would be in the server's future (clockSkewMs).
 const startedMs = Date.now();
 Date.now = () => startedMs;
 
@@ -39,7 +34,7 @@ const start = (address: string): Provider => {
       return person && { accountId: id, claims: () => ({ sub: id, ...person }) };
     },
   });
-  // Whoever registers the callback addresses knows the uid of each identity provider. Here they are made later than this client.
+  // Callback addresses contain UIDs of identity providers that are created after this client.
   provider.Client.prototype.redirectUriAllowed = (uri: string): boolean => uri.startsWith(`${redirectUri}/`);
   return provider;
 };

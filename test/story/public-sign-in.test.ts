@@ -1,5 +1,5 @@
-// The ways in which clients of the public SDK sign a user in and stay signed in (shared/spec: authentication.md, v1-clients.md), each from
-// the request that such a client sends to a request that the API accepts.
+// Sign-ins of the public SDK's clients (shared/spec: authentication.md, v1-clients.md), from the client's first request to a request that the API
+// accepts.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -19,7 +19,7 @@ const ada = { sub: "ada", name: "Ada", email: "ada@people.example", email_verifi
 
 let world: World;
 let provider: FakeProvider;
-/** The two values of `idp_id` that the SDK sends: an identity provider's uid, and a verified organization's name. */
+/** The two values of `idp_id` that the SDK sends: a provider's UID, and a verified organization's name. */
 let waysIn: readonly string[];
 
 before(async () => {
@@ -37,7 +37,7 @@ after(async () => {
 const accepts = async (token: string, protocol: "rest" | "grpc" = "rest"): Promise<boolean> =>
   (await world.call("iam.GroupsService/ListGroups", {}, { token, protocol })).code === 0;
 
-/** The SDK's own server on a port of the user's computer: it keeps the query of /callback. */
+/** Starts the SDK's loopback server; it records the queries of /callback. */
 const listen = async (): Promise<{ readonly redirect: string; readonly received: URLSearchParams[]; close(): void }> => {
   const received: URLSearchParams[] = [];
   const server = createServer((request, response) => {
@@ -50,7 +50,7 @@ const listen = async (): Promise<{ readonly redirect: string; readonly received:
   return { redirect: `http://localhost:${port}/callback?token=true&error=true`, received, close: () => server.close() };
 };
 
-/** Opens the address that the SDK builds, signs in, and presses a button of the last page. Returns the query that the SDK receives. */
+/** Opens the SDK's address, signs in, and presses a button on the last page; returns the query that the SDK receives. */
 const signInByBrowser = async (
   idp: string,
   more: Readonly<Record<string, string>> = {},
@@ -70,7 +70,7 @@ const signInByBrowser = async (
 };
 
 for (const [index, how] of ["an identity provider's uid", "a verified organization's name"].entries())
-  test(`a sign-in by ${how} brings tokens to the SDK's port, and none of its placeholders`, async () => {
+  test(`a sign-in by ${how} returns tokens to the SDK's port without its placeholders`, async () => {
     const idp = waysIn[index] ?? "";
     const { token = "", ...others } = await signInByBrowser(idp);
     assert.deepEqual([others, claimsOf(token).aud, await accepts(token), await accepts(token, "grpc")], [{}, world.url, true, true]);
@@ -78,7 +78,7 @@ for (const [index, how] of ["an identity provider's uid", "a verified organizati
     assert.deepEqual(Object.keys(withRefresh).sort(), ["refresh_token", "token"]);
   });
 
-test("Cancel reaches the SDK as an error with the status 403, and an unregistered user as 404", async () => {
+test("the SDK receives Cancel as an error with status 403, and an unregistered user as 404", async () => {
   const [idp = ""] = waysIn;
   assert.deepEqual(await signInByBrowser(idp, {}, "cancel"), { error: "the user cancelled the sign-in", status_code: "403" });
   const stranger = { ...ada, sub: "stranger" };
@@ -89,7 +89,7 @@ test("Cancel reaches the SDK as an error with the status 403, and an unregistere
   assert.deepEqual(Object.fromEntries(new URL(location).searchParams), { error: "account not found, registration required", status_code: "404" });
 });
 
-test("a refresh token is exchanged over gRPC and over HTTP/1, and the response has no field that the SDK does not know", async () => {
+test("a refresh token is exchanged over gRPC and HTTP/1, and the response has no field unknown to the SDK", async () => {
   const [idp = ""] = waysIn;
   const { refresh_token: first = "" } = await signInByBrowser(idp, { create_refresh_token: "true" });
   const overGrpc = await world.call(
@@ -118,7 +118,7 @@ test("a refresh token is exchanged over gRPC and over HTTP/1, and the response h
   assert.ok(await accepts(text(part(body, "token"), "token")));
 });
 
-test("a headless sign-in by a provider's uid and by a verified organization's name gives a token that its key alone decrypts", async () => {
+test("a headless sign-in by a provider's UID or a verified organization's name yields a token that only its key decrypts", async () => {
   for (const idp of waysIn) {
     const { privateKey, publicKey } = generateKeyPairSync("x25519");
     const code = publicKey.export({ format: "jwk" }).x ?? "";
@@ -129,7 +129,7 @@ test("a headless sign-in by a provider's uid and by a verified organization's na
   }
 });
 
-test("a device sign-in follows discovery and gives an ID token for the client", async () => {
+test("a device sign-in follows discovery and yields an ID token for the client", async () => {
   const discovery = (await (await fetch(`${world.url}/.well-known/openid-configuration`)).json()) as JsonObject;
   assert.deepEqual(
     [text(discovery, "issuer"), text(discovery, "device_authorization_endpoint"), text(discovery, "token_endpoint")],
@@ -143,7 +143,7 @@ test("a device sign-in follows discovery and gives an ID token for the client", 
   assert.ok(await accepts(text(body, "access_token")));
 });
 
-test("a first sign-in through a provider without a default role makes the identity and no role binding", async () => {
+test("a first sign-in through a provider without a default role creates the identity without a role binding", async () => {
   const made = await world.ok("chainguard.platform.iam.IdentityProviders/Create", {
     parentId: world.organization,
     identityProvider: { name: "without a role", oidc: { issuer: provider.url, clientId: "gantry-client", clientSecret: provider.clientSecret } },

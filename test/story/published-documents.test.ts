@@ -1,5 +1,4 @@
-// What others wrote goes out under their numbers only as it came in, or in words that give every version the same verdict;
-// the rest is named in the lists, which are whole.
+// Other issuers' records are published under their IDs unchanged, or converted if every version keeps its verdict. Complete lists name the rest.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -77,7 +76,7 @@ const osv = (id: string, more: JsonObject = {}): string =>
     ...more,
   });
 
-test("an OSV record of any shape comes out as it came in, with every range, event and list, and its own times", async () => {
+test("an OSV record of any shape is published unchanged, with all ranges, events, lists and times", async () => {
   const source = join(fixtures, "shapes.jsonl");
   const lines = (await readFile(source, "utf8")).trim().split("\n");
   assert.equal(lines.length, 10);
@@ -86,13 +85,13 @@ test("an OSV record of any shape comes out as it came in, with every range, even
     const record = JSON.parse(line) as JsonObject;
     assert.deepEqual(await document("osv", text(record, "id")), record);
   }
-  // What a reader of numbers would lose.
+  // A parser of numbers would lose this precision.
   assert.match(await (await ask("osv/SHAPE-several-ranges.json")).text(), /"number": ?12345678901234567890, "float": 7\.0/);
   const entries = await list("osv");
   for (const line of lines) assert.equal(entries.get(text(JSON.parse(line) as JsonObject, "id"))?.leftOut, undefined);
 });
 
-test("an OSV record in YAML comes out with its texts as texts, and with the numbers of its free parts", async () => {
+test("an OSV record in YAML is published with its texts as texts and the numbers of its free-form parts", async () => {
   await imported([join(fixtures, "shape.yaml")]);
   assert.deepEqual(await document("osv", "SHAPE-yaml"), {
     id: "SHAPE-yaml",
@@ -109,7 +108,7 @@ test("an OSV record in YAML comes out with its texts as texts, and with the numb
   });
 });
 
-test("the latest modified of several sources' words is published, and what no source tells any longer stays as its origin wrote it", async () => {
+test("the latest modified record of several sources is published, and one that its sources drop remains unchanged", async () => {
   const [a, b] = [await put("a.jsonl", `${osv("LATE-1", { summary: "a" })}\n${osv("LATE-0")}\n`), join(scratch, "b.jsonl")];
   const newer = osv("LATE-1", { summary: "b", modified: "2025-06-01T00:00:00Z" });
   await put("b.jsonl", `${newer}\n${osv("LATE-0")}\n`);
@@ -127,7 +126,7 @@ test("the latest modified of several sources' words is published, and what no so
   assert.deepEqual([(await list("osv")).get("LATE-1")?.noLongerTold, (await list("osv", `?since=${since}`)).has("LATE-1")], [true, true]);
 });
 
-test("a list says in which form a record came in, when and under which licence, and nothing private is in it", async () => {
+test("a list has each record's format, import time and license, and nothing private", async () => {
   await imported([await put("known.json", osv("KNOWN-1"))], { license: "CC-BY-4.0" });
   await imported([await put("unknown.json", osv("UNKNOWN-1"))]);
   await imported([await put("private.json", osv("PRIVATE-1"))], { public: undefined });
@@ -144,7 +143,7 @@ test("a list says in which form a record came in, when and under which licence, 
   assert.match(await missing("osv", "PRIVATE-1"), /^document not found/);
 });
 
-test("what its licence does not allow to publish is left out of every form, and the list says why", async () => {
+test("a record with a license that forbids publication is omitted from every format, and the list says why", async () => {
   await imported([await put("nc.json", osv("NC-1"))], { license: "CC-BY-NC-ND-4.0" });
   await imported([join(fixtures, "harbour.yaml")], { license: "CC-BY-ND-4.0" });
   assert.match(await missing("osv", "NC-1"), /its licence CC-BY-NC-ND-4\.0 does not allow to publish it/);
@@ -155,7 +154,7 @@ test("what its licence does not allow to publish is left out of every form, and 
   }
   const { documents } = await world.ok("advisory.SecurityAdvisoryService/ListDocuments", { id: "harbour" });
   assert.deepEqual(documents ?? [], []);
-  // The record's own licence, where it names one, counts before its source's.
+  // A record's own license overrides that of its source.
   const rust = (await readFile(join(fixtures, "rustsec.md"), "utf8")).replace('id = "RUSTSEC-2025-9001"', 'id = "RUSTSEC-2025-9009"\nlicense = "CC-BY-NC-4.0"');
   await imported([await put("own-licence.md", rust)], { license: "CC0-1.0" });
   assert.match(await missing("osv", "RUSTSEC-2025-9009"), /CC-BY-NC-4\.0/);
@@ -163,7 +162,7 @@ test("what its licence does not allow to publish is left out of every form, and 
   await document("openvex", "harbour");
 });
 
-test("a RustSec record is an OSV record whose ranges hold every version that its requirements leave, and no other", async () => {
+test("a RustSec record is published as OSV with ranges that cover exactly the affected versions", async () => {
   await imported([join(fixtures, "rustsec.md")]);
   assert.deepEqual(await document("osv", "RUSTSEC-2025-9001"), {
     schema_version: "1.7.0",
@@ -193,7 +192,7 @@ test("a RustSec record is an OSV record whose ranges hold every version that its
   assert.match(String((await list("osv")).get("RUSTSEC-2025-9002")?.leftOut), /is not a Cargo requirement/);
 });
 
-test("what a form cannot say is left out of it and named: ranges in OpenVEX and CSAF, statements and fixes of others in OSV", async () => {
+test("content that a format cannot express is omitted and named: ranges in OpenVEX and CSAF, others' statements and fixes in OSV", async () => {
   const files = ["secdb.json", "openvex-0.2.0.json", "csaf.json"];
   await imported(files.map((name) => join(fixtures, name)));
   const [, openvex, csaf] = (await Promise.all(files.map((name) => readFile(join(fixtures, name), "utf8")))).map(
@@ -201,7 +200,7 @@ test("what a form cannot say is left out of it and named: ranges in OpenVEX and 
   );
   const number = text(openvex ?? {}, "@id");
   const tracking = text(part(part(csaf ?? {}, "document"), "tracking"), "id");
-  // In their own form they come out as they came in.
+  // In their own format they are published unchanged.
   assert.deepEqual(await document("openvex", number), openvex);
   assert.deepEqual(await document("csaf", tracking), csaf);
   for (const [kind, id] of [
@@ -216,12 +215,12 @@ test("what a form cannot say is left out of it and named: ranges in OpenVEX and 
     assert.notEqual(String((await list(kind)).get(id)?.leftOut ?? ""), "", `${kind} ${id}`);
     await missing(kind, id);
   }
-  // No package of theirs has a document that seems to be ours.
+  // None of their packages has a document that looks like ours.
   for (const name of ["anchor", "mast", "lantern", "example.com/limit"]) for (const kind of ["openvex", "csaf"]) await missing(kind, name);
   await missing("osv", "CVE-2025-4001");
 });
 
-test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept under their numbers, and OSV's list says why it leaves them out", async () => {
+test("records of GitHub, Debian, CycloneDX and the NVD are kept under their IDs, and OSV's list says why it omits them", async () => {
   const github = { ghsa_id: "GHSA-left-outt-here", published_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z", vulnerabilities: [] };
   const tracker = { keel: { "CVE-2036-0001": { releases: { trixie: { status: "resolved", fixed_version: "1.0-1" } } } } };
   const bom = {
@@ -249,7 +248,7 @@ test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept
   }
 });
 
-test("an advisory of GitHub's API goes out as OSV under its number where every version has the same verdict, and is named where not", async () => {
+test("an advisory of GitHub's API is published as OSV if every version keeps its verdict, otherwise its omission is listed", async () => {
   const advisory = (ghsa_id: string, ecosystem: string, range: string, patched: string | null, more: JsonObject = {}): JsonObject => ({
     ghsa_id,
     updated_at: "2026-02-01T00:00:00Z",
@@ -311,7 +310,6 @@ test("an advisory of GitHub's API goes out as OSV under its number where every v
     assert.match(String(listed.get(id)?.leftOut), reason);
     assert.match(await missing("osv", id), reason);
   }
-  // A scanner finds it by its package, in its archive and under its number.
   const ask = async (version: string): Promise<unknown> => {
     const answer = await fetch(`${world.url}/osv/v1/querybatch`, {
       method: "POST",
@@ -321,13 +319,13 @@ test("an advisory of GitHub's API goes out as OSV under its number where every v
   };
   assert.deepEqual(await ask("1.4.9"), { vulns: [{ id: "GHSA-whol-whol-whol", modified: "2026-02-01T00:00:00Z" }] });
   assert.deepEqual([await ask("1.5"), await ask("0.9")], [{}, {}]);
-  // GitHub's own OSV record of the number is the better one.
+  // GitHub's own OSV record of that ID is preferred.
   const better = { schema_version: "1.7.0", id: "GHSA-whol-whol-whol", modified: "2025-01-01T00:00:00Z", summary: "As it was written" };
   await imported([await put("better.json", JSON.stringify(better))]);
   assert.deepEqual(await document("osv", "GHSA-whol-whol-whol"), better);
 });
 
-test("our own advisories have numbers and ecosystems that OSV's schema knows, or are left out", async () => {
+test("our own advisories have IDs and ecosystems that OSV's schema knows, or are omitted", async () => {
   const fixed = eventAt("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "1.0-r1" } });
   await writeTestRecords(world, [
     advisory("CVE-2024-9001", { key: "pkg CVE-2024-9001", artifactName: "pkg", origin: "pkg", events: [fixed] }),
@@ -354,7 +352,7 @@ test("our own advisories have numbers and ecosystems that OSV's schema knows, or
   );
 });
 
-test("a record whose ranges cannot be read is kept, published as it came in and matched with nothing, and a line says so", async () => {
+test("a record with unreadable ranges is kept, published unchanged, matched with nothing, and reported", async () => {
   const broken = osv("BROKEN-1").replace('{"fixed":"1.0"}', '{"fixed":"1.0","limit":"2.0"}');
   const path = await put("broken.jsonl", `${osv("BROKEN-0")}\n${broken}\n`);
   const done = await imported([path]);
@@ -365,7 +363,7 @@ test("a record whose ranges cannot be read is kept, published as it came in and 
   assert.deepEqual(advisories ?? [], []);
 });
 
-test("rows that no document tells, as the version before wrote them, are in no document until a source tells them again", async () => {
+test("rows of the previous version without a document are unpublished until a source has them again", async () => {
   await writeTestRecords(world, [advisory("OLD-1", { artifactName: "old", origin: "old", artifactType: "golang" })], { form: "" });
   for (const [kind, name] of [
     ["osv", "OLD-1"],
@@ -373,12 +371,11 @@ test("rows that no document tells, as the version before wrote them, are in no d
     ["csaf", "old"],
   ] as const)
     await missing(kind, name);
-  // What was public stays so, though this import says nothing of it.
   await imported([await put("old.json", osv("OLD-1"))], { public: undefined });
   assert.deepEqual(await document("osv", "OLD-1"), JSON.parse(osv("OLD-1")));
 });
 
-test("lists are whole, however long, and have a tag that changes with what they list", async () => {
+test("lists are complete at any length, with an ETag that changes with their content", async () => {
   const count = limits.documentPageRows + 100;
   const [own, others] = [
     Array.from({ length: count }, (_, index) => advisory(`CGA-many-${index}`, { artifactName: `many-${index}`, origin: `many-${index}` })),
@@ -408,7 +405,7 @@ test("lists are whole, however long, and have a tag that changes with what they 
   }
 });
 
-test("an organization that is deleted takes its documents out of the open ones", async () => {
+test("deleting an organization removes its documents from the public ones", async () => {
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "leaving harbour" } })).uid);
   await imported([await put("leaving.json", osv("LEAVING-1"))], { group });
   await document("osv", "LEAVING-1");

@@ -1,4 +1,4 @@
-// A package URL finds the records that its own ecosystem's rules name, by a scanner's query and as a package of an image.
+// Package URLs find the records of their ecosystem's rules, in scanner queries and as packages of images.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -38,7 +38,7 @@ const ask = async (path: string, body: JsonObject): Promise<JsonObject> => {
   return (await response.json()) as JsonObject;
 };
 
-/** Fails with the rows that differ, and their rules. */
+/** Fails with the differing rows and their rules. */
 const assertVerdicts = (expected: readonly PurlRow[], found: readonly (readonly string[])[]): void => {
   const lines = expected.map(({ purl, ids, rule }, index) => ({ purl, rule, expected: ids.join(" "), found: (found[index] ?? ["nothing"]).join(" ") }));
   assert.deepEqual(
@@ -71,13 +71,13 @@ test("the table has at least 200 package URLs of at least 12 ecosystems, and a s
   );
 });
 
-test("a query by package URL finds the records that the ecosystem's rules name, and no others", async () => {
+test("a query by package URL finds exactly the records of the ecosystem's rules", async () => {
   const { results } = await ask("querybatch", { queries: rows.map(({ purl }) => ({ package: { purl } })) });
   const found = objects(results).map(idsOf);
   assertVerdicts(rows, found);
 });
 
-test("a query by package URL and version apart says what the package URL with the version says", async () => {
+test("a query by package URL and separate version equals one by package URL with version", async () => {
   const apart = rows.filter(({ purl }) => /@[^?#/]*(?:[?#]|$)/.test(purl) && !purl.includes("vcs_url"));
   const queries = apart.map(({ purl }) => {
     const [, start = "", version = "", rest = ""] = /^(.*)@([^?#/@]*)([?#].*)?$/.exec(purl) ?? [];
@@ -100,16 +100,16 @@ test("an ecosystem without a release finds the records of every release", async 
     assert.equal(idsOf(await ask("query", { package: { ecosystem, name }, version })).join(" "), ids, ecosystem);
 });
 
-/** Of these the release, or the commit, is not in the package itself: decision 0026. */
+/** Excludes rows with a release or commit that the package itself does not contain (decision 0026). */
 const isInImages = ({ purl, rule }: PurlRow): boolean =>
   /@[^?#/]*(?:[?#]|$)/.test(purl) && rule !== "release: none" && rule !== "commit" && rule !== "type" && !purl.startsWith("pkg:gradle/") && !purl.includes("#");
 
-test("a package in an image has the verdict that a query by its package URL has", async () => {
+test("a package in an image has the verdict of a query by its package URL", async () => {
   const inImages = rows.filter(isInImages);
   assert.ok(inImages.length > 150);
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "verdicts" } }), "uid");
   const path = join(scratch, "images.jsonl");
-  // An image for each: two versions of one package would share a row's name.
+  // One image each, because two versions of one package would share a row's name.
   const lines = inImages.map(({ purl }, index) => JSON.stringify({ repo: `r${index}`, tags: ["t"], configs: { amd64: { packages: [purl] } } }));
   await writeFile(path, `${lines.join("\n")}\n`);
   const done = await runImport(world, "images", [path], { group });

@@ -1,5 +1,4 @@
-// Package URLs, and the records that a query for each finds. Each row names the rule that decides it; `ruleSources` says where
-// the rule comes from.
+// Package URLs, and the records that a query for each finds. Each row names its rule; `ruleSources` has the rules' sources.
 
 import type { JsonObject } from "#base/json.ts";
 

@@ -1,5 +1,4 @@
-// Reports of scanners that are pushed: each becomes one of the image that it is about, in its repo and nowhere else, whichever way it
-// was attached; and goes with the manifest that carried it.
+// Pushed scanner reports: each belongs to its image in its repo only, however attached, and is deleted with its manifest.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -57,7 +56,6 @@ const cosignPredicate = (report: string): object => ({
 
 const reportsOf = async (digest: string): Promise<JsonObject[]> =>
   objectList(await world.ok("chainguard.platform.registry.Vulnerabilities/ListVulnReports", { digest }), "items");
-/** "GRYPE CVE-2026-0001" */
 const foundIn = async (digest: string): Promise<string[]> =>
   (await reportsOf(digest))
     .map(
@@ -68,7 +66,7 @@ const foundIn = async (digest: string): Promise<string[]> =>
     )
     .sort();
 
-test("every way to attach a report is known: a media type, a type of the artifact, a statement, a bundle, cosign's older tags, BuildKit's index", async () => {
+test("a report is found in every way of attachment: media type, artifact type, statement, bundle, cosign's older tags, BuildKit's index", async () => {
   const registry = repo("ways");
   const image = await registry.image("amd64", "v1");
   const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json";
@@ -103,12 +101,12 @@ test("every way to attach a report is known: a media type, a type of the artifac
   await registry.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests }, ociIndex, "multi");
   await world.server.sboms.turn();
   assert.deepEqual(await foundIn(arm.digest), ["GRYPE CVE-2026-0006"]);
-  // What the platform's manifest has counts for the tag of the index.
+  // The report of the platform's manifest counts for the index's tag.
   const { items } = await world.ok("chainguard.platform.registry.Vulnerabilities/ListVulnCountReports", { repo: "ways", tag: "multi" });
   assert.equal(objectList({ items: items ?? [] }, "items").length > 0, true);
 });
 
-test("what is no report leaves nothing behind; what cannot be read is named in the log; others are read all the same", async () => {
+test("an artifact that is not a report leaves nothing behind, and an unreadable one is logged and delays no other", async () => {
   const registry = repo("broken");
   const image = await registry.image("amd64", "v1");
   const other = await registry.image("arm64", "v2");
@@ -130,7 +128,7 @@ test("what is no report leaves nothing behind; what cannot be read is named in t
   assert.deepEqual((await world.server.application.services.store.read.query("select count(*) from pushed_reports"))[0], ["0"]);
 });
 
-test("a report counts in its repo alone, and goes with the manifest that carried it; what was there before holds again", async () => {
+test("a report counts in its repo only and is deleted with its manifest, which restores the earlier one", async () => {
   const [own, beside] = [repo("own", "same"), repo("beside", "same")];
   const [image, twin] = [await own.image("amd64", "same"), await beside.image("amd64", "same")];
   assert.equal(image.digest, twin.digest);

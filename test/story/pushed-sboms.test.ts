@@ -1,5 +1,4 @@
-// SBOMs that are pushed: each becomes the packages of the image that it is about, in its repo and nowhere else, whichever way it was
-// attached; and what advisories say of these packages is told.
+// Pushed SBOMs: each provides the packages of its image in its repo only, however attached, and advisories are matched with them.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -48,7 +47,6 @@ const statement = (predicateType: string, predicate: string, of: Pushed): string
 const envelope = (payload: string): string =>
   JSON.stringify({ payloadType: "application/vnd.in-toto+json", payload: Buffer.from(payload).toString("base64"), signatures: [] });
 
-/** What is known of the SBOMs about an image. */
 const sbomsOf = async (digest: string): Promise<JsonObject[]> =>
   objectList(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
 const stateOf = (sbom: JsonObject): string[] => ["state", "format", "problem"].map((key) => text(sbom, key)).filter((each) => each !== "");
@@ -60,7 +58,7 @@ const importLines = async (kind: "advisories" | "images", name: string, lines: r
   assert.deepEqual(refused, []);
 };
 
-/** Tells everybody that a version before 2.0.0 of an npm package is affected. */
+/** Publishes an advisory that affects an npm package before 2.0.0. */
 const tellAffected = (name: string): Promise<void> =>
   importLines("advisories", `${name}.json`, [
     {
@@ -84,7 +82,7 @@ const affectedNow = async (packageName: string): Promise<[repo: string, tags: st
     ])
     .sort();
 
-test("a pushed SBOM is read behind the push, and what it names is affected: by the tag, with the image's architecture and each version", async () => {
+test("a pushed SBOM is read after the push, and its affected packages are listed by tag, architecture and version", async () => {
   await tellAffected("told");
   const registry = repo("app");
   const image = await registry.image("arm64", "v1");
@@ -103,7 +101,7 @@ test("a pushed SBOM is read behind the push, and what it names is affected: by t
   assert.equal(told.length, 1);
 });
 
-test("every way to attach one is known: a subject, a bundle, cosign's older tags, BuildKit's index", async () => {
+test("an SBOM is found in every way of attachment: subject, bundle, cosign's older tags, BuildKit's index", async () => {
   const registry = repo("ways");
   const said = async (layer: (image: Pushed) => Promise<Pushed>, how: "subject" | "sbom" | "att", architecture: string): Promise<string[][]> => {
     const image = await registry.image(architecture);
@@ -123,7 +121,7 @@ test("every way to attach one is known: a subject, a bundle, cosign's older tags
   const signed = (of: Pushed): string => envelope(statement("https://cyclonedx.org/bom", cyclonedx("pkg:npm/c@1.0.0"), of));
   const bundle = (of: Pushed): string => `{"mediaType":"${bundleType}","dsseEnvelope":${signed(of)}}`;
   assert.deepEqual(await said((of) => registry.blob(bundle(of), bundleType), "subject", "s390x"), read("CycloneDX 1.6"));
-  // Where an image comes from is no SBOM, and nothing is wrong with it.
+  // Provenance is not an SBOM, and not an error.
   const provenance = (of: Pushed): Promise<Pushed> =>
     registry.blob(envelope(statement("https://slsa.dev/provenance/v1", "{}", of)), "application/vnd.in-toto+json");
   assert.deepEqual(await said(provenance, "subject", "riscv64"), []);
@@ -148,7 +146,7 @@ test("every way to attach one is known: a subject, a bundle, cosign's older tags
   ]);
 });
 
-test("what cannot be read stays a blob, and is named in the log and in what is known of the image; others are read all the same", async () => {
+test("an unreadable SBOM remains a blob, is named in the log and the image's state, and delays no other", async () => {
   const registry = repo("broken");
   const image = await registry.image("amd64", "v1");
   const other = await registry.image("arm64", "v2");
@@ -172,7 +170,7 @@ test("what cannot be read stays a blob, and is named in the log and in what is k
   assert.equal((await registry.send("GET", `blobs/${broken.digest}`)).status, 200);
 });
 
-test("an SBOM counts in its repo alone, though another repo or organization has the image with the same digest", async () => {
+test("an SBOM counts in its repo only, even if another repo or organization has the same digest", async () => {
   await tellAffected("mine");
   const other = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other organization" } });
   const there = text(await world.ok("registry.ReposService/CreateRepo", { parent: text(other, "uid"), repo: { name: "app" } }), "uid");
@@ -185,7 +183,6 @@ test("an SBOM counts in its repo alone, though another repo or organization has 
   await world.server.sboms.turn();
   assert.deepEqual(await affectedNow("pkg:npm/mine"), [["own", "same", "amd64", "1.0.0"]]);
   assert.deepEqual((await sbomsOf(image.digest)).map((each) => text(each, "uid").slice(0, -17)).length, 1);
-  // The other organization's people learn nothing of it.
   const identity = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: text(other, "uid"),
     identity: { name: "viewer", claimMatch: { issuer: "https://issuer.example.com", subject: "viewer" } },
@@ -199,7 +196,7 @@ test("an SBOM counts in its repo alone, though another repo or organization has 
   assert.deepEqual([seen.imageSboms, seen.totalCount], [[], "0"]);
 });
 
-test("an image whose tag alone is deleted is affected no longer", async () => {
+test("an image is no longer affected after only its tag is deleted", async () => {
   await tellAffected("untagged");
   const registry = repo("untagged");
   const image = await registry.image("amd64", "v1");
@@ -216,7 +213,7 @@ test("an image whose tag alone is deleted is affected no longer", async () => {
   assert.deepEqual(await now(), ["v2"]);
 });
 
-test("packages follow the tag: moved to an image without, deleted with the manifest that told them, and back with a new push", async () => {
+test("packages follow the tag: moved to an image without an SBOM, deleted with its manifest, restored by a new push", async () => {
   await tellAffected("follows");
   const registry = repo("follows");
   const image = await registry.image("amd64", "v1");
@@ -241,7 +238,7 @@ test("packages follow the tag: moved to an image without, deleted with the manif
   assert.deepEqual([await now(), (await sbomsOf(image.digest)).length], [["v1"], 1]);
 });
 
-test("what is known of a digest comes before what was imported for the tag, and an import speaks for all other images", async () => {
+test("an SBOM overrides packages imported for the tag, and an import covers all other images", async () => {
   await tellAffected("imported");
   await tellAffected("pushed");
   await importLines("images", "images.jsonl", [

@@ -1,5 +1,5 @@
-// Lists from a replica (GANTRY_READ_REPLICA_URL): a standby spares the primary what lists cost, and nobody sees by it that it
-// may be behind: neither who has just changed something, nor who has just lost a right.
+// Lists from a replica (GANTRY_READ_REPLICA_URL) relieve the primary, but a caller never sees stale data after its own change or after a permission is
+// revoked.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -40,9 +40,8 @@ const namesIn = ({ code, reply }: Answer): string[] => {
 const isCopied = ({ headers }: Answer): boolean => headers["gantry-as-of"] !== undefined;
 const createRepo = (name: string): Promise<JsonObject> =>
   world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } }, { token: owner });
-/** Events get their positions behind the changes. */
+/** Assigns positions to the events of the changes. */
 const numberEvents = (): Promise<unknown> => world.server.delivery.finish();
-/** Waits until lists come from the replica, and gives one. */
 const copiedList = (request?: JsonObject): Promise<Answer> =>
   until(async () => {
     await numberEvents();
@@ -50,14 +49,14 @@ const copiedList = (request?: JsonObject): Promise<Answer> =>
     return isCopied(answer) ? answer : undefined;
   });
 
-/** From now on the replica shows what it has now: it has been told so, and does so. */
+/** Pauses replay on the replica and waits until it is paused. */
 const standStill = async (): Promise<void> => {
   await postgres.second.query("select pg_wal_replay_pause()");
   await until(async () => ((await postgres.second.query("select pg_get_wal_replay_pause_state()"))[0]?.[0] === "paused" ? true : undefined));
 };
 const goOn = (): Promise<unknown> => postgres.second.query("select pg_wal_replay_resume()");
 
-test("the first page of a list comes from the replica and says as of when; later pages, single rows and changes do not", async () => {
+test("the first page of a list comes from the replica with its time; later pages, single rows and changes do not", async () => {
   for (const name of ["a", "b", "c"]) await createRepo(name);
   const page = await copiedList({ pageSize: 2, orderBy: "name" });
   assert.deepEqual(namesIn(page), ["a", "b"]);
@@ -75,7 +74,7 @@ test("the first page of a list comes from the replica and says as of when; later
   assert.deepEqual(namesIn(rpc), ["a", "b", "c"]);
 });
 
-test("a replica that stands still shows neither who has just changed something, nor who has lost a right, what was", async () => {
+test("a replica that lags is not used for a caller with newer changes or with revoked permissions", async () => {
   await copiedList();
   await standStill();
   try {
@@ -105,7 +104,7 @@ test("a replica that stands still shows neither who has just changed something, 
   try {
     await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
     assert.deepEqual(namesIn(await readersList()), []);
-    // Rights of which no event of the organization tells: their version alone.
+    // Permission changes without an event of the organization, by their version alone.
     await numberEvents();
     await goOn();
     await copiedList();
@@ -118,7 +117,7 @@ test("a replica that stands still shows neither who has just changed something, 
   await copiedList();
 });
 
-test("a replica that dies, stops answering or is promoted costs no list, and one line in the log", async () => {
+test("a replica that dies, hangs or is promoted fails no list and is logged once", async () => {
   const { second } = postgres;
   const told = (event: string, why = /./): Promise<unknown> =>
     until(() => (logged.some((each) => each.event === event && why.test(each.why)) ? true : undefined));
@@ -137,7 +136,7 @@ test("a replica that dies, stops answering or is promoted costs no list, and one
   second.resume();
   await told("store.replica.back");
 
-  // From here on it is a database of its own, with what both had.
+  // From here on it is a separate database with the common history.
   logged = [];
   await postgres.promote();
   await told("store.replica.away", /^it is not a standby of the primary$/);
@@ -147,7 +146,7 @@ test("a replica that dies, stops answering or is promoted costs no list, and one
   assert.deepEqual([namesIn(answer), isCopied(answer)], [["a", "b", "c", "d", "e"], false]);
 });
 
-test("a replica without a database of one's own, of several hosts, or of no form, is refused at the start", async () => {
+test("a replica setting without an own database, with several hosts or of invalid form is refused at the start", async () => {
   const replica = "postgresql://u:secret@a,b/d";
   assert.throws(() => readSettings({ GANTRY_READ_REPLICA_URL: replica }), { message: /^GANTRY_READ_REPLICA_URL requires DATABASE_URL/ });
   const open = (readReplicaUrl: string) => openStore({ databaseUrl: postgres.urlOf(postgres.first), readReplicaUrl, log: () => {} });

@@ -1,5 +1,5 @@
-// Every type of event that the server can send, provoked and received by somebody who knows nothing of us but the
-// public rules: the `cloudevents` package reads it, `jose` verifies it, and it says what those rules say (events, 2 to 6).
+// Every event type, triggered and received by a client that knows only the public rules: `cloudevents` reads it, `jose` verifies it, and its content
+// follows the rules (events: 2 to 6).
 
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -39,7 +39,7 @@ const told = nonEmpty(
   "operation that subscribers are told of",
 );
 
-// Somebody new joins by an invite, with a token of an issuer that is known here.
+// A new user joins by invite, with a token of a known issuer.
 const issuer = await startIssuer();
 after(() => issuer.close());
 await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
@@ -55,7 +55,7 @@ const parent = (uid: string): string => uid.slice(0, -17);
 const root = (uid: string): string => uid.slice(0, 40);
 const self = (uid: string): string => uid;
 
-// events, 5: where an event is told, by what its subject is. Everything else: at the subject's parent.
+// events: 5. The group of an event by its subject; by default the subject's parent.
 const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.iam\.group\.(created|updated|access_requested)\./, self],
   [/\.iam\.account_associations\./, self],
@@ -65,7 +65,7 @@ const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.registry\.(?:tag|push|manifest|blob)\./, root],
 ];
 
-/** events, 3: the only fields of these that leave the server. */
+/** events: 3. The only fields of these events that leave the server. */
 const shown: Readonly<Record<string, readonly string[]>> = {
   "chainguard.platform.iam.v2.GroupInvite": ["uid", "expirationTime"],
   "chainguard.platform.iam.v2.IdentityProvider": ["uid", "name", "description", "defaultRole", "defaultRoleUid", "oidc"],
@@ -119,10 +119,9 @@ const assertBody = (bodyType: string, body: JsonObject): void => {
   for (const key of everyKey(body)) assert.doesNotMatch(key, /secret|token$|^code$|^key$/i);
 };
 
-/** A subscription that hears nothing. */
 const deaf = { sink: receiver.url, eventTypes: ["none"] };
 
-/** The request that the receiver is told of. No subscription is made that would send to the contract's example. */
+/** Returns the request that the receiver gets an event for, without a subscription that sends to the contract's example address. */
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   if (method.rpc === "TestSubscription") return { subscriptionUid: subscription };
   if (method.rpc === "CreateSubscription") return { parent: place, subscription: deaf };
@@ -144,7 +143,7 @@ for (const method of told) {
       ({ reply } = answer);
     });
     const besides = got.filter(({ event: { type } }) => type !== event?.type).map(({ event: { type } }) => type);
-    // Whoever joins is bound besides, and what comes back is made again; that is told, too.
+    // Joining also binds, and an undelete also creates; these have events too.
     const wanted = { UndeleteDeletion: ["dev.chainguard.api.platform.registry.repo.created.v1"] }[method.rpc] ?? [];
     assert.deepEqual(besides, joins ? ["dev.chainguard.api.iam.rolebindings.created.v1"] : wanted);
     const [only, ...again] = got.filter(({ event: { type } }) => type === event?.type);
@@ -157,7 +156,7 @@ for (const method of told) {
     assert.equal(source, method.distribution ? `//${new URL(world.url).host}` : `${world.url}${collection}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
-    // A session's event is told at the group of the identity provider that it came through.
+    // A session's event belongs to the group of its identity provider.
     if (only.event.type.includes(".sessions.session."))
       assert.ok(group !== "" && subject.startsWith(`${String(group)}/`), `${subject} is below ${String(group)}`);
     else if (joins || event?.groupFrom) assert.equal(group, world.organization);
@@ -175,7 +174,7 @@ for (const method of told) {
   });
 }
 
-test("the event of a sink that was switched off, which no operation makes, is received like any other", async () => {
+test("the event of a disabled sink, which no operation emits, is received like any other", async () => {
   const dead = await openSink();
   dead.answer = () => ({ status: 500 });
   const group = await folder(stage);
@@ -191,7 +190,7 @@ test("the event of a sink that was switched off, which no operation makes, is re
   assert.equal(off.event.group, group);
 });
 
-test("the receiver refuses what is not for it: no event, no token, other bytes, another group's", async () => {
+test("the receiver refuses a request without event or token, a changed body, and another group's token", async () => {
   const url = receiver.url;
   const headers = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t", "ce-source": "/s", "content-type": "application/json" };
   const token = await world.server.application.services.authn.deliveryToken(world.organization, "sha256:00");
@@ -211,7 +210,7 @@ interface Sample {
   readonly Data?: string;
 }
 
-test("the public conformance files of CloudEvents pass through the receiver's parser", { skip: !existsSync(conformance) && "shared/data is not here" }, () => {
+test("the receiver parses the public conformance files of CloudEvents", { skip: !existsSync(conformance) && "shared/data is not here" }, () => {
   let read = 0;
   for (const file of globSync("**/*.yaml", { cwd: conformance })) {
     for (const document of parseAllDocuments(readFileSync(join(conformance, file), "utf8"), { schema: "failsafe" })) {

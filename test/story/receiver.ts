@@ -1,5 +1,4 @@
-// A receiver of events as somebody else writes one: it knows CloudEvents (the `cloudevents` package) and signed tokens
-// (`jose`), and of the server its public address alone.
+// An independent event receiver: it knows CloudEvents (the `cloudevents` package), signed tokens (`jose`), and the server's public address.
 
 import { createHash } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -16,12 +15,10 @@ export interface Accepted {
 export interface Receiver {
   readonly url: string;
   readonly accepted: Accepted[];
-  /** Why others were refused. */
   readonly refused: string[];
   close(): Promise<void>;
 }
 
-/** Reads a delivery. Throws where it is no CloudEvent. */
 export const readEvent = (headers: IncomingHttpHeaders, body: string): CloudEvent<JsonObject> => {
   const event = HTTP.toEvent<JsonObject>({ headers: { ...headers }, body });
   if (Array.isArray(event)) throw new Error("a batch");
@@ -31,12 +28,11 @@ export const readEvent = (headers: IncomingHttpHeaders, body: string): CloudEven
 export interface Expecting {
   /** The server's public address. */
   readonly issuer: string;
-  /** The group of the subscription. */
   readonly group: string;
   readonly now: () => Date;
 }
 
-/** Status and reason as events, 6 has them: 400 no event, 401 nobody, 403 somebody else or other bytes, 200. */
+/** Returns status and reason as in events: 6: 400 no event, 401 no token, 403 wrong token or body, 200. */
 const judge = async (
   { issuer, group, now }: Expecting,
   keys: JWTVerifyGetKey,

@@ -1,4 +1,4 @@
-// Records for the stories of what imports fill: a few of everything, and many made up from a seed.
+// Records for import tests: a few of each kind, and many from a seed.
 
 import { deflateRawSync } from "node:zlib";
 import {
@@ -19,7 +19,7 @@ import { refreshRecordStatistics, writeRecords } from "../../server/advisories/f
 import type { Write } from "#db";
 import type { World } from "../world.ts";
 
-/** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
+/** Writes records like an import; by default public and in the world's organization. */
 export const writeTestRecords = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<WriteCounts> => {
   const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", form: "wolfi", nowMs: world.clock.now, ...target };
@@ -28,7 +28,7 @@ export const writeTestRecords = async (world: World, records: readonly FeedRecor
   return addCounts(written.group, written.everybody);
 };
 
-/** Writes facts about vulnerabilities as an import does, for all to see. */
+/** Writes public facts about vulnerabilities like an import. */
 export const writeTestFacts = async (world: World, facts: readonly FactRecord[]): Promise<void> => {
   const group = world.organization;
   await world.server.application.services.store.write(async (rows) => {
@@ -37,13 +37,12 @@ export const writeTestFacts = async (world: World, facts: readonly FactRecord[])
   });
 };
 
-/** How many records a withdrawal has withdrawn. */
 export const withdrawnBy = async (world: World, withdraw: (rows: Write) => Promise<OwnedCounts>): Promise<number> => {
   const { group, everybody } = await world.server.application.services.store.write(withdraw);
   return group.withdrawn + everybody.withdrawn;
 };
 
-/** An advisory of little. */
+/** Returns a minimal advisory. */
 export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): AdvisoryRecord => ({
   kind: "advisory",
   key,
@@ -58,7 +57,6 @@ export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): Advis
 
 export const eventAt = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
 
-/** One event of each kind that there is. */
 export const everyKind: readonly AdvisoryEventData[] = [
   { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
   { detection: { manual: {} } },
@@ -88,7 +86,7 @@ export const everyKind: readonly AdvisoryEventData[] = [
   { patched: { patchedVersions: ["1.0-r3", "1.1-r0"], note: "backported" } },
 ];
 
-/** Writes a report of Grype on an image of a repo, as an import does. */
+/** Writes a Grype report on an image of a repo like an import. */
 export const writeTestReport = async (world: World, repoUid: string, digest: string): Promise<void> => {
   const nothing = deflateRawSync("[]").toString("base64");
   const said = { version: "0.80.0", findingCount: 0, severities: "{}", findings: nothing, raw: nothing, rawBytes: 2, manifestDigest: "" };

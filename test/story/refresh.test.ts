@@ -1,4 +1,4 @@
-// Refresh tokens (authentication.md: 3.2): they rotate with every use, and one that comes twice ends its family.
+// Refresh tokens (authentication.md: 3.2): each use rotates the token, and reuse revokes its family.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -47,7 +47,7 @@ const payloadOf = (token: string): JsonObject => {
 };
 
 for (const protocol of ["rest", "grpc"] as const) {
-  test(`over ${protocol}, a refresh token gives an access token that the API takes and the next refresh token`, async () => {
+  test(`over ${protocol} a refresh token returns a valid access token and the next refresh token`, async () => {
     const first = await arrive(`rotating ${protocol}`);
     const answer = await refresh(first, {}, protocol);
     assert.equal(answer.code, 0, answer.message);
@@ -57,7 +57,7 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("a refresh token is base64 in the standard alphabet of JSON with its end, and says nothing else in clear", async () => {
+test("a refresh token is standard base64 of JSON with its expiry, and nothing else is readable", async () => {
   const token = await arrive("reader");
   assert.match(token, /^[A-Za-z0-9+/]+={0,2}$/);
   assert.equal(payloadOf(token).exp, Math.floor((world.clock.now + limits.refreshTokenLifetimeMs) / 1000));
@@ -71,14 +71,14 @@ test("only the hash of a refresh token is stored", async () => {
   assert.ok(!JSON.stringify(rows).includes(text(payloadOf(token), "secret")));
 });
 
-test("a refresh token that was used before is refused, and ends its family: the one that replaced it too", async () => {
+test("a reused refresh token is refused and revokes its family, including its successor", async () => {
   const first = await arrive("reused");
   const second = next(await refresh(first));
   assert.deepEqual(refused(await refresh(first)), ended);
   assert.deepEqual(refused(await refresh(second)), ended);
 });
 
-test("of twenty uses at the same moment exactly one wins, and none of the family's tokens works afterwards", async () => {
+test("of 20 concurrent uses exactly one succeeds, and all tokens of the family are revoked", async () => {
   const first = await arrive("raced");
   const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(first)));
   const [winner, ...others] = answers.filter(({ code }) => code === 0);
@@ -87,14 +87,14 @@ test("of twenty uses at the same moment exactly one wins, and none of the family
   assert.deepEqual(refused(await refresh(next(winner))), ended);
 });
 
-test("another sign-in of the same person is another family", async () => {
+test("another sign-in of the same user is a separate family", async () => {
   const [one, other] = [await arrive("twice"), await arrive("twice")];
   await refresh(one);
   await refresh(one);
   assert.equal((await refresh(other)).code, 0);
 });
 
-test("a refresh token ends when nobody uses it, and a family however often it is used", async () => {
+test("an unused refresh token expires, and a family expires however often it is used", async () => {
   const start = world.clock.now;
   try {
     const idle = await arrive("idle");
@@ -116,19 +116,19 @@ test("a refresh token ends when nobody uses it, and a family however often it is
   }
 });
 
-test("what the sign-in was narrowed to stays, and a refresh can only narrow further", async () => {
+test("the restrictions of the sign-in remain, and a refresh can only narrow them", async () => {
   const token = await arrive("narrowed", { scope: world.organization, cap: "groups.list,repo.list" });
   const same = await refresh(token);
   assert.deepEqual(claimsOf(access(same)).gantry_scopes, [world.organization]);
   assert.deepEqual(claimsOf(access(same)).gantry_cap, ["groups.list", "repo.list"]);
   const less = await refresh(next(same), { cap: ["groups.list", "roles.list"] });
   assert.deepEqual(claimsOf(access(less)).gantry_cap, ["groups.list"]);
-  // RFC 6749, 6: the refresh token itself stays as good as it was.
+  // RFC 6749 §6: the refresh token itself keeps its scope.
   const more = await refresh(next(less));
   assert.deepEqual(claimsOf(access(more)).gantry_cap, ["groups.list", "repo.list"]);
 });
 
-test("a refresh that cannot be answered uses nothing up", async () => {
+test("a failed refresh does not use up the token", async () => {
   const token = await arrive("careful", { cap: "groups.list" });
   assert.equal((await refresh(token, { cap: ["no.such.capability"] })).code, 3);
   assert.equal((await refresh(token, { cap: ["repo.list"] })).code, 7);
@@ -136,13 +136,13 @@ test("a refresh that cannot be answered uses nothing up", async () => {
   assert.equal((await refresh(token)).code, 0);
 });
 
-test("a refresh is not rehearsed, and nothing is used up", async () => {
+test("a refresh has no dry run, and trying one does not use up the token", async () => {
   const token = await arrive("rehearsed");
   assert.equal((await world.call(refreshName, {}, { token, validateOnly: true })).code, 3);
   assert.equal((await refresh(token)).code, 0);
 });
 
-test("the refresh token of a deleted identity is refused, also when the same person has come again", async () => {
+test("the refresh token of a deleted identity is refused, even after the same user returns", async () => {
   const token = await arrive("deleted");
   const [binding] = await world.server.application.services.store.read.query("select uid from identities where subject = 'deleted'");
   await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: binding?.[0] ?? "" });
@@ -151,7 +151,7 @@ test("the refresh token of a deleted identity is refused, also when the same per
   assert.deepEqual(refused(await refresh(token)), ended);
 });
 
-test("with its identity provider a refresh token ends", async () => {
+test("deleting an identity provider revokes its refresh tokens", async () => {
   const second = await openProvider(() => world.clock.now);
   try {
     const uid = await registerProvider(world, second);
@@ -163,7 +163,7 @@ test("with its identity provider a refresh token ends", async () => {
   }
 });
 
-test("whatever is no refresh token of ours is UNAUTHENTICATED and never our own fault", async () => {
+test("an invalid refresh token is UNAUTHENTICATED and never an internal error", async () => {
   const real = payloadOf(await arrive("forged"));
   const spelled = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
   const wrong = [

@@ -1,4 +1,4 @@
-// How people become known, what a token says of its bearer, and how somebody leaves.
+// How users register, what a token says about its subject, and how users delete themselves.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -36,7 +36,7 @@ const bind = (identity: string, role: string, group = organization): Promise<Jso
   installation.world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
 
 for (const protocol of protocols) {
-  test(`over ${protocol} a person of a known issuer registers without an invite, is nobody's member, and is told of once`, async () => {
+  test(`over ${protocol} a user of a known issuer registers without an invite or membership, with one event`, async () => {
     const { world } = installation;
     const subject = `alone-${protocol}`;
     const token = await tokenOf(subject);
@@ -53,7 +53,7 @@ for (const protocol of protocols) {
     assert.deepEqual(who.capabilities ?? [], []);
   });
 
-  test(`over ${protocol} a token says who it is: issuer, subject, audience, times, and the role or the capabilities of each group`, async () => {
+  test(`over ${protocol} token validation returns issuer, subject, audience, times, and the role or capabilities per group`, async () => {
     const { world } = installation;
     const subject = `validated-${protocol}`;
     const uid = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
@@ -80,10 +80,10 @@ for (const protocol of protocols) {
     assert.equal(text(part(here ?? {}, "group"), "id"), organization);
     assert.equal(text(part(here ?? {}, "role"), "name"), "viewer");
     assert.ok((part(here ?? {}, "role").capabilities as string[]).includes("repo.list"));
-    // Version 1's Group; over gRPC, false and "" are not sent.
+    // Version 1's Group; gRPC does not send false and "".
     const unset = protocol === "rest" ? { verified: false } : {};
     assert.deepEqual(below?.group, { id: group, name: `below ${protocol}`, description: "a folder", status: "ORG_STATUS_READY", ...unset });
-    // registry.pull has repo.list already: the set is that role's.
+    // registry.pull already includes repo.list, so the set equals that role.
     assert.equal(text(part(below ?? {}, "role"), "id"), editor);
 
     const narrowed = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list", "tag.list"], scopes: [group] }), protocol });
@@ -95,7 +95,7 @@ for (const protocol of protocols) {
     assert.equal(text(part((less.capabilities as JsonObject[])[0] ?? {}, "role"), "id"), lists);
   });
 
-  test(`over ${protocol} whoever leaves takes their bindings and profile along, and nobody else can be made to leave`, async () => {
+  test(`over ${protocol} a user who deletes themselves loses bindings and profile, and cannot delete another`, async () => {
     const { world } = installation;
     const subject = `leaver-${protocol}`;
     const token = await tokenOf(subject, { name: "Leaver" });
@@ -111,7 +111,6 @@ for (const protocol of protocols) {
     );
     const before = await databaseContents(world);
     const refused: readonly (readonly [string, string])[] = [
-      // Over REST the path has room for people alone.
       ...(protocol === "grpc" ? [[robot, await world.token(robot)] as const] : []),
       [uidOf("first"), token],
       [operatorUid, await world.token()],
@@ -132,7 +131,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("the operator's token says that it may do everything, in no group", async () => {
+test("the operator's token has all capabilities, in no group", async () => {
   const { capabilities } = await installation.world.ok(validate, {});
   const [only, ...others] = capabilities as JsonObject[];
   assert.deepEqual(others, []);
@@ -140,7 +139,7 @@ test("the operator's token says that it may do everything, in no group", async (
   assert.equal(text(part(only ?? {}, "role"), "name"), "operator");
 });
 
-test("an assumable identity's token says who it is, too, and the right is gone from the answer with its binding", async () => {
+test("an assumable identity's token is described too, and a deleted binding is absent from the response", async () => {
   const { world } = installation;
   const robot = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -158,7 +157,7 @@ test("an assumable identity's token says who it is, too, and the right is gone f
   assert.equal(who.profile, undefined);
 });
 
-test("an issuer's claims about a person are stored as far as they are valid: names in letters of names, nothing unverified or unprintable", async () => {
+test("an issuer's claims about a user are stored only if valid: no unverified or unprintable values", async () => {
   const { world } = installation;
   const cases: readonly (readonly [name: string, claims: JsonObject, shown: string, email: string])[] = [
     ["ADA Lovelace", { email: null }, "ada lovelace", ""],
@@ -178,7 +177,6 @@ test("an issuer's claims about a person are stored as far as they are valid: nam
   assert.equal(long.code, codes.UNAUTHENTICATED);
 });
 
-/** What a sign-in changes rows with. */
 const contextOf = (rows: Write) =>
   changeContext(installation.world.server.application.kernel, rows, {
     operation: "/oauth",
@@ -188,7 +186,7 @@ const contextOf = (rows: Write) =>
     requestId: "r",
   });
 
-test("an identity provider's default role is given on the first sign-in through it and never again, not even to whoever deletes themselves", async () => {
+test("an identity provider's default role is granted on the first sign-in only, even after the user deletes themselves", async () => {
   const { world } = installation;
   const { store } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
@@ -215,12 +213,12 @@ test("an identity provider's default role is given on the first sign-in through 
   await signIn();
   assert.equal(await roles(), 0);
   assert.equal((await world.events()).slice(before).filter(({ type }) => type.endsWith("registered.v1")).length, 1);
-  // Another provider's is another promise; somebody who was registered before gets it all the same.
+  // Another provider grants its own default role, even to a registered user.
   await signIn({ ...provider, uid: `${organization}/${"b".repeat(16)}` });
   assert.equal(await roles(), 1);
 });
 
-test("five first sign-ins at once make one person and one binding, each told once", async () => {
+test("five concurrent first sign-ins create one user and one binding, with one event each", async () => {
   const { world } = installation;
   const { store } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };

@@ -1,5 +1,4 @@
-// The Registry domain from what was pushed: Repos, Tags and Images show it at once, by the one way for every change, and events tell
-// of pushes and pulls (events: 9).
+// Pushed content in the Registry API: Repos, Tags and Images show it at once, and pushes and pulls emit events (events: 9).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -30,7 +29,7 @@ const architecturesOf = async (repoUid: string, digest: string): Promise<unknown
 const sizeOf = async (repoUid: string, digest: string, architecture: string): Promise<unknown> =>
   (await world.ok("registry.ImagesService/GetSize", { repoUid, digest, architecture })).size;
 
-test("a push makes a tag, moves it and keeps what is said of it; the same push again changes nothing", async () => {
+test("a push creates or moves a tag and keeps its other fields, and repeating it changes nothing", async () => {
   const name = `${organization}/moved`;
   const first = await registry.pushManifest(name, "latest", empty("first"));
   const repo = await repoNamed("moved");
@@ -76,7 +75,7 @@ test("a push makes a tag, moves it and keeps what is said of it; the same push a
   assert.deepEqual(await tagsOf(repo), [moved]);
 });
 
-test("a tag that was made over the API is pulled if its digest is stored, and listed if it is not", async () => {
+test("a tag created over the API can be pulled if its digest is stored, and is listed in any case", async () => {
   const name = `${organization}/api`;
   const digest = await registry.pushManifest(name, undefined, empty("by digest"));
   const repo = await repoNamed("api");
@@ -91,7 +90,7 @@ test("a tag that was made over the API is pulled if its digest is stored, and li
   assert.equal((await registry.send("GET", `${name}/manifests/${digest}`)).status, 200);
 });
 
-test("Images say architectures and sizes of what was pushed, in whichever order and however deep", async () => {
+test("Images return architectures and sizes of pushed content, in any push order and at any depth", async () => {
   const name = `${organization}/images`;
   const image = (architecture: string): { manifest: JsonObject; config: string; layer: string; size: number } => {
     const config = JSON.stringify({ os: "linux", architecture, ...(architecture === "arm" ? { variant: "v7" } : {}) });
@@ -126,7 +125,7 @@ test("Images say architectures and sizes of what was pushed, in whichever order 
   assert.equal((await world.call("registry.ImagesService/GetArchitectures", { repoUid: repo, digest: indexDigest })).code, 5);
 });
 
-test("a repo that is deleted is gone with everything in it, and its name is free", async () => {
+test("deleting a repo deletes its content and frees its name", async () => {
   const name = `${organization}/doomed`;
   await registry.pushImage(name, "latest");
   assert.equal((await registry.send("POST", `${name}/blobs/uploads/`)).status, 202);
@@ -136,7 +135,7 @@ test("a repo that is deleted is gone with everything in it, and its name is free
   await registry.pushManifest(name, "latest", empty("new"));
 });
 
-test("pulls are told where somebody listens in the organization, with tag, digest and verb, and nowhere else", async () => {
+test("pulls emit events with tag, digest and verb only if the organization has a subscription for them", async () => {
   const name = `${organization}/heard`;
   const digest = await registry.pushManifest(name, "latest", empty("heard"));
   const blob = await registry.pushBlob(name, "heard");

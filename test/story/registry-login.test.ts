@@ -1,5 +1,5 @@
-// Signing in where images are pushed and pulled: `gantry login --docker` and `--docker-helper`, the credential helper, and pull
-// tokens. Real programs against a real server; the files are those that docker, podman and skopeo read (oci.md: 5).
+// Registry sign-in with `gantry login --docker`, `--docker-helper`, the credential helper and pull tokens: real programs and a real server, with the
+// files that docker, podman and skopeo read (oci.md: 5).
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -47,7 +47,6 @@ after(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-/** A person's machine: home, cache and the folders of XDG. */
 const machine = async (name: string): Promise<Record<string, string>> => {
   const home = join(folder, name);
   await mkdir(join(home, "run"), { recursive: true });
@@ -67,7 +66,7 @@ const logIn = async (env: Record<string, string>, args: readonly string[], sub =
   return terminal.ended;
 };
 
-/** What a sign-in leaves in the cache, without a terminal that waits. */
+/** Stores the result of a sign-in in the cache, without a waiting terminal. */
 const signedIn = async (env: Record<string, string>, sub = "ada"): Promise<string> => {
   const codes = await requestDeviceCodes(world, { idp_id: idp, audience: world.url, scope: "offline_access" });
   await confirmAs(world, provider, codes.page, { sub });
@@ -87,13 +86,13 @@ const helper = async (env: Record<string, string>, action: string, input = ""): 
 
 const credentialsOf = ({ stdout }: Exit): JsonObject => JSON.parse(stdout) as JsonObject;
 
-/** An access token that is about to end, in the place of the one that is kept: so that it has to be renewed. */
+/** Replaces the stored access token with one that expires soon, so that it must be refreshed. */
 const endSoon = async (env: Record<string, string>): Promise<void> => {
   const claims = { iss: world.url, exp: Math.floor(Date.now() / 1000) + 60 };
   await writeFile(cached(env, "oidc-token"), `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.e30`);
 };
 
-test("with --docker the token is in docker's and podman's file for its owner alone, until when is said, and all else there stays", async () => {
+test("--docker writes the token to docker's and podman's private file, prints its expiry, and keeps other entries", async () => {
   const env = await machine("docker");
   const others = { auths: { "other.example": { auth: "b3RoZXI6cw==" } }, credHelpers: { "third.example": "third" }, HttpHeaders: { "X-Meta": "1" } };
   await mkdir(dirname(dockerFile(env)), { recursive: true });
@@ -121,7 +120,7 @@ test("with --docker the token is in docker's and podman's file for its owner alo
   assert.match(out.stdout, new RegExp(`are signed out of ${host}`));
 });
 
-test("podman's file is where podman looks: REGISTRY_AUTH_FILE, the runtime folder, or else the configuration's; a link is followed", async () => {
+test("podman's file is REGISTRY_AUTH_FILE, in the runtime directory, or in the configuration directory; a symbolic link is followed", async () => {
   const { HOME = "", XDG_CACHE_HOME = "", XDG_CONFIG_HOME = "" } = await machine("places");
   const named = {
     HOME,
@@ -141,7 +140,7 @@ test("podman's file is where podman looks: REGISTRY_AUTH_FILE, the runtime folde
   assert.deepEqual(await readJson(join(XDG_CONFIG_HOME, "containers", "auth.json")), { credHelpers: { [host]: "gantry" } });
 });
 
-test("what cannot be merged is left alone and said before anybody signs in", async () => {
+test("a file that cannot be merged is left unchanged and reported before the sign-in", async () => {
   const env = await machine("unmerged");
   await mkdir(dirname(dockerFile(env)), { recursive: true });
   const terminal = { environment: env, log: silent, out: process.stdout, err: process.stderr, status: 0 };
@@ -165,7 +164,7 @@ test("what cannot be merged is left alone and said before anybody signs in", asy
   });
 });
 
-test("with --docker-helper no token is in the files, and the helper gives the one of the sign-in to clients that ask for this host", async () => {
+test("--docker-helper writes no token to a file, and the helper returns the sign-in's token for this host", async () => {
   const env = await machine("helper");
   writeRegistryLogin(env, host, { by: "token", token: "of before" });
   const { code, stdout, stderr } = await logIn(env, ["--docker-helper"]);
@@ -178,7 +177,7 @@ test("with --docker-helper no token is in the files, and the helper gives the on
     assert.deepEqual([answer.code, credentialsOf(answer)], [0, { ServerURL: server.trim(), Username: "_token", Secret: token }], answer.stderr);
   }
   assert.deepEqual(credentialsOf(await helper(env, "list")), { [host]: "_token" });
-  // As `docker login` does with what it was given; a password is not taken.
+  // As `docker login` stores its credentials; the helper does not store a password.
   const stored = { ServerURL: host, Username: "_token", Secret: token };
   assert.deepEqual([(await helper(env, "store", JSON.stringify(stored))).code, await readFile(cached(env, "oidc-token"), "utf8")], [0, token]);
   const refused = await helper(env, "store", JSON.stringify({ ...stored, Username: "ada" }));
@@ -187,7 +186,7 @@ test("with --docker-helper no token is in the files, and the helper gives the on
   assert.deepEqual([(await helper(env, "get", host)).stdout, await helper(env, "list").then(({ stdout }) => stdout)], [notFound, "{}\n"]);
 });
 
-test("the helper refuses in the words that clients compare", async () => {
+test("the helper's errors have the exact texts that clients compare", async () => {
   const env = await machine("words");
   const cases: readonly (readonly [action: string, input: string, out: string])[] = [
     ["get", "nobody.example", notFound],
@@ -206,7 +205,7 @@ test("the helper refuses in the words that clients compare", async () => {
   assert.match((await helper(env, "version")).stdout, /^docker-credential-gantry \d/);
 });
 
-test("clients that ask at once renew the sign-in once, and it lives on; one that was killed meanwhile holds nobody up", async () => {
+test("concurrent clients refresh the sign-in once, and a killed client does not block others", async () => {
   const env = await machine("renewed");
   await signedIn(env);
   await endSoon(env);
@@ -222,7 +221,7 @@ test("clients that ask at once renew the sign-in once, and it lives on; one that
   assert.equal((await stat(cached(env, "refresh-token"))).mode & 0o777, 0o600);
 });
 
-test("a sign-in that the server takes no longer is not found, says why, and is not tried again", async () => {
+test("a sign-in that the server refuses is reported as not found with the reason, and is not retried", async () => {
   const env = await machine("ended");
   await signedIn(env, "grace");
   await writeFile(cached(env, "refresh-token"), Buffer.from(JSON.stringify({ exp: 1, id: "0".repeat(32), secret: "wrong" })).toString("base64"));
@@ -242,11 +241,10 @@ test("a sign-in that the server takes no longer is not found, says why, and is n
 const skopeo = (env: Record<string, string>, args: readonly string[]): { status: number | null; stdout: string } =>
   spawnSync("skopeo", args, { env: { PATH: process.env.PATH ?? "", ...env }, encoding: "utf8" });
 
-test("skopeo finds the login in both forms", { skip: spawnSync("skopeo", ["--version"]).status !== 0 && "skopeo is not here" }, async () => {
+test("skopeo finds the login in both formats", { skip: spawnSync("skopeo", ["--version"]).status !== 0 && "skopeo is not here" }, async () => {
   const env = await machine("skopeo");
   writeRegistryLogin(env, host, { by: "token", token: await signedIn(env) });
   assert.deepEqual(skopeo(env, ["login", "--get-login", host]).stdout, "_token\n");
-  // Docker's file alone is read, too.
   await rm(podmanFile(env));
   assert.deepEqual(skopeo(env, ["login", "--get-login", host]).stdout, "_token\n");
   writeRegistryLogin(env, host, { by: "helper" });
@@ -262,7 +260,7 @@ test("skopeo finds the login in both forms", { skip: spawnSync("skopeo", ["--ver
 const pullTokens = (env: Record<string, string>, args: readonly string[]): Promise<Exit> =>
   gantryAnywhere(["iam", "pull-tokens", ...args, "--issuer", world.url], { env });
 
-test("a pull token is an identity with a key, its binding to registry.pull and a JWT; it acts as that, and ends with its revocation", async () => {
+test("a pull token is an identity with a key, a binding to registry.pull and a JWT, and stops working when revoked", async () => {
   const env = { GANTRY_TOKEN: await world.token() };
   const made = await pullTokens(env, ["create", "--name", "ci", "--description", "the builds", "--ttl", "12h"]);
   assert.equal(made.code, 0, made.stderr);
@@ -308,13 +306,13 @@ test("a pull token is an identity with a key, its binding to registry.pull and a
   assert.equal((await pullTokens(env, ["list", "--json"])).stdout, "");
 });
 
-test("pull tokens are made by way of the API with the rights of who is signed in, and a refusal leaves nothing behind", async () => {
+test("pull tokens are created over the API with the caller's permissions, and a refusal leaves nothing behind", async () => {
   const env = await machine("signed in");
   await signedIn(env, "viewer");
   const refused = await pullTokens(env, ["create", "--group", world.organization]);
   assert.deepEqual([refused.code, refused.stdout], [5, ""]);
   assert.match(refused.stderr, /^gantry: .*identity\.create/);
-  // Who may make identities and binds nobody.
+  // Can create identities but no bindings.
   const maker = text(
     await world.ok("iam.RolesService/CreateRole", {
       parent: world.organization,
@@ -338,7 +336,7 @@ test("pull tokens are made by way of the API with the rights of who is signed in
   assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: identity.uid ?? "" })).code, 0);
 });
 
-test("what cannot be made is said in one line", async () => {
+test("an invalid pull token request is refused in one line", async () => {
   const env = { GANTRY_TOKEN: await world.token() };
   for (const [args, says, status = 8] of [
     [["create", "--ttl", "2y"], /^gantry: --ttl must be a duration such as 90m, 12h or 30d, not "2y"\n$/],

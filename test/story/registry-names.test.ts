@@ -1,5 +1,5 @@
-// What a repository is called: its path of names from the organization on, or its uid. A name leads to the same repository for
-// every caller (test/attacks/names.test.ts), and a first push makes what is missing below an organization.
+// Names of repositories: the path of names from the organization, or the UID. A name resolves to the same repository for all callers
+// (test/attacks/names.test.ts), and a first push creates missing groups and the repo.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -30,7 +30,7 @@ const bound = async (place: string, role: string, home = place): Promise<Registr
 const manifestAt = (client: RegistryClient, repo: string) => client.send("GET", `${repo}/manifests/latest`);
 const push = (client: RegistryClient, repo: string) => client.send("PUT", `${repo}/manifests/latest`, { body, headers: { "content-type": indexType } });
 
-test("a first push makes the repo and the groups in between, once, and tells of each; the next one finds them", async () => {
+test("a first push creates the repo and missing groups once, with an event each, and the next push finds them", async () => {
   const organization = await group("maker");
   const pusher = await bound(organization, "registry.push");
   const before = (await world.events()).length;
@@ -49,7 +49,7 @@ test("a first push makes the repo and the groups in between, once, and tells of 
   assert.deepEqual((await reposOf(organization)).map((each) => text(each, "name")).sort(), ["app", "other"]);
 });
 
-test("pushes at the same moment make each group and the repo once", async () => {
+test("concurrent pushes create each group and the repo once", async () => {
   const organization = await group("crowd");
   const pusher = await bound(organization, "registry.push");
   const pushed = await Promise.all(Array.from({ length: 12 }, (_, index) => push(pusher, `crowd/a/b/app${index % 3}`)));
@@ -62,7 +62,7 @@ test("pushes at the same moment make each group and the repo once", async () => 
   assert.equal((await reposOf(organization)).length, 3);
 });
 
-test("nobody makes an organization by a push, nor anything below a uid, nor groups without the right to", async () => {
+test("a push creates no organization, nothing below a UID, and no group without the permission", async () => {
   const organization = await group("narrow");
   const role = await world.ok("iam.RolesService/CreateRole", {
     parent: organization,
@@ -80,7 +80,7 @@ test("nobody makes an organization by a push, nor anything below a uid, nor grou
   assert.equal(items(await world.ok("iam.GroupsService/ListGroups", { uidp: { inRoot: true }, name: "nowhere" }), "groups").length, 0);
 });
 
-test("a repo answers to its uid, also where its name is none that the protocol allows", async () => {
+test("a repo is addressable by its UID, even if its name is invalid in the protocol", async () => {
   const organization = await group("odd names");
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "an app" } }), "uid");
   assert.equal((await push(operator, repo)).status, 201);
@@ -92,7 +92,7 @@ test("a repo answers to its uid, also where its name is none that the protocol a
   assert.deepEqual(await errorsIn(await operator.send("GET", `first-organization/${"a".repeat(255)}/manifests/latest`)), ["NAME_INVALID"]);
 });
 
-test("the words of the protocol are names too: the last of them decides", async () => {
+test("names may contain words of the protocol: the last such word is the operation", async () => {
   const organization = await group("words");
   for (const name of ["words/blobs/uploads", "words/manifests/x", "words/tags/list", "words/v2"]) {
     assert.equal((await push(operator, name)).status, 201, name);
@@ -104,7 +104,7 @@ test("the words of the protocol are names too: the last of them decides", async 
   assert.equal((await reposOf(organization)).length, 4);
 });
 
-test("what may not be seen is answered as what is not there, by name and by uid", async () => {
+test("a hidden repository gets the response of a missing one, by name and by UID", async () => {
   const organization = await group("hidden");
   await operator.pushImage("hidden/team/secret", "latest");
   const [{ uid = "" } = {}] = (await reposOf(organization)) as { uid: string }[];

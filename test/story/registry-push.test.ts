@@ -1,5 +1,4 @@
-// Images behind the repos: what clients of registries push by each of the protocol's ways is pulled as it was pushed (OCI
-// Distribution 1.1; oci: 2).
+// Registry content: images pushed in each way of the protocol are pulled unchanged (OCI Distribution 1.1; oci: 2).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -24,7 +23,6 @@ const start = async (query = ""): Promise<string> => {
   return begun.headers.get("location") ?? assert.fail("no location");
 };
 
-/** A repo has a blob: by HEAD and GET, with every header that clients read. */
 const assertBlob = async (name: string, digest: string, bytes: string): Promise<void> => {
   for (const verb of ["HEAD", "GET"]) {
     const answer = await send(verb, `${name}/blobs/${digest}`);
@@ -37,7 +35,7 @@ const assertBlob = async (name: string, digest: string, bytes: string): Promise<
   }
 };
 
-/** What the blob place holds is what rows name, once what was left for removal is removed. */
+/** Asserts that the blob storage equals the rows after garbage collection. */
 const assertNothingLeft = async (): Promise<void> => {
   const { services } = world.server.application;
   const { store, blobs } = services;
@@ -51,7 +49,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const each of texts) yield Buffer.from(each);
 }
 
-test("a blob in one request, in two, streamed, in chunks and empty: each comes back as it was sent", async () => {
+test("a blob pushed in one request, in two, streamed, in chunks or empty is returned unchanged", async () => {
   for (const algorithm of ["sha256", "sha512"] as const) {
     const whole = `one request, ${algorithm}`;
     const posted = await send("POST", `${repo}/blobs/uploads/?digest=${digestOf(whole, algorithm)}`, { body: whole });
@@ -87,7 +85,7 @@ test("a blob in one request, in two, streamed, in chunks and empty: each comes b
   assert.equal((await send("POST", `${repo}/blobs/uploads/?digest=${digestOf("sent later")}`)).status, 202, "a digest without its bytes begins an upload");
 });
 
-test("what is pushed by sha512 is known by sha256 too, and a manifest answers to both", async () => {
+test("content pushed by sha512 is also known by sha256, and a manifest is found by both", async () => {
   await registry.pushBlob(repo, "both names", "sha512");
   await assertBlob(repo, digestOf("both names"), "both names");
   const manifest = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: [], annotations: { of: "both" } });
@@ -109,7 +107,7 @@ test("what is pushed by sha512 is known by sha256 too, and a manifest answers to
   );
 });
 
-test("after a chunk out of its place the upload is as far as it was, says so, and goes on", async () => {
+test("after a chunk out of order the upload keeps its offset, reports it, and can continue", async () => {
   const upload = await start();
   assert.equal((await send("PATCH", upload, { body: "0123456789", headers: { "content-range": "0-9" } })).status, 202);
   for (const range of ["9-11", "11-13", "0-2"]) {
@@ -130,7 +128,7 @@ test("after a chunk out of its place the upload is as far as it was, says so, an
   await assertBlob(repo, digestOf("0123456789abc"), "0123456789abc");
 });
 
-test("content that is not what its digest says is refused and not shown, and its upload can still be completed with the right digest", async () => {
+test("content with the wrong digest is refused and hidden, and its upload can still be completed with the right one", async () => {
   const upload = await start();
   assert.equal((await send("PATCH", upload, { body: "and " })).status, 202);
   for (let times = 0; times < 2; times++) {
@@ -141,7 +139,7 @@ test("content that is not what its digest says is refused and not shown, and its
   assert.equal((await send("GET", upload)).headers.get("range"), "0-3", "a request that was refused has left it as it was");
   assert.equal((await send("PUT", `${upload}?digest=${digestOf("and this")}`, { body: "this" })).status, 201);
   await assertBlob(repo, digestOf("and this"), "and this");
-  // At a server that has not seen the bytes come, the digest is computed from what is stored.
+  // A server that did not receive the bytes computes the digest from storage.
   const moved = await start();
   assert.equal((await send("PATCH", moved, { body: "stored " })).status, 202);
   keepDigests(moved.split("/").at(-1) ?? "", undefined);
@@ -156,7 +154,7 @@ test("content that is not what its digest says is refused and not shown, and its
   await assertNothingLeft();
 });
 
-test("an upload that is given up is gone, and so are its bytes", async () => {
+test("a canceled upload is deleted with its bytes", async () => {
   const upload = await start();
   assert.equal((await send("PATCH", upload, { body: "given up" })).status, 202);
   assert.equal((await send("DELETE", upload)).status, 204);
@@ -165,7 +163,7 @@ test("an upload that is given up is gone, and so are its bytes", async () => {
   await assertNothingLeft();
 });
 
-test("an upload whose bytes are gone is unknown to whoever goes on with it, and its row goes", async () => {
+test("an upload that lost its bytes is unknown to the client, and its row is deleted", async () => {
   const { store, blobs } = world.server.application.services;
   const bytes = "these are lost";
   for (const goOn of [
@@ -186,7 +184,7 @@ test("an upload whose bytes are gone is unknown to whoever goes on with it, and 
   await assertNothingLeft();
 });
 
-test("ranges and conditions: a part of a blob, and nothing of what the client has", async () => {
+test("range and conditional requests return part of a blob, or 304", async () => {
   const digest = await registry.pushBlob(repo, "0123456789");
   const part = async (range: string, more: Record<string, string> = {}) => send("GET", `${repo}/blobs/${digest}`, { headers: { range, ...more } });
   for (const [range, contentRange, text] of [
@@ -217,7 +215,7 @@ test("ranges and conditions: a part of a blob, and nothing of what the client ha
   }
 });
 
-test("a blob is mounted from a repo that is named, and from any that has it; otherwise an upload begins", async () => {
+test("a blob is mounted from the named repo or any other that has it; otherwise an upload begins", async () => {
   const digest = await registry.pushBlob(repo, "mounted");
   for (const [query, target] of [
     [`?mount=${digest}&from=${encodeURIComponent(repo)}`, "first-organization/mounts/one"],
@@ -235,7 +233,7 @@ test("a blob is mounted from a repo that is named, and from any that has it; oth
   assert.equal((await send("HEAD", `first-organization/mounts/three/blobs/${digest}`)).status, 404, "known elsewhere is not here");
 });
 
-test("a manifest is kept byte for byte, whatever it holds that nobody knows; what names blobs that are not here is refused", async () => {
+test("a manifest is stored byte for byte with unknown fields, and refused if it names missing blobs", async () => {
   const image = await registry.pushImage(repo, "bytes");
   const got = await send("GET", `${repo}/manifests/bytes`, { headers: { accept: "application/nothing" } });
   assert.equal(got.headers.get("content-type"), imageType);
@@ -256,7 +254,7 @@ test("a manifest is kept byte for byte, whatever it holds that nobody knows; wha
   await registry.pushManifest(repo, "foreign", windows);
 });
 
-test("tags are listed by their bytes, page by page, and no page leads to nothing", async () => {
+test("tags are listed in byte order with pages, and the last page has no link", async () => {
   const name = "first-organization/tags";
   const manifest = { schemaVersion: 2, mediaType: indexType, manifests: [] };
   const tags = ["v1", "V2", "_x", "0", "a.b", "a-b", "latest"];
@@ -278,7 +276,7 @@ test("tags are listed by their bytes, page by page, and no page leads to nothing
   assert.deepEqual(await errorsIn(await send("GET", `${name}/tags/list?n=-1`)), ["PAGINATION_NUMBER_INVALID"]);
 });
 
-test("referrers of images and indexes are listed with type and annotations, before and after their subject comes, and of one type alone", async () => {
+test("referrers of images and indexes are listed with type and annotations, before or after their subject is pushed, and by type", async () => {
   const name = "first-organization/referred";
   const body = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: [], annotations: { of: "subject" } });
   const subject = { digest: digestOf(body), size: body.length };
@@ -323,7 +321,7 @@ test("referrers of images and indexes are listed with type and annotations, befo
   assert.equal((await send("GET", `${name}/manifests/${fallback}`)).status, 200, "the fallback tag is a tag as any other");
 });
 
-test("deleting a tag leaves its manifest; deleting a manifest takes its tags; a blob that is needed stays", async () => {
+test("deleting a tag keeps its manifest, deleting a manifest deletes its tags, and a needed blob remains", async () => {
   const name = "first-organization/deleted";
   const image = await registry.pushImage(name, "one");
   await registry.pushManifest(name, "two", JSON.parse(await (await send("GET", `${name}/manifests/one`)).text()));
@@ -341,7 +339,7 @@ test("deleting a tag leaves its manifest; deleting a manifest takes its tags; a 
   for (const path of [`manifests/${image}`, "manifests/one", `blobs/${layer}`]) assert.equal((await send("DELETE", `${name}/${path}`)).status, 404);
 });
 
-test("two requests never append to one upload at once", async () => {
+test("two requests never append to one upload concurrently", async () => {
   const upload = await start();
   let release = (): void => {};
   const waiting = new Promise<void>((resolve) => {
@@ -371,7 +369,7 @@ test("two requests never append to one upload at once", async () => {
   assert.equal((await send("PUT", `${upload}?digest=${digestOf("slow one")}`)).status, 201);
 });
 
-test("a manifest of four MiB is taken, one that is larger is not, and nothing of it is kept", async () => {
+test("a manifest of 4 MiB is accepted, a larger one is refused, and nothing of it is stored", async () => {
   const least = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: [], annotations: { fill: "" } });
   const sized = (bytes: number): string => least.replace('"fill":""', `"fill":"${"x".repeat(bytes - least.length)}"`);
   const headers = { "content-type": indexType };

@@ -1,4 +1,4 @@
-// Registry tokens permit what their scopes name, within what the caller may do (docs/decisions/0069).
+// Registry tokens permit their scopes, within the caller's permissions (decision 0069).
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -14,7 +14,6 @@ import { openWorld, type World } from "../world.ts";
 
 const requests = openRequestLog();
 let world: World;
-/** The access token of the organization's owner. */
 let owner = "";
 let acme = "";
 const empty = { schemaVersion: 2, mediaType: indexType, manifests: [] };
@@ -48,7 +47,7 @@ before(async () => {
 });
 after(() => world?.close());
 
-test("a token contains the requested scopes that its caller is permitted, by the repository's uid, and nothing else", async () => {
+test("a token contains exactly the requested scopes that its caller is permitted, by the repository's UID", async () => {
   const uid = await repoUid("app");
   const reader = await bound(acme, "registry.pull");
   for (const [password, scopes, permitted] of [
@@ -94,7 +93,7 @@ test("a token contains the requested scopes that its caller is permitted, by the
     assert.deepEqual(accessIn(await registryToken(world.url, password, ...scopes)), permitted, scopes.join(" and "));
 });
 
-test("a token for more repositories than one token may name is refused, and one for the most has less than 8 KiB", async () => {
+test("a token for too many repositories is refused, and one with the maximum is below 8 KiB", async () => {
   const scopes = Array.from(
     { length: limits.registryTokenReposMax },
     (_, number) => `repository:acme/team/of/many/repositories/number-${number}:pull,push,delete`,
@@ -104,7 +103,7 @@ test("a token for more repositories than one token may name is refused, and one 
   assert.deepEqual([refused.status, await refused.text().then((body) => body.includes("at most 16 repositories"))], [400, true]);
 });
 
-test("a token for another service is refused, for callers and for anonymous ones, and uses up no refresh token", async () => {
+test("a token for another service is refused, even for anonymous callers, and uses up no refresh token", async () => {
   for (const password of [owner, ""])
     for (const service of ["elsewhere.example.com", `${new URL(world.url).host}.example.com`, world.url]) {
       const refused = await askRegistryToken(world.url, password, [], { service });
@@ -115,7 +114,7 @@ test("a token for another service is refused, for callers and for anonymous ones
   assert.equal((await fetch(`${world.url}/v2/token`, { headers: { authorization: basic("_token", owner) } })).status, 200, "it may be left out");
 });
 
-test("a token without a scope answers the ping, and every other operation with a challenge for the scope that it needs", async () => {
+test("a token without a scope permits the ping, and every other operation challenges for the scope that it needs", async () => {
   const login = await withScopes(owner);
   assert.equal((await login.send("GET", "/v2/")).status, 200);
   const repo = "acme/app";
@@ -149,7 +148,7 @@ test("a token without a scope answers the ping, and every other operation with a
   }
 });
 
-test("a token with one action is refused every other one, by name and by uid", async () => {
+test("a token with one action is refused every other one, by name and by UID", async () => {
   const uid = await repoUid("app");
   const operations = { pull: ["GET", "manifests/latest"], push: ["POST", "blobs/uploads/"], delete: ["DELETE", "manifests/no-such-tag"] } as const;
   for (const named of ["acme/app", uid])
@@ -163,7 +162,7 @@ test("a token with one action is refused every other one, by name and by uid", a
     }
 });
 
-test("pull,push creates a repository with its groups at a path that did not exist, and pulls from it, with one token", async () => {
+test("pull,push creates a repository with its groups at a new path, and pulls from it, with one token", async () => {
   const path = "acme/team/sub/first";
   const token = await registryToken(world.url, owner, `repository:${path}:pull,push`);
   assert.deepEqual(accessIn(token), [{ path, group: acme, actions: ["pull", "push"] }]);
@@ -180,10 +179,10 @@ test("pull,push creates a repository with its groups at a path that did not exis
   assert.equal((await (await withScopes(owner, `repository:${path}:delete`)).send("DELETE", `${path}/manifests/latest`)).status, 202);
 });
 
-test("a mount takes pull on its source: with both scopes it mounts, otherwise the client uploads the bytes", async () => {
+test("a mount requires pull on its source: with both scopes it mounts, otherwise the client uploads the bytes", async () => {
   const layer = randomBytes(32);
   const pusher = openRegistry(world.url, `Bearer ${owner}`);
-  // Nothing is mounted from a path without a manifest.
+  // A path without a manifest is no source of a mount.
   await pusher.pushImage("acme/base", "mounted-from");
   const digest = await pusher.pushBlob("acme/base", layer);
   const mount = async (path: string, from: string, ...scopes: string[]): Promise<number> =>
@@ -200,7 +199,7 @@ test("a mount takes pull on its source: with both scopes it mounts, otherwise th
   assert.equal(await mount("acme/other", "acme/base", source), 401, "the target needs push");
 });
 
-test("live permissions decide: a token loses what its caller loses, and gains nothing that it did not name", async () => {
+test("current permissions decide: a token loses what its caller loses, and gains nothing beyond its scopes", async () => {
   const robot = await bound(acme, "registry.pull");
   const client = await withScopes(robot.token, "repository:acme/app:pull,push");
   assert.equal((await client.send("GET", "acme/app/manifests/latest")).status, 200);
@@ -213,7 +212,7 @@ test("live permissions decide: a token loses what its caller loses, and gains no
   assert.equal((await askRegistryToken(world.url, robot.token, [])).status, 401);
 });
 
-test("an open repository is pulled from with its scope, by callers without a permission there and by anonymous ones", async () => {
+test("a public repository can be pulled from with its scope by callers without a permission and by anonymous ones", async () => {
   await openRegistry(world.url, `Bearer ${owner}`).pushImage("acme/open", "latest");
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: await repoUid("open"), anonymousPull: true }, updateMask: "anonymous_pull" });
   const stranger = await bound(acme, null);
@@ -227,7 +226,7 @@ test("an open repository is pulled from with its scope, by callers without a per
   assert.deepEqual([login.status, challengeIn(login).scope], [401, "repository:acme/open:pull"], "and the client requests it");
 });
 
-test("a role that may list manifests but not read layers is told so, since another token would not help", async () => {
+test("a role that lists manifests but cannot read layers gets a permission error, because another token would not help", async () => {
   const viewer = await bound(acme, "console_viewer");
   const client = await withScopes(viewer.token, "repository:acme/app:pull");
   assert.equal((await client.send("GET", "acme/app/manifests/latest")).status, 200);
@@ -236,7 +235,7 @@ test("a role that may list manifests but not read layers is told so, since anoth
   assert.deepEqual([refused.status, await errorsIn(refused)], [403, ["DENIED"]]);
 });
 
-test("a request with a scoped token costs no more statements than one with an access token", async () => {
+test("a request with a scoped token runs no more statements than one with an access token", async () => {
   const digest = await openRegistry(world.url, `Bearer ${owner}`).pushBlob("acme/app", "counted");
   const fresh = await registryToken(world.url, owner, "repository:acme/counted:pull,push");
   await openRegistry(world.url, `Bearer ${fresh}`).pushManifest("acme/counted", "latest", empty);
@@ -247,7 +246,7 @@ test("a request with a scoped token costs no more statements than one with an ac
       await answer.arrayBuffer();
       return Number((await requests.of(answer.headers.get("x-request-id") ?? "")).statements);
     };
-    // The first one reads the rights.
+    // The first request loads the permissions.
     await send();
     return send();
   };
@@ -266,7 +265,7 @@ test("a request with a scoped token costs no more statements than one with an ac
   }
 });
 
-test("a POST with a form requests scopes as a GET with a query does", async () => {
+test("a POST form requests scopes like a GET query", async () => {
   const form = new URLSearchParams({
     grant_type: "password",
     username: "_token",

@@ -1,4 +1,4 @@
-// Who may push and pull: the token protocol of registries in front of the rights that count everywhere (oci: 4; authentication: 9).
+// Permissions to push and pull: the registry token protocol enforces the same permissions as all APIs (oci: 4; authentication: 9).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -42,7 +42,7 @@ const identity = async (body: JsonObject, role: string | null = "registry.pull",
   return { uid, binding: text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding }), "uid") };
 };
 
-test("whoever comes without a token is told where to get one, for which service and for what", async () => {
+test("a request without a token gets a challenge with token endpoint, service and scope", async () => {
   for (const [verb, path, scope] of [
     ["GET", "/v2/", undefined],
     ["GET", `${repo}/manifests/latest`, `repository:${repo}:pull`],
@@ -61,7 +61,7 @@ test("whoever comes without a token is told where to get one, for which service 
   assert.match(wrong.headers.get("www-authenticate") ?? "", /,error="invalid_token"$/, "a client drops a token that is refused");
 });
 
-test("_token with an access token gives a registry token of five minutes with the scopes that its subject is permitted", async () => {
+test("_token with an access token gets a registry token for five minutes with the scopes that its subject is permitted", async () => {
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "five-minutes" } });
   for (const audience of [world.url, host()]) {
     const access = await world.server.application.services.authn.mint({ uid, audience: [audience] });
@@ -81,7 +81,7 @@ test("_token with an access token gives a registry token of five minutes with th
   assert.equal((await askToken(basic("_token", wrong))).status, 401);
 });
 
-test("no token lives longer than the one that it was given for, nor says more than that", async () => {
+test("a registry token expires no later, and permits no more, than the token it was requested with", async () => {
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "narrow" } });
   const { authn } = world.server.application.services;
   const brief = await authn.mint({ uid, audience: [world.url], lifetimeMs: 90_000, capabilities: ["repo.list"], scopes: [world.organization] });
@@ -92,7 +92,7 @@ test("no token lives longer than the one that it was given for, nor says more th
   assert.equal((await pull(await authn.mint({ uid, audience: [world.url] }))).status, 200);
 });
 
-test("a CI job pulls and pushes with the token of its issuer and nothing stored", async () => {
+test("a CI job pulls and pushes with its issuer's token and no stored secret", async () => {
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "job" } }, "registry.push");
   const job = await issuer.token({ sub: "job", aud: world.url });
   const scope = "&scope=repository:first-organization/from-ci:pull,push";
@@ -125,7 +125,7 @@ test("a CI job pulls and pushes with the token of its issuer and nothing stored"
   }
 });
 
-test("a pull token is the identity's uid with a JWT of its own keys, until the keys end", async () => {
+test("a pull token is the identity's UID with a JWT signed by its own keys, until the keys expire", async () => {
   const pair = await generateKeyPair("ES256");
   const issuerKeys = JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "ES256" }] });
   const expirationTime = new Date(world.clock.now + 3_600_000).toISOString();
@@ -144,7 +144,7 @@ test("a pull token is the identity's uid with a JWT of its own keys, until the k
   world.clock.now -= 3_700_000;
 });
 
-test("a refresh token gives a token and the next refresh token, once", async () => {
+test("a refresh token returns a token and the next refresh token, once", async () => {
   const { kernel, services } = world.server.application;
   const uid = await registerPerson(kernel, { issuer: issuer.url, subject: "person", email: "person@example.com", name: "" });
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
@@ -177,7 +177,7 @@ test("a refresh token gives a token and the next refresh token, once", async () 
   );
 });
 
-test("rights count as they are now, whatever a token says: a binding that is revoked stops the next request, and a new one lets it in", async () => {
+test("current permissions apply: deleting or creating a binding takes effect on the next request of the same token", async () => {
   const { uid, binding } = await identity({ claimMatch: { issuer: issuer.url, subject: "revoked" } });
   const token = await tokenOf(await askToken(basic("_token", await world.token(uid))));
   assert.equal((await pull(token)).status, 200);
@@ -190,7 +190,7 @@ test("rights count as they are now, whatever a token says: a binding that is rev
   assert.equal((await pull(token)).status, 401);
 });
 
-test("each role can do what it says: pull, push, delete", async () => {
+test("each role permits its operations: pull, push, delete", async () => {
   const able: Record<string, readonly number[]> = {};
   for (const role of ["registry.pull", "registry.push", "viewer", "console_viewer", "owner", "apk.pull"]) {
     const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: role } }, role);
@@ -217,7 +217,7 @@ test("each role can do what it says: pull, push, delete", async () => {
   });
 });
 
-test("docker manifest push: images of a repo that is pulled from become a list in one that is pushed to, and was not there before", async () => {
+test("docker manifest push copies images from one repo into an index in a new repo", async () => {
   const group = async (name: string): Promise<string> =>
     text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } }), "uid");
   const [theirs, ours] = [await group("built-elsewhere"), await group("released")];
@@ -230,7 +230,7 @@ test("docker manifest push: images of a repo that is pulled from become a list i
   const architectures = ["amd64", "arm64"];
   for (const architecture of architectures) await operator.pushImage(source, architecture, { architecture });
 
-  /** Docker asks each time anew: without a token, then for one, then with it. */
+  /** Like Docker, starts each time without a token, requests one, and retries with it. */
   const ask = async (actions: string, verb: string, path: string, request: Parameters<RegistryClient["send"]>[2] = {}): Promise<Response> => {
     assert.equal((await operator.send("GET", "/v2/", { authorization: "" })).status, 401);
     const name = path.split("/").slice(0, 3).join("/");
@@ -279,10 +279,10 @@ test("docker manifest push: images of a repo that is pulled from become a list i
   assert.equal(await (await ask("pull", "GET", `${target}/manifests/all`, { headers: { accept } })).text(), list);
 });
 
-test("an open repo is pulled from without a token, and nothing else of it; whoever opens it needs the right to give rights", async () => {
+test("a public repo can only be pulled from without a token, and making it public requires the permission to grant", async () => {
   const name = "first-organization/open/app";
   await operator.pushImage(name, "latest");
-  // Others have an "app", too: this one lies in the group "open".
+  // Other groups have an "app" too; this one is in the group "open".
   const groups = (await world.ok("iam.GroupsService/ListGroups", { uidp: { childrenOf: world.organization }, pageSize: 200 })).groups as {
     uid: string;
     name: string;
@@ -332,7 +332,7 @@ test("an open repo is pulled from without a token, and nothing else of it; whoev
   assert.deepEqual(await statuses(), closed);
 });
 
-test("GANTRY_ANONYMOUS_PULL opens every repo to who knows what to pull, and no list", async (t) => {
+test("GANTRY_ANONYMOUS_PULL opens every repo to pulls by name, but no list", async (t) => {
   const open = await openWorld({ GANTRY_ANONYMOUS_PULL: "true" });
   t.after(() => open.close());
   const owner = openRegistry(open.url, `Bearer ${await open.token()}`);

@@ -1,6 +1,6 @@
-// Every version that was given out: the database that it has filled (test/releases) is brought to the present by a start, and the
-// API answers as that version did. And the present as the version before: it goes on writing while the next one migrates under it,
-// starts on a newer schema where the marks of the migrations let it, and refuses where they do not.
+// Compatibility with every released version: its database (test/releases) is upgraded at the start, and the API responds as that version did. This
+// version in turn acts as the previous one: it keeps writing while the next version migrates, and starts on a newer schema unless a migration is
+// marked as breaking.
 
 import assert from "node:assert/strict";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,15 +21,15 @@ import { gantry } from "./processes.ts";
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"));
 
-/** What the present may answer otherwise: by operation, with the reason. Only an upgrade that is told in CHANGELOG.md belongs here. */
+/** Reads intended differences: operation and reason. Only an upgrade described in CHANGELOG.md belongs here. */
 const readDifferences = (folder: string): Readonly<Record<string, string>> => {
   const path = join(folder, "differences.json");
   return existsSync(path) ? (readJson(path) as Record<string, string>) : {};
 };
 
-/** Where the new answer lacks something of the old one, or says it otherwise; a field more is no difference. */
+/** Lists where the new response lacks or changes something of the old one; additional fields are allowed. */
 const differences = (old: Json | undefined, now: Json | undefined, at: string): string[] => {
-  // Sealed anew with each answer.
+  // Differs in each response.
   if (at.endsWith(".nextPageToken")) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now) || now.length !== old.length) return [`${at}: ${Array.isArray(now) ? now.length : "no"} entries in place of ${old.length}`];
@@ -51,7 +51,7 @@ const emptyDatabase = async (): Promise<TestDatabase> => {
   return database;
 };
 
-/** A server of the present on what the version has left; ends with `use`. */
+/** Runs `use` with a current server on the version's data. */
 const withUpgraded = async (
   folder: string,
   release: Release,
@@ -103,7 +103,7 @@ for (const version of versions) {
   const release = readJson(join(folder, "release.json")) as Release;
   const answers = readJson(join(folder, "answers.json")) as readonly Asked[];
 
-  test(`what version ${version} has written is upgraded by a start, and the API answers as that version did`, async () => {
+  test(`data of version ${version} is upgraded by a start, and the API responds as that version did`, async () => {
     assert.equal(release.version, version);
     assert.ok(answers.length > 70);
     const allowed = readDifferences(folder);
@@ -132,7 +132,6 @@ for (const version of versions) {
         [],
         "no difference there any more",
       );
-      // What it had sealed and chained holds, and work goes on.
       await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
       const { whole, lines } = await verifyLogs(world);
       assert.ok(whole, lines.join("\n"));
@@ -140,7 +139,7 @@ for (const version of versions) {
   });
 }
 
-/** Migrations of a version after this one: all of today's, and those. */
+/** Writes today's migrations and those of a future version to a directory. */
 const writeNextMigrations = async (folder: string, next: readonly (readonly [name: string, sql: string])[]): Promise<string> => {
   const migrations = await readMigrations();
   for (const { name } of migrations) cpSync(join(migrationsDirectory, name), join(folder, name));
@@ -148,7 +147,7 @@ const writeNextMigrations = async (folder: string, next: readonly (readonly [nam
   return folder;
 };
 
-test("a server goes on writing while the next version migrates, and no change is lost; it starts again on that schema until a breaking one", async () => {
+test("a server keeps writing while the next version migrates, without losing a change, and restarts on that schema until a breaking migration", async () => {
   const work = mkdtempSync(join(tmpdir(), "gantry-next-"));
   const database = await emptyDatabase();
   try {
@@ -203,7 +202,7 @@ test("a server goes on writing while the next version migrates, and no change is
       await world.close();
     }
 
-    // Back to the version before: it starts, and says on what.
+    // Back to the previous version: it starts and names the schema.
     const again = await openWorld(environment);
     try {
       await again.ok("registry.ReposService/CreateRepo", { parent: again.organization, repo: { name: "after-the-way-back" } });

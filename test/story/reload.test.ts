@@ -1,5 +1,4 @@
-// What is read again while the server runs: its certificate, on SIGHUP and when the files change. Through real TLS connections,
-// with certificates of an authority of the test's own.
+// Reloading the certificate of a running server, on SIGHUP and on file changes, over real TLS with a test authority.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -54,7 +53,6 @@ const install = async (certificate: string, key = certificate): Promise<void> =>
 
 const subjectOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN);
 
-/** Whose certificate a new connection is shown. */
 const shownAt = async (port: number): Promise<string> => {
   const socket = connectTls({ port, host: "127.0.0.1", servername: "localhost", ca });
   await once(socket, "secureConnect");
@@ -63,7 +61,6 @@ const shownAt = async (port: number): Promise<string> => {
   return name;
 };
 
-/** One request on a connection that stays. */
 const statusOver1 = async (socket: TLSSocket): Promise<string> => {
   socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
   const [bytes] = (await once(socket, "data")) as [Buffer];
@@ -76,7 +73,6 @@ const statusOver2 = async (session: ClientHttp2Session): Promise<number | undefi
   return headers[":status"];
 };
 
-/** The lines of its log about certificates, so far. */
 const told = (program: Program): { event: string; reason?: string; names?: string; expires?: string }[] =>
   program
     .stderr()
@@ -84,7 +80,7 @@ const told = (program: Program): { event: string; reason?: string; names?: strin
     .filter((line) => line.includes('"tls.certificate.'))
     .map((line) => JSON.parse(line));
 
-test("SIGHUP puts a new certificate in force: new connections get it, open ones go on, and a pair that is no good changes nothing and is told", async () => {
+test("SIGHUP loads a new certificate for new connections, open ones continue, and an invalid pair is logged and ignored", async () => {
   await install("first");
   const port = await freePort();
   const program = start(gantryFile, ["serve"], { env: environmentAt(port) });
@@ -128,8 +124,8 @@ test("SIGHUP puts a new certificate in force: new connections get it, open ones 
   assert.equal((await program.ended).code, 0);
 });
 
-test("a certificate whose files change, those of a mounted secret, too, is in force without anybody's word; half of a pair is told once", async () => {
-  // As Kubernetes mounts a secret: the files are links through a link to the folder of the day.
+test("changed certificate files, including a mounted secret's, are loaded automatically, and an incomplete pair is logged once", async () => {
+  // Kubernetes mounts a secret as links through a link to a dated directory.
   for (const name of ["first", "second"]) {
     await mkdir(join(folder, `day-${name}`));
     await copyFile(join(folder, `${name}.pem`), join(folder, `day-${name}`, "tls.crt"));
@@ -161,7 +157,7 @@ test("a certificate whose files change, those of a mounted secret, too, is in fo
     await turnTo("second");
     await heard(1);
     assert.equal(await shownAt(port), "second");
-    // The old key stays beside the new certificate, however often it is looked at: what counts is the number of lines.
+    // The old key remains with the new certificate over several checks; the number of log lines is asserted.
     await copyFile(join(folder, "third.pem"), join(folder, "day-second", "tls.crt"));
     await heard(2);
     assert.equal(await shownAt(port), "second");
@@ -177,7 +173,7 @@ test("a certificate whose files change, those of a mounted secret, too, is in fo
 
 const hasScript = spawnSync("script", ["--version"]).status === 0;
 
-test("a server whose terminal is closed stops in order, though SIGHUP is what tells it", { skip: !hasScript && "script is not here" }, async () => {
+test("a server started from a terminal stops gracefully when the terminal closes, despite SIGHUP", { skip: !hasScript && "script is not here" }, async () => {
   await install("first");
   const port = await freePort();
   const line = `'${process.execPath}' '${gantryFile}' serve`;
@@ -189,7 +185,7 @@ test("a server whose terminal is closed stops in order, though SIGHUP is what te
   while (!said.includes("npx gantry token")) said += String((await once(terminal.stdout, "data"))[0]);
   const session = connectHttp2(`https://localhost:${port}`, { ca });
   assert.equal(await statusOver2(session), 200);
-  // Said by a server that stops in order; one that falls over says nothing.
+  // Sent in a graceful stop, but not in a crash.
   const farewell = new Promise<boolean>((resolve) => {
     session.once("goaway", () => resolve(true));
     session.once("close", () => resolve(false));

@@ -1,5 +1,5 @@
-// Reports of real scanners (shared/data/reports): what version 1 shows of each is what a reader of its source concludes, vulnerability by
-// vulnerability and package by package. The reader here knows nothing of the server's.
+// Reports of real scanners (shared/data/reports): version 1 shows what an independent reader concludes, vulnerability by vulnerability and package by
+// package.
 
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
@@ -22,7 +22,6 @@ before(async () => {
 });
 after(() => world?.close());
 
-/** What a reader concludes of one line of a report. */
 interface Conclusion {
   readonly id: string;
   readonly name: string;
@@ -30,7 +29,7 @@ interface Conclusion {
   readonly severity: string;
   readonly state: string;
   readonly versions: readonly string[];
-  /** "" where the report has none. */
+  /** "" if the report has none. */
   readonly purl: string;
 }
 
@@ -80,7 +79,7 @@ const judgeTrivy = (document: Json): Conclusion[] =>
 
 const band = (score: number): string => (score >= 9 ? "CRITICAL" : score >= 7 ? "HIGH" : score >= 4 ? "MEDIUM" : score > 0 ? "LOW" : "UNKNOWN");
 
-/** "Package: one" of the lines of a text. */
+/** Returns the value of a line such as "Package: one". */
 const lineOf = (lines: string, ...labels: readonly string[]): string => {
   for (const label of labels) {
     const found = new RegExp(`^${label}: (.+)$`, "m").exec(lines);
@@ -111,7 +110,7 @@ const judgeSarif = (document: Json): Conclusion[] =>
       }),
   );
 
-/** Files that say nothing of one image's vulnerabilities, and why. */
+/** Files without vulnerabilities of one image, with the expected reason. */
 const refusals: Readonly<Record<string, string>> = {
   "trivy/defectdojo-kubernetes.json": "is a cluster report without an image digest",
   "sarif/dockle.sarif": "names no vulnerability by its number",
@@ -126,7 +125,7 @@ const sorted = (lines: Iterable<string>): string[] => [...new Set(lines)].sort()
 const clean = (word: string): string => word.replaceAll("\u0000", "\uFFFD");
 
 for (const [kind, judge] of Object.entries(judges)) {
-  test(`what ${kind} has written is shown as its readers conclude, in every report there is`, { skip }, async () => {
+  test(`every report of ${kind} is shown as an independent reader concludes`, { skip }, async () => {
     const names = readdirSync(join(reports, kind)).sort();
     assert.ok(names.length > 0);
     let judged = 0;

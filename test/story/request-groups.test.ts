@@ -1,5 +1,4 @@
-// Request groups: from a file of requirements to libraries that the catalogue lacks, and to a request that is done. And what an
-// organization's submitted requests ask for, as lists.
+// Request groups: from a requirements file to missing libraries and a completed request, and the lists of what an organization requests.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -78,7 +77,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a draft is submitted when nothing in it is left without an exact version, and does not change any more then", async () => {
+test("a draft can be submitted once every item has an exact version, and is then immutable", async () => {
   const parent = await folder();
   const uid = text(await call("CreateRequestGroup", { parent, content, format: python }), "uid");
   const early = await refused("SubmitRequestGroup", { uid });
@@ -107,7 +106,7 @@ test("a draft is submitted when nothing in it is left without an exact version, 
   assert.equal((await call("UpdateRequestGroup", { requestGroup: { uid, name: "renamed" }, updateMask: "name" })).name, "renamed");
 });
 
-test("what the catalogue gets later is seen with the next look, and a request of which it has all is completed", async () => {
+test("libraries added to the catalogue are found by the next refresh, and a fully covered request is completed", async () => {
   const parent = await folder();
   const uid = text(await call("CreateRequestGroup", { parent, items: ["late==1.0", "django==4.2.0"], format: python }), "uid");
   await call("SubmitRequestGroup", { uid });
@@ -120,7 +119,7 @@ test("what the catalogue gets later is seen with the next look, and a request of
   assert.equal((await world.events()).at(-1)?.type, "dev.chainguard.api.libraries.request_group.coverage_refreshed.v1");
 });
 
-test("who may delete drafts may not delete what was submitted; the operator may", async () => {
+test("a caller who can delete drafts cannot delete submitted requests; the operator can", async () => {
   const parent = await folder();
   const identity = await createIdentity(world, world.organization, "owner", { issuer: "https://issuer.example.com", subject: "owner" });
   await bind(world, world.organization, identity, "owner");
@@ -136,7 +135,7 @@ test("who may delete drafts may not delete what was submitted; the operator may"
   assert.deepEqual(await store.read.query("select uid from request_group_items where uid > $1 and uid < $2", [`${parent}/`, `${parent}0`]), []);
 });
 
-test("request groups are listed at a group and below it, by state, page by page", async () => {
+test("request groups are listed for a group and its subgroups, by state, with pages", async () => {
   const parent = await folder();
   const inner = await folder(parent);
   const made: string[] = [];
@@ -173,7 +172,7 @@ test("request groups are listed at a group and below it, by state, page by page"
   );
 });
 
-test("what submitted requests ask for is listed by library and by version, however its name is written", async () => {
+test("items of submitted requests are listed by library and version, in any spelling of the name", async () => {
   const parent = await folder();
   const inner = await folder(parent);
   const submit = async (place: string, items: readonly string[], format = python): Promise<string> => {

@@ -1,5 +1,4 @@
-// The request log: one line for each request where it is switched on, refused ones, ended ones and streamed ones too, with the times
-// that it waited and worked.
+// The request log: if enabled, one line for each request, including refused, aborted and streamed ones, with wait and work times.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -18,7 +17,7 @@ after(() => world.close());
 
 const idOf = (headers: Readonly<Record<string, string>>): string => headers["x-request-id"] ?? assert.fail("no x-request-id");
 
-test("a request is one line: who asked for what, where, how it ended, and where its time went", async () => {
+test("a request has one line with caller, operation, resource, result and times", async () => {
   const answer = await callHttp(world.url, "GET", `/iam/v2/groups?uidp.descendants_of=${world.organization}`, { token: await world.token() });
   const line = await requests.of(idOf(answer.headers));
   const { turnMs, databaseWaitMs, databaseMs, answerMs, ms, ...rest } = line;
@@ -40,7 +39,7 @@ test("a request is one line: who asked for what, where, how it ended, and where 
   assert.ok(Number(databaseMs) > 0 && Number(ms) >= Number(answerMs));
 });
 
-test("a write counts its statements, its commit included, and the bytes of its body", async () => {
+test("a write's line counts its statements with the commit, and the bytes of its body", async () => {
   const body = JSON.stringify({ name: "logged" });
   const answer = await callHttp(world.url, "POST", `/iam/v2/groups/${world.organization}`, { token: await world.token(), body });
   const line = await requests.of(idOf(answer.headers));
@@ -48,7 +47,7 @@ test("a write counts its statements, its commit included, and the bytes of its b
   assert.ok(Number(line.statements) >= 3, `a row, its event and the commit: ${String(line.statements)}`);
 });
 
-test("who is refused is a line too: with the caller where the token told, with the reason and the quota", async () => {
+test("a refused request has a line, with the caller if the token is valid, the reason and the quota", async () => {
   const unknown = await requests.of(idOf((await callHttp(world.url, "GET", `/iam/v2/groups/${world.organization}`)).headers));
   assert.deepEqual([unknown.code, unknown.status, unknown.caller, unknown.path], ["UNAUTHENTICATED", 401, undefined, world.organization]);
   const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -60,14 +59,14 @@ test("who is refused is a line too: with the caller where the token told, with t
   assert.deepEqual([line.code, line.status, line.caller, line.path], ["PERMISSION_DENIED", 403, uid, world.organization]);
 });
 
-test("a call of version 1 is a line under the name that was called", async () => {
+test("a request of version 1 has a line under its version 1 name", async () => {
   const answer = await callHttp(world.url, "GET", "/iam/v1/groups", { token: await world.token() });
   assert.equal((await requests.of(idOf(answer.headers))).operation, "chainguard.platform.iam.Groups/List");
 });
 
 const layer = Buffer.alloc(24 * 1024 * 1024, 7);
 
-test("a streamed answer is a line at its end, with all its bytes; one whose client leaves with those that went, and cut", async () => {
+test("a streamed response has a line at its end with all bytes; an aborted one has the bytes sent and is marked as cut", async () => {
   const pusher = openPusher(world, `${String((await world.ok("iam.GroupsService/GetGroup", { uid: world.organization })).name)}/layers`, await world.token());
   const { digest } = await pusher.blob(layer, layerType);
   const put = await requests.find(({ protocol, receivedBytes }) => protocol === "oci" && receivedBytes === layer.length);
@@ -86,7 +85,7 @@ test("a streamed answer is a line at its end, with all its bytes; one whose clie
   assert.ok(Number(cut.sentBytes) < layer.length);
 });
 
-test("who leaves before the answer is a line: in the middle of a body, of two requests on one connection, of a stream of HTTP/2", async () => {
+test("an aborted request has a line: during a body, with two requests on one connection, or in an HTTP/2 stream", async () => {
   const { hostname, port } = new URL(world.url);
   const token = await world.token();
   const socket = connect(Number(port), hostname);
@@ -94,7 +93,7 @@ test("who leaves before the answer is a line: in the middle of a body, of two re
   const head = (path: string): string => `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\ncontent-length: 100\r\n\r\n{"name`;
   socket.write(head(`/iam/v2/groups/${world.organization}`));
   const parentOf = requests.lines().length;
-  // The server has begun to read when it answers somebody who came later.
+  // A later response means that the server has begun to read.
   await callHttp(world.url, "GET", "/healthz");
   socket.destroy();
   const line = await requests.find((each) => requests.lines().indexOf(each) >= parentOf && each.protocol === "rest");
@@ -120,7 +119,7 @@ test("who leaves before the answer is a line: in the middle of a body, of two re
   assert.deepEqual([reset.code, reset.cut], ["CANCELLED", true]);
 });
 
-test("an answer that comes before its request has come to its end is whole, over both versions of HTTP", async () => {
+test("a response sent before the end of its request is whole, over HTTP/1.1 and HTTP/2", async () => {
   const path = `/iam/v2/groups/${world.organization}`;
   const session = connectHttp2(world.url);
   const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/json" });
@@ -143,7 +142,7 @@ test("an answer that comes before its request has come to its end is whole, over
     assert.deepEqual([code, status, cut, Number(sentBytes) > 0], ["UNAUTHENTICATED", 401, undefined, true]);
 });
 
-test("a request that cannot be parsed is a line", async () => {
+test("a request that cannot be parsed has a line", async () => {
   const { hostname, port } = new URL(world.url);
   const socket = connect(Number(port), hostname);
   socket.end("GET / HTTP/1.1\r\nhost: a\r\nbad header\r\n\r\n");
@@ -153,14 +152,14 @@ test("a request that cannot be parsed is a line", async () => {
   assert.deepEqual([line.operation, line.code, line.status], ["unknown", "INVALID_ARGUMENT", 400]);
 });
 
-test("nothing is under way when everything has been answered", async () => {
+test("no request is in flight after all responses", async () => {
   const { calls } = world.server;
-  // Each answer comes behind what had ended before it.
+  // Each response follows everything that ended before it.
   for (let tries = 0; calls.inFlight() !== 0 && tries < 100; tries++) await callHttp(world.url, "GET", "/healthz");
   assert.equal(calls.inFlight(), 0);
 });
 
-test("without the setting there is no line", async () => {
+test("without the setting there are no lines", async () => {
   const none = openRequestLog();
   const quiet = await openWorld({}, none.log);
   await callHttp(quiet.url, "GET", "/healthz");

@@ -1,5 +1,4 @@
-// How long things are kept: by settings that are refused where they cannot be right, in pieces that read no more than they must, and
-// never what is needed still.
+// Retention: invalid settings are refused, batches read no more rows than necessary, and needed rows are never deleted.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -27,7 +26,7 @@ before(async () => {
   database = await freshDatabase();
   owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  // Rows are planted as they would be after years: nothing of it is told to anybody.
+  // Inserts rows as they would be after years, without events.
   await owner.query("set session_replication_role = replica");
   store = await openStore({ databaseUrl: database.url, log: silent });
 });
@@ -44,7 +43,6 @@ const column = async (statement: string): Promise<string[]> =>
 
 const periodsOf = (change: Partial<RetentionPeriods>): RetentionPeriods => ({ ...defaultPeriods, ...change });
 
-/** Everything that is over by now. Returns how many pieces each table took. */
 const sweep = async (periods: RetentionPeriods, at: Store = store): Promise<Map<string, number>> => {
   const pieces = new Map<string, number>();
   for (const retention of retentions)
@@ -64,7 +62,7 @@ const refused = (environment: Readonly<Record<string, string>>): string => {
   return "";
 };
 
-test("what cannot be right is refused with the reason, and what may be set holds", () => {
+test("an invalid setting is refused with the reason, and valid ones apply", () => {
   assert.match(refused({ GANTRY_EVENT_DAYS: "6" }), /^GANTRY_EVENT_DAYS must be 7 days or more: a failing webhook endpoint is disabled after 5 days/);
   assert.match(refused({ GANTRY_EVENT_DAYS: "forever" }), /^GANTRY_EVENT_DAYS must be a number of days from 7 to 3650, not "forever"$/);
   for (const value of ["0", "-1", "1.5", "3651", " 7", "1e3"]) assert.match(refused({ GANTRY_TAG_HISTORY_DAYS: value }), /^GANTRY_TAG_HISTORY_DAYS must be/);
@@ -85,7 +83,7 @@ test("what cannot be right is refused with the reason, and what may be set holds
   });
 });
 
-test("without a setting the defaults hold, and the list of settings says so", () => {
+test("without settings the defaults apply and are listed", () => {
   const settings = readSettings({});
   assert.deepEqual(settings.periods, defaultPeriods);
   const shown = new Map(settingsInForce(settings, {}).map(({ name, value }) => [name, value]));
@@ -95,7 +93,7 @@ test("without a setting the defaults hold, and the list of settings says so", ()
   }
 });
 
-test("the table of the guide says of each table that is swept for how long it is kept and by which setting", () => {
+test("the guide's table lists each swept table with its retention and setting", () => {
   const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operate", "retention.md"), "utf8");
   const section = guide.slice(guide.indexOf("\n## Retention\n"));
   const told = [...section.matchAll(/^\| [^|]* \| `([^`|]+)` \| ([^|]*) \| ([^|]*) \|/gm)].map(([, table, kept, setting]) => [
@@ -114,7 +112,7 @@ test("the table of the guide says of each table that is swept for how long it is
   assert.equal(settingTexts.GANTRY_AUDIT_MONTHS.byDefault, String(limits.auditMonths));
 });
 
-// ---- what goes and what stays -----------------------------------------------------------------------------------
+// ---- deleted and kept rows --------------------------------------------------------------------------------------
 
 const root = "a".repeat(40);
 const subscription = (name: string): string => `${root}/${name.padStart(16, "0")}`;
@@ -125,7 +123,7 @@ const plantSubscription = (name: string, enabled: boolean): Promise<unknown> =>
     enabled,
   ]);
 
-/** Events so many days old, from the position on, each with its position as its request id. */
+/** Inserts events of that age at these positions, with the position as request ID. */
 const plantEvents = (from: number, to: number, days: number): Promise<unknown> =>
   owner.query(
     `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
@@ -145,7 +143,7 @@ const plantDelivery = (position: number, to: string, state: string): Promise<unk
 
 const positions = (): Promise<string[]> => column("select position from outbox order by position");
 
-test("an event goes when its time is over, and never what a live subscription is to be sent, what is not sealed, or the last one", async () => {
+test("an expired event is deleted unless a live subscription still needs it, it is not sealed, or it is the last one", async () => {
   await plantSubscription("on", true);
   await plantSubscription("off", false);
   await plantEvents(1, 8, 31);
@@ -157,7 +155,7 @@ test("an event goes when its time is over, and never what a live subscription is
   await plantDelivery(3, "off", "PENDING");
   await plantDelivery(4, "on", "DELIVERED");
   await plantDelivery(5, "on", "DEAD");
-  // For more than a year: it does not hold up the table for ever.
+  // Older than a year, so it no longer delays deletion.
   await plantDelivery(10, "on", "PENDING");
   await owner.query("update audit_progress set position = 11, set_aside = '{7}'");
   await sweep(defaultPeriods);
@@ -172,7 +170,7 @@ test("an event goes when its time is over, and never what a live subscription is
   await owner.query("truncate outbox, deliveries, subscriptions");
 });
 
-test("what a tag points at now, the latest report of each scanner, what affects an image and what is told stay, however old", async () => {
+test("current tag digests, each scanner's latest report, affected images and asserted facts are kept at any age", async () => {
   const repo = `${root}/00000000000000aa`;
   await owner.query(
     `insert into tag_history (repo_uid, name, digest, start_time, end_time)
@@ -220,7 +218,7 @@ test("what a tag points at now, the latest report of each scanner, what affects 
   await owner.query("truncate tag_history, vuln_reports, affected_images, source_documents, document_records, feeds cascade");
 });
 
-// ---- pieces -----------------------------------------------------------------------------------------------------
+// ---- batches ----------------------------------------------------------------------------------------------------
 
 interface PlanNode {
   readonly "Node Type": string;
@@ -233,13 +231,13 @@ interface PlanNode {
 
 const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
-/** How many rows of a table a statement looked at, by its plan. */
+/** Returns how many rows of a table a statement read, by its plan. */
 const rowsSeen = (plan: PlanNode, table: string): number =>
   nodesOf(plan)
     .filter((node) => node["Relation Name"] === table && node["Node Type"] !== "ModifyTable")
     .reduce((sum, node) => sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"], 0);
 
-/** A store of which each statement that deletes is explained as it runs. */
+/** Returns a store that explains each deleting statement. */
 const explained = (note: (statement: string, plan: PlanNode) => void): Store => ({
   ...store,
   write: (work) =>
@@ -256,10 +254,10 @@ const explained = (note: (statement: string, plan: PlanNode) => void): Store => 
     }),
 });
 
-test("of many rows a piece looks at no more than it may delete, whatever lies before and behind them", async () => {
+test("a batch reads no more rows than it may delete, whatever rows precede or follow them", async () => {
   const count = 6_000;
   await plantSubscription("on", true);
-  // Oldest are those that are needed still.
+  // The oldest rows are still needed.
   await plantEvents(1, 3_000, 60);
   await plantEvents(3_001, count, 40);
   await plantEvents(count + 1, 2 * count, 1);
@@ -307,7 +305,7 @@ test("of many rows a piece looks at no more than it may delete, whatever lies be
   );
   for (const table of ["outbox", "deliveries", "tag_history", "vuln_reports", "affected_images", "source_documents"]) {
     const seen = seenOf.get(table) ?? 0;
-    // Found, and then deleted by their places.
+    // Read once to find them, and once to delete them.
     assert.ok(seen > 0 && seen <= 2.1 * limits.retentionRowsMax, `${table}: ${seen} rows`);
   }
   assert.deepEqual(

@@ -1,5 +1,5 @@
-// Rights from an identity provider's groups (resources: ExternalGroupRoleMappings): for one sign-in, at most an hour,
-// and live: a mapping, a role or a provider that changes counts from the next request on, on every server.
+// Permissions from an identity provider's groups (resources: ExternalGroupRoleMappings): for one sign-in, at most an hour, and live. A change of
+// mapping, role or provider takes effect on the next request on every server.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,6 @@ import { type Claims, type FakeProvider, openProvider, registerProvider, signIn 
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: string;
@@ -31,7 +30,7 @@ before(async () => {
   world = await openWorld(shared);
   other = await openWorld({ ...shared, GANTRY_PUBLIC_URL: world.url });
   provider = await openProvider(() => world.clock.now);
-  // Nothing that is asked for here: what these people may do comes from their groups.
+  // A role without the tested permission, so that permissions come from groups only.
   const nothing = await role(["CAP_REPO_LIST"]);
   idp = await registerProvider(world, provider, { role: nothing, oidc: { groupsClaim: "groups" } });
   cleanUp = async () => {
@@ -66,7 +65,6 @@ const arrive = async (claims: Claims, parameters: Readonly<Record<string, string
   return { token, refreshToken };
 };
 
-/** The code that listing the organization's roles ends with, on either server. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const request = { uid: world.organization };
   const [here, there] = await Promise.all([
@@ -79,20 +77,20 @@ const seen = async (token: string): Promise<readonly number[]> => {
 const allowed = [0, 0];
 const forbidden = [7, 7];
 
-test("a person in a mapped group has the role for this sign-in, and without the group has it not", async () => {
+test("a user in a mapped group has the role for this sign-in, and not without the group", async () => {
   const mapping = await map("admins", builtInRoleUid("viewer"));
   const { token } = await arrive({ sub: "ada", groups: ["staff", "admins"] });
   assert.deepEqual(await seen(token), allowed);
   const without = await arrive({ sub: "ada", groups: ["staff"] });
   assert.deepEqual(await seen(without.token), forbidden);
   assert.equal(claimsOf(without.token).gantry_session, undefined);
-  // The earlier sign-in goes on, and the two do not mix in anybody's memory (attack 11).
+  // The earlier sign-in continues, and caches do not mix the two (attack 11).
   assert.deepEqual(await seen(token), allowed);
   assert.deepEqual(await seen(without.token), forbidden);
   await unmap(mapping);
 });
 
-test("when its mapping is deleted a session loses the right with the next request, on every server", async () => {
+test("deleting a mapping removes the permission from its sessions on the next request on every server", async () => {
   const mapping = await map("ops", builtInRoleUid("viewer"));
   const { token } = await arrive({ sub: "grace", groups: "ops" });
   assert.deepEqual(await seen(token), allowed);
@@ -103,7 +101,7 @@ test("when its mapping is deleted a session loses the right with the next reques
   await unmap(again);
 });
 
-test("when the mapped role changes a session has the changed role with the next request", async () => {
+test("changing the mapped role changes the session's permissions on the next request", async () => {
   const custom = await role(["CAP_IAM_GROUPS_LIST"]);
   const mapping = await map("changing", custom);
   const { token } = await arrive({ sub: "joan", groups: ["changing"] });
@@ -115,14 +113,14 @@ test("when the mapped role changes a session has the changed role with the next 
   await unmap(mapping);
 });
 
-test("a session ends after an hour at the latest, and its rights with it", async () => {
+test("a session ends after at most an hour, with its permissions", async () => {
   const start = world.clock.now;
   const mapping = await map("hourly", builtInRoleUid("viewer"));
   try {
     const { token } = await arrive({ sub: "mary", groups: ["hourly"] });
     assert.deepEqual(await seen(token), allowed);
     assert.ok(Number(claimsOf(token).exp) * 1000 <= start + limits.accessTokenLifetimeMs);
-    // The clocks of tokens may differ a little; what a session gives ends by the server's own.
+    // Token clocks may deviate a little; a session's permissions end by the server's clock.
     world.clock.now = start + limits.accessTokenLifetimeMs + 1_000;
     assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code, 7);
     world.clock.now = start + limits.accessTokenLifetimeMs + limits.clockSkewMs + 1_000;
@@ -133,7 +131,7 @@ test("a session ends after an hour at the latest, and its rights with it", async
   await unmap(mapping);
 });
 
-test("a sign-in with rights from groups gets no refresh token, one without them does", async () => {
+test("a sign-in with permissions from groups gets no refresh token; one without gets it", async () => {
   const mapping = await map("brief", builtInRoleUid("viewer"));
   const wish = { create_refresh_token: "true" };
   assert.equal((await arrive({ sub: "hedy", groups: ["brief"] }, wish)).refreshToken, "");
@@ -141,7 +139,7 @@ test("a sign-in with rights from groups gets no refresh token, one without them 
   await unmap(mapping);
 });
 
-test("a token exchanged for a narrower one keeps its session, within what it was narrowed to", async () => {
+test("a restricted token keeps its session's permissions within its restriction", async () => {
   const mapping = await map("narrow", builtInRoleUid("viewer"));
   const { token } = await arrive({ sub: "radia", groups: ["narrow"] });
   const exchange = async (cap: readonly string[]): Promise<string> =>
@@ -151,7 +149,7 @@ test("a token exchanged for a narrower one keeps its session, within what it was
   await unmap(mapping);
 });
 
-test("groups that the provider tells at its userinfo endpoint only count as well", async () => {
+test("groups found only at the provider's userinfo endpoint count too", async () => {
   const second = await openProvider(() => world.clock.now);
   second.userinfoClaims = { groups: ["elsewhere"], email: "lynn@example.com", email_verified: true };
   const uid = await registerProvider(world, second, { role: await role(["CAP_REPO_LIST"]), oidc: { groupsClaim: "groups", additionalScopes: ["email"] } });
@@ -164,13 +162,12 @@ test("groups that the provider tells at its userinfo endpoint only count as well
   assert.equal(claimsOf(token).email, "lynn@example.com");
   // The same name at another provider is another group.
   assert.deepEqual(await seen((await arrive({ sub: "lynn", groups: ["elsewhere"] })).token), forbidden);
-  // A provider that is gone gives nothing any more.
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid });
   assert.deepEqual(await seen(token), forbidden);
   await second.close();
 });
 
-test("without a groups claim in its configuration a provider's groups are not looked at", async () => {
+test("without a groups claim in its configuration a provider's groups are ignored", async () => {
   const mapping = await map("ignored", builtInRoleUid("viewer"));
   await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", {
     identityProvider: { uid: idp, oidc: { groupsClaim: "" } },

@@ -1,4 +1,4 @@
-// What a provider's groups give: mappings, one at a time and in batches (resources: ExternalGroupRoleMappings).
+// Mappings from a provider's groups to roles, singly and in batches (resources: ExternalGroupRoleMappings).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -47,7 +47,7 @@ const batch = (parent: string, names: readonly string[], protocol: Protocol = "r
   world.call(`${service}/BatchDeleteExternalGroupRoleMappings`, { parent, names: [...names] }, { protocol });
 
 for (const protocol of protocols) {
-  test(`over ${protocol} a mapping is made, read, listed by its provider and deleted, and is there once`, async () => {
+  test(`over ${protocol} a mapping is created, read, listed by provider and deleted, and exists at most once`, async () => {
     const [idp, other] = [await provider(), await provider()];
     const { code, reply, message } = await create(idp, {}, protocol);
     assert.equal(code, 0, message);
@@ -73,7 +73,7 @@ for (const protocol of protocols) {
     );
   });
 
-  test(`over ${protocol} a mapping needs group, role and scope; its scope is the organization of its provider`, async () => {
+  test(`over ${protocol} a mapping requires group, role and scope, and its scope is the organization of its provider`, async () => {
     const idp = await provider();
     const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
     const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } }), "uid");
@@ -97,7 +97,7 @@ for (const protocol of protocols) {
     assert.deepEqual(await remaining(idp), []);
   });
 
-  test(`over ${protocol} a batch deletes what is there and passes over what is not, and is told once`, async () => {
+  test(`over ${protocol} a batch deletes existing mappings, ignores missing ones, and emits one event`, async () => {
     const idp = await provider();
     const [one, two, three] = [await made(idp, "one"), await made(idp, "two"), await made(idp, "three")];
     const before = (await world.events()).length;
@@ -124,7 +124,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a group's id may be as long as the contract says, in any script, and is still there once", async () => {
+test("a group's ID may have the contract's maximum length in any script, and a mapping of it is still unique", async () => {
   const idp = await provider();
   const long = (last: string): string => `\\x${"海".repeat(1021)}${last}`;
   for (const last of ["a", "b"]) assert.equal((await create(idp, { externalGroupId: long(last) })).code, 0);
@@ -132,7 +132,7 @@ test("a group's id may be as long as the contract says, in any script, and is st
   assert.equal((await create(idp, { externalGroupId: `${long("a")}b` })).code, codes.INVALID_ARGUMENT);
 });
 
-test("a role that a group is mapped to stays until the mapping is gone", async () => {
+test("a mapped role cannot be deleted until the mapping is deleted", async () => {
   const idp = await provider();
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
   const mapping = text((await create(idp, { roleUid: role })).reply, "uid");
@@ -142,7 +142,7 @@ test("a role that a group is mapped to stays until the mapping is gone", async (
   await world.ok("iam.RolesService/DeleteRole", { uid: role });
 });
 
-test("of many who make the same mapping at once one makes it", async () => {
+test("of concurrent creates of one mapping exactly one succeeds", async () => {
   const idp = await provider();
   const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(idp, {}, protocols[index % 2])));
   assert.deepEqual(

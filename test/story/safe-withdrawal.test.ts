@@ -1,5 +1,5 @@
-// Sources that go wrong: what they said before stays, the state of the source says why, and what they say that is new goes
-// in. With a server that misbehaves (docs/decisions/0071).
+// Faulty sources: earlier records stay, the source's state has the reason, and new records are imported. Uses a misbehaving feed server (decision
+// 0071).
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -41,7 +41,6 @@ const archive = (all: readonly string[], modified?: string, fixed?: string): Uin
 
 const list = (all: readonly string[], modified?: string, fixed?: string): string => `[${all.map((id) => osv(id, modified, fixed)).join(",\n")}]`;
 
-/** How many advisories with these IDs are listed: withdrawn ones are not. */
 const countListed = async (prefix: string): Promise<number> => {
   const { store } = world.server.application.services;
   const [row] = await store.read.query("select count(*) from advisories where starts_with(advisory_id, $1) and delete_time is null", [`${prefix}-`]);
@@ -55,7 +54,6 @@ interface State {
   readonly absentFiles: readonly string[];
 }
 
-/** The state of a source as the API shows it. */
 const stateOf = async (source: string): Promise<State> => {
   const all = await readAll(world, "gantry.feeds.v1.FeedsService/ListFeeds", "feeds", {});
   const name = source.replace("http://", "");
@@ -70,7 +68,7 @@ const stateOf = async (source: string): Promise<State> => {
 
 const advisories = (source: string, options: Parameters<typeof runImport>[3] = {}): Promise<FeedSummary> => runImport(world, "advisories", [source], options);
 
-test("an empty, shrunken or unreadable answer withdraws nothing, and the state of the source says why (attack 291)", async () => {
+test("an empty, shrunken or unreadable response withdraws nothing, and the source's state has the reason (attack 291)", async () => {
   const cases: readonly [string, (all: readonly string[], whole: Uint8Array) => FeedAnswer, string, RegExp][] = [
     ["an empty list", () => ({ body: "[]" }), "HELD", /is empty, and had 300 records before; none of them were withdrawn.*--allow-withdrawals/],
     ["one of 300", (all) => ({ body: archive(all.slice(0, 1)) }), "HELD", /299 of 300 records are missing and were not withdrawn/],
@@ -101,13 +99,12 @@ test("an empty, shrunken or unreadable answer withdraws nothing, and the state o
     const said = await stateOf(source);
     assert.equal(said.state, state, `${name}: ${said.detail}`);
     assert.match(said.detail, why, name);
-    // The next good answer ends it.
     feed.answers.set(path, { body: whole });
     assert.deepEqual([(await advisories(source)).held, (await stateOf(source)).state], [[], "OK"], name);
   }
 });
 
-test("what a run reads goes in even if it holds back what is missing; the option withdraws the rest (attack 291)", async () => {
+test("a run imports what it reads even if it holds back missing records, and the option withdraws these (attack 291)", async () => {
   const source = `${feed.url}/partly.zip`;
   const all = ids("PARTLY", 40);
   feed.answers.set("/partly.zip", { body: archive(all) });
@@ -120,12 +117,11 @@ test("what a run reads goes in even if it holds back what is missing; the option
   const allowed = await advisories(source, { allowWithdrawals: true });
   assert.deepEqual([allowed.withdrawn, allowed.held], [20, []]);
   assert.equal(await countListed("PARTLY"), 21);
-  // The next run compares with what is left.
   feed.answers.set("/partly.zip", { body: archive([...all.slice(1, 20), "PARTLY-NEW"]) });
   assert.deepEqual([(await advisories(source)).withdrawn, (await stateOf(source)).state], [1, "OK"]);
 });
 
-test("what is missing for 72 hours with the same result is withdrawn, and an empty source never is (attack 291)", async () => {
+test("records missing for 72 hours with an unchanged result are withdrawn, but never those of an empty source (attack 291)", async () => {
   const source = `${feed.url}/patience.zip`;
   const all = ids("PATIENCE", 40);
   feed.answers.set("/patience.zip", { body: archive(all) });
@@ -134,13 +130,13 @@ test("what is missing for 72 hours with the same result is withdrawn, and an emp
   await advisories(source);
   world.clock.now += 71 * hourMs;
   assert.equal((await advisories(source)).withdrawn, 0);
-  // Another record is missing: it begins anew.
+  // Another record is missing, so the time restarts.
   feed.answers.set("/patience.zip", { body: archive(all.slice(0, 29)) });
   world.clock.now += 2 * hourMs;
   assert.equal((await advisories(source)).withdrawn, 0);
   world.clock.now += 71 * hourMs;
   assert.equal((await advisories(source)).withdrawn, 0);
-  // An answer that cannot be understood is no result.
+  // An unreadable response is not a result.
   feed.answers.set("/patience.zip", { body: "<html>" });
   assert.equal((await advisories(source)).withdrawn, 0);
   feed.answers.set("/patience.zip", { body: archive(all.slice(0, 29)) });
@@ -156,7 +152,7 @@ test("what is missing for 72 hours with the same result is withdrawn, and an emp
   assert.equal(await countListed("PATIENCE"), 29);
 });
 
-test("a source that flaps daily for a week, or loses a little each day, loses at most a tenth (attack 292)", async () => {
+test("a source that flaps daily for a week or shrinks a little each day loses at most a tenth (attack 292)", async () => {
   const flapping = `${feed.url}/flapping.zip`;
   const leaking = `${feed.url}/leaking.zip`;
   const [flaps, leaks] = [ids("FLAP", 100), ids("LEAK", 100)];
@@ -191,7 +187,7 @@ test("records under new IDs are imported, and the old ones stay until the drop i
   assert.deepEqual([await countListed("OLDNAME"), await countListed("NEWNAME")], [60, 60]);
 });
 
-test("a record never moves to an earlier modification time without the option, wherever it stands in its source (attack 293)", async () => {
+test("a record never moves to an earlier modification time without the option, at any position in its source (attack 293)", async () => {
   for (const [name, made] of [
     ["zip", archive],
     ["json", list],
@@ -267,7 +263,7 @@ test("an empty catalogue of exploited vulnerabilities or an earlier day's scores
 
 const lines = (all: readonly JsonObject[]): string => all.map((each) => JSON.stringify(each)).join("\n");
 
-test("libraries, images and lifecycles of a source that shrinks stay, too (attack 291)", async () => {
+test("libraries, images and lifecycles of a shrinking source stay too (attack 291)", async () => {
   const { store } = world.server.application.services;
   const names = ids("shrinking", 20);
   const kinds = [
@@ -311,7 +307,7 @@ const secdb = (release: string, all: readonly string[]): JsonObject => ({
   packages: all.map((id) => ({ pkg: { name: "lantern", secfixes: { [`1.${id.slice(-4)}-r0`]: [id] } } })),
 });
 
-test("a release's file that disappears is no longer judged, and nothing of it is withdrawn, even with the option (attack 295)", async () => {
+test("a release without its file is no longer matched, and nothing of it is withdrawn, even with the option (attack 295)", async () => {
   const source = `${feed.url}/alpine.zip`;
   const releases = (kept: readonly string[]): Uint8Array =>
     zipArchive(
@@ -340,7 +336,7 @@ const eventsOf = async (operation: string): Promise<JsonObject[]> => {
   return found.map(([data]) => part(JSON.parse(data ?? "{}") as JsonObject, "body"));
 };
 
-/** What an undo must bring back: which records are listed, what they and their documents say, and which facts are shown. */
+/** Returns what an undo must restore: listed records, their content and documents, and visible facts. */
 const contentOf = async (prefix: string): Promise<unknown> => {
   const { store } = world.server.application.services;
   return [
@@ -365,7 +361,7 @@ const contentOf = async (prefix: string): Promise<unknown> => {
 const undo = (source: string, more: { readonly documentMs?: number } = {}): Promise<UndoSummary> =>
   undoImport(world.server.application.services, { source, group: undefined, kind: undefined, documentMs: undefined, ...more });
 
-test("the last import of a source is undone as one change: what it withdrew, changed and added is as before (attack 291)", async () => {
+test("an undo reverts the last import of a source as one change: withdrawals, changes and additions (attack 291)", async () => {
   for (const [name, made] of [
     ["zip", archive],
     ["json", list],
@@ -377,13 +373,13 @@ test("the last import of a source is undone as one change: what it withdrew, cha
     await advisories(source, { public: true });
     const before = await contentOf(prefix);
     world.clock.now += hourMs;
-    // A third is gone, a third says something else, and there are new ones.
+    // A third is removed, a third changed, and some are new.
     const changed = zipLike(made, all.slice(200, 400), all.slice(400), ids(`${prefix}-NEW`, 50));
     feed.answers.set(`/undo.${name}`, { body: changed });
     const bad = await advisories(source, { allowWithdrawals: true });
     assert.deepEqual([bad.new, bad.changed, bad.withdrawn], [50, 200, 200], name);
     assert.notDeepEqual(await contentOf(prefix), before);
-    // A run that changes nothing is not the one to undo.
+    // A run without changes is not undone.
     assert.deepEqual([(await advisories(source)).changed], [0]);
     world.clock.now += hourMs;
     const told = (await eventsOf("gantry import undo")).length;
@@ -392,13 +388,11 @@ test("the last import of a source is undone as one change: what it withdrew, cha
     assert.deepEqual(await contentOf(prefix), before, name);
     assert.deepEqual((await eventsOf("gantry import undo")).length, told + 1);
     await assert.rejects(undo(source), /nothing to undo/);
-    // The next import reads everything again, and holds back what is missing.
     const next = await advisories(source);
     assert.deepEqual([next.withdrawn, next.held.length], [0, 1]);
   }
 });
 
-/** Of these the first say something else; the others stay; the last are new. */
 const zipLike = (made: typeof archive | typeof list, changed: readonly string[], same: readonly string[], added: readonly string[]): string | Uint8Array => {
   const records = [
     ...changed.map((id): [string, string] => [id, osv(id, "2026-02-02T00:00:00Z", "9.9.9")]),
@@ -410,7 +404,7 @@ const zipLike = (made: typeof archive | typeof list, changed: readonly string[],
     : `[${records.map(([, content]) => content).join(",\n")}]`;
 };
 
-test("facts and vulnerability records are undone, too; other kinds, older runs and unknown sources are refused with the reason", async () => {
+test("facts and vulnerability records are undone too; other kinds, older runs and unknown sources are refused with the reason", async () => {
   const cves = Array.from({ length: 60 }, (_, index) => `CVE-2026-${80_000 + index}`);
   const source = `${feed.url}/undo-kev.json`;
   const scores = `${feed.url}/undo-epss.csv`;
@@ -435,7 +429,7 @@ test("facts and vulnerability records are undone, too; other kinds, older runs a
   await assert.rejects(undo(`${feed.url}/undo-old.json`, { documentMs: 30 * dayMs }), /older than GANTRY_DOCUMENT_DAYS/);
 });
 
-test("two imports of one source at once, and one that was stopped, withdraw no more than one (attack 291)", async () => {
+test("two concurrent imports of one source, or an interrupted one, withdraw no more than one import (attack 291)", async () => {
   const source = `${feed.url}/twice.zip`;
   const all = ids("TWICE", 50);
   feed.answers.set("/twice.zip", { body: archive(all) });
@@ -459,7 +453,7 @@ test("two imports of one source at once, and one that was stopped, withdraw no m
   assert.equal((await advisories(source, { allowWithdrawals: true })).withdrawn, 45);
 });
 
-test("what another source still tells is not withdrawn with a source that was held back", async () => {
+test("records that another source has are not withdrawn with a source that was held back", async () => {
   const [one, other] = [`${feed.url}/one.zip`, `${feed.url}/other.zip`];
   const all = ids("SHARED", 30);
   feed.answers.set("/one.zip", { body: archive(all) });
@@ -468,7 +462,6 @@ test("what another source still tells is not withdrawn with a source that was he
   await advisories(other);
   feed.answers.set("/one.zip", { body: archive(all.slice(0, 1)) });
   assert.equal((await advisories(one)).held.length, 1);
-  // The other source drops a few, which the first one holds back.
   feed.answers.set("/other.zip", { body: archive([...all.slice(10), ...ids("ELSE", 300)], "2025-01-01T00:00:00Z") });
   assert.deepEqual([(await advisories(other)).withdrawn, await countListed("SHARED")], [0, 30]);
   const found = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", { advisoryIds: all.slice(0, 1) });

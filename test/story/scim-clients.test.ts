@@ -1,5 +1,5 @@
-// What Entra ID and Okta really send (test/fixtures/scim-requests.json: their documented requests, with and without Entra's compliance
-// flag), played through in order; and a whole directory that is sent again.
+// Replays documented requests of Entra ID and Okta in order (test/fixtures/scim-requests.json, with and without Entra's compliance flag), and syncs a
+// whole directory twice.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { openWorld, type World } from "../world.ts";
 interface Sent {
   readonly name: string;
   readonly method: string;
-  /** With {id} for the resource that the flow has made last, and {user} for a user. */
+  /** With {id} for the flow's last created resource, and {user} for a user. */
   readonly path: string;
   readonly status?: number;
   readonly body?: Json;
@@ -31,7 +31,7 @@ after(() => world.close());
 
 const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-/** Plays one client's requests in order. `look` is told of each answer. */
+/** Replays a client's requests in order; passes each response to `look`. */
 const play = async (idp: ScimProvider, sent: readonly Sent[], look: (name: string, answer: ScimAnswer, now: JsonObject) => void): Promise<void> => {
   const user = text((await idp.ask("POST", "/Users", { userName: "member@example.com", externalId: "member" })).body, "id");
   let id = "";
@@ -55,7 +55,7 @@ const emailOf = (user: JsonObject): string => text(objectList(user, "emails")[0]
 const memberCount = (group: JsonObject): number => objectList(group, "members").length;
 const nameOf = ({ name }: JsonObject): JsonObject => (isObject(name) ? name : {});
 
-test("Entra ID's documented requests are answered as it documents, and do what they say", async () => {
+test("Entra ID's documented requests get the documented responses and take effect", async () => {
   const idp = await openScimProvider(world, "https://entra.example.com");
   const seen: string[] = [];
   const checks: Readonly<Record<string, (answer: ScimAnswer, now: JsonObject) => void>> = {
@@ -80,7 +80,7 @@ test("Entra ID's documented requests are answered as it documents, and do what t
   );
 });
 
-test("Entra ID's patches mean the same with and without its compliance flag", async () => {
+test("Entra ID's patches have the same effect with and without its compliance flag", async () => {
   const idp = await openScimProvider(world, "https://flags.example.com");
   const user = text((await idp.ask("POST", "/Users", { userName: "flag@example.com", externalId: "flag", active: true })).body, "id");
   const member = text((await idp.ask("POST", "/Users", { userName: "in@example.com" })).body, "id");
@@ -105,11 +105,11 @@ test("Entra ID's patches mean the same with and without its compliance flag", as
   assert.equal((flows.entraFlags ?? []).length, 8);
 });
 
-test("Okta's requests do what they say: whole users, patches without path and schemas, groups with their id in the value", async () => {
+test("Okta's requests take effect: whole users, patches without path and schemas, groups with their ID in the value", async () => {
   const idp = await openScimProvider(world, "https://okta.example.com");
   const told: string[] = [];
   const sent = flows.okta ?? [];
-  // The user is deleted last, when the group has been the last to be made: each has a flow of its own here.
+  // Split into separate flows, because the user is deleted after the group is created.
   const ofUsers = sent.filter(({ path }) => path.startsWith("/Users"));
   for (const part of [ofUsers, sent.filter((each) => !ofUsers.includes(each))]) {
     await play(idp, part, (name, { body }, now) => {
@@ -131,7 +131,7 @@ test("Okta's requests do what they say: whole users, patches without path and sc
   assert.equal(told.length, sent.length);
 });
 
-test("a directory that is sent a second time, whole, changes no row and is told of in no event", async () => {
+test("a second full sync of a directory changes no row and emits no event", async () => {
   const idp = await openScimProvider(world, "https://directory.example.com");
   const count = shortOrLong(150, 10_000);
   const person = (index: number): JsonObject => ({
@@ -149,7 +149,7 @@ test("a directory that is sent a second time, whole, changes no row and is told 
     await Promise.all(
       Array.from({ length: 8 }, async () => {
         for (let index = left.shift(); index !== undefined; index = left.shift()) {
-          // A directory goes on when it is told to: here the clock does.
+          // Rate limits depend on the clock, so it advances here.
           world.clock.now += 20;
           await work(index);
         }

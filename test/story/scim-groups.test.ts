@@ -1,5 +1,5 @@
-// SCIM 2.0 for groups (docs/decisions/0053): their members have what the provider's mappings give, in the sessions of their sign-ins,
-// with the next request on every server; and a change touches only what changes.
+// SCIM 2.0 groups (decision 0053): provider mappings grant permissions in members' sessions on the next request on every server, and a change touches
+// only what changes.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,7 +15,6 @@ import { openWorld, type World } from "../world.ts";
 
 let installation: Installation;
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: ScimProvider;
@@ -73,7 +72,7 @@ const allowed = [0, 0];
 const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
 const unauthenticated = [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED];
 
-test("a group is made, read, replaced, patched and deleted, with its members and an ETag", async () => {
+test("a group is created, read, replaced, patched and deleted, with its members and an ETag", async () => {
   const [ada, grace] = [await announce("g-ada"), await announce("g-grace")];
   const created = await idp.ask("POST", "/Groups", { schemas: [core], displayName: "Engineers", externalId: "eng", members: [{ value: ada }], colour: "blue" });
   assert.equal(created.status, 201, JSON.stringify(created.body));
@@ -104,7 +103,7 @@ test("a group is made, read, replaced, patched and deleted, with its members and
   assert.equal((await idp.ask("GET", `/Groups/${id}`)).status, 404);
 });
 
-test("members come and go as Entra ID and Okta send it, each change told once with who moved, and no change is told of nobody", async () => {
+test("Entra ID's and Okta's requests add and remove members with one event per change that names them, and none without a change", async () => {
   const [one, two, three] = [await announce("m-one"), await announce("m-two"), await announce("m-three")];
   const id = await makeGroup({ displayName: "Movers" });
   const steps: readonly (readonly [operations: Json[], wanted: string[], told: readonly [string[], string[]] | undefined])[] = [
@@ -161,7 +160,7 @@ test("members come and go as Entra ID and Okta send it, each change told once wi
   assert.deepEqual([other.status, other.body.scimType], [400, "invalidFilter"]);
 });
 
-test("nobody is told by an ETag that nothing has changed while members or the groups of a user have", async () => {
+test("an ETag changes if a group's members or a user's groups change", async () => {
   const [stays, goes] = [await announce("e-stays"), await announce("e-goes")];
   const id = await makeGroup({ displayName: "Versions", members: [{ value: stays }, { value: goes }] });
   const seenAs = async (path: string): Promise<string> => (await idp.ask("GET", path)).headers.get("etag") ?? "";
@@ -178,7 +177,7 @@ test("nobody is told by an ETag that nothing has changed while members or the gr
   assert.equal(await unchanged(`/Users/${stays}`, user), false, "the user is shown with the group's name");
   const renamed = await idp.ask("GET", `/Users/${stays}`);
   assert.equal(text(part(renamed.body, "meta"), "version"), renamed.headers.get("etag"));
-  // A group's change is no change of the user that somebody is about to write.
+  // A group's change does not conflict with a pending write of the user.
   const written = await idp.ask("PATCH", `/Users/${stays}`, { Operations: [{ op: "add", path: "title", value: "T" }] }, { "if-match": user });
   assert.deepEqual([written.status, written.headers.get("etag")?.startsWith('W/"2-')], [200, true]);
   const late = await idp.ask("PATCH", `/Users/${stays}`, { Operations: [{ op: "add", path: "title", value: "U" }] }, { "if-match": user });
@@ -187,7 +186,7 @@ test("nobody is told by an ETag that nothing has changed while members or the gr
   assert.deepEqual([patched.status, patched.headers.get("etag")], [204, await seenAs(`/Groups/${id}`)]);
 });
 
-test("a user who is being removed does not become a member meanwhile", async () => {
+test("a user who is being deleted cannot become a member concurrently", async () => {
   const user = await announce("vanishing");
   const id = await makeGroup({ displayName: "Without ghosts" });
   const { store } = world.server.application.services;
@@ -214,7 +213,7 @@ test("a user who is being removed does not become a member meanwhile", async () 
   assert.deepEqual(await membersOf(id), []);
 });
 
-test("groups are found by name, external id and member", async () => {
+test("groups are found by name, external ID and member", async () => {
   const user = await announce("found");
   await makeGroup({ displayName: "Found One", externalId: "f-1", members: [{ value: user }] });
   await makeGroup({ displayName: "found two", externalId: "f-2" });
@@ -245,7 +244,7 @@ for (const [what, document, mappedAs] of [
   ["its externalId", { displayName: "Administrators", externalId: "admins-id" }, "admins-id"],
   ["its name, where it has none", { displayName: "Operators" }, "Operators"],
 ] as const) {
-  test(`a mapping that names a group by ${what} gives its role to the members' sessions, with the next request on every server`, async () => {
+  test(`a mapping that names a group by ${what} grants its role to the members' sessions on the next request on every server`, async () => {
     const name = mappedAs.toLowerCase();
     const user = await announce(name);
     const mapping = await map(mappedAs);
@@ -274,7 +273,7 @@ for (const [what, document, mappedAs] of [
   });
 }
 
-test("groups give nothing to who signs in through another provider, while SCIM is off, or behind a deactivation", async () => {
+test("groups grant nothing in a sign-in through another provider, while SCIM is off, or after a deactivation", async () => {
   const user = await announce("bound");
   const mapping = await map("bounded");
   const id = await makeGroup({ displayName: "bounded", members: [{ value: user }] });
@@ -304,7 +303,7 @@ test("groups give nothing to who signs in through another provider, while SCIM i
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
 });
 
-test("a list ends before the group, or the user, of which it could not show all that belongs to it; the next page goes on there", async () => {
+test("a page ends before a group or user with too many members to show, and the next page continues with it", async () => {
   const places = 4_500;
   await asOwner(
     world.databaseUrl,
@@ -313,7 +312,7 @@ test("a list ends before the group, or the user, of which it could not show all 
      from generate_series(1, $2::integer) as n`,
     [idp.uid, places],
   );
-  // By name in another order than by id, so that no page ends where ids do; the last one has nobody.
+  // Names in another order than IDs, so that pages do not end between IDs; the last group is empty.
   const names = ["paged e", "paged b", "paged d", "paged a", "paged c"];
   const counts = new Map<unknown, number>();
   for (const displayName of names) {
@@ -341,7 +340,7 @@ test("a list ends before the group, or the user, of which it could not show all 
   const bare = await idp.ask("GET", `/Groups?filter=${filter}&excludedAttributes=members`);
   assert.equal(bare.body.itemsPerPage, names.length);
 
-  // Of users the same: the first 500 are in these four groups and in 30 others.
+  // Users likewise: the first 500 are in these four groups and in 30 others.
   await asOwner(
     world.databaseUrl,
     `with made as (
@@ -359,7 +358,7 @@ test("a list ends before the group, or the user, of which it could not show all 
   for (const each of found) assert.equal(objectList(each, "groups").length, 34);
 });
 
-test("of a group of 100,000 one member is added and taken out by a handful of rows", async () => {
+test("adding or removing one member of a group of 100,000 touches only a few rows", async () => {
   const id = await makeGroup({ displayName: "Everybody" });
   const groupUid = `${idp.uid}/${id}`;
   await asOwner(
@@ -376,7 +375,7 @@ test("of a group of 100,000 one member is added and taken out by a handful of ro
     await asOwner(world.databaseUrl, "select pg_stat_force_next_flush()", []);
     return Number((await asOwner(world.databaseUrl, statement, []))[0]?.[0]);
   };
-  // The first ones are planned.
+  // The first requests plan their statements.
   await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
   await patch(id, [{ op: "remove", path: "members", value: [{ value: user }] }]);
   const [rows, used] = [await rowsRead(), process.cpuUsage()];

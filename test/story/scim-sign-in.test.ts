@@ -1,5 +1,5 @@
-// People whom SCIM has announced (docs/decisions/0053): they have their rights without a sign-in, lose everything with the next
-// request on every server, and are the same people when they come back.
+// Users provisioned by SCIM (decision 0053): they have permissions before a sign-in, lose everything on the next request on every server, and are the
+// same users when they return.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,6 @@ import { confirmAs, poll, requestDeviceCodes } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
-/** Another server on the same database. */
 let other: World;
 let provider: FakeProvider;
 let idp: ScimProvider;
@@ -58,14 +57,12 @@ const announce = async (externalId: string, at = idp): Promise<string> => {
 const activate = async (id: string, active: boolean, at = idp): Promise<void> =>
   assert.equal((await at.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "active", value: active }] })).status, 200);
 
-/** What seeing the organization ends with, on either server. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const asked = [world, other].map((each) => each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token }));
   return (await Promise.all(asked)).map(({ code }) => code);
 };
 const allowed = [0, 0];
 const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
-/** The session of the token is revoked. */
 const ended = [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED];
 
 const refresh = async (refreshToken: string): Promise<number> => {
@@ -79,7 +76,7 @@ const bind = async (identityUid: string, role: string, parent = world.organizati
 const bindingsOf = async (identity: string): Promise<JsonObject[]> =>
   objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity }), "roleBindings");
 
-test("who is announced is bound before they first come, and the organization sees no more of them than it sent", async () => {
+test("a provisioned user is bound before the first sign-in, and the organization sees only the data that it sent", async () => {
   await announce("early");
   const [binding, ...more] = await bindingsOf(personOf("early"));
   assert.equal(more.length, 0);
@@ -90,7 +87,7 @@ test("who is announced is bound before they first come, and the organization see
   assert.equal((await bindingsOf(personOf("early"))).length, 1);
 });
 
-test("a default role that an administrator has taken away from somebody announced does not come back by their first sign-in", async () => {
+test("a default role removed from a provisioned user does not return with the first sign-in", async () => {
   await announce("demoted");
   const [binding] = await bindingsOf(personOf("demoted"));
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding ?? {}, "uid") });
@@ -99,7 +96,7 @@ test("a default role that an administrator has taken away from somebody announce
 });
 
 for (const way of ["active: false", "DELETE", "another externalId"]) {
-  test(`${way} ends rights, whoever gave them, sessions and refresh tokens with the next request on every server`, async () => {
+  test(`${way} ends permissions, however granted, sessions and refresh tokens on the next request on every server`, async () => {
     const name = `leaver-${way.replace(/\W/g, "")}`;
     const id = await announce(name);
     const { token, refreshToken } = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
@@ -136,7 +133,7 @@ for (const way of ["active: false", "DELETE", "another externalId"]) {
 }
 
 for (const way of ["a POST", "another externalId", "a PUT"]) {
-  test(`attack 201: who signed in before SCIM knew them has nothing left when ${way} announces them as inactive`, async () => {
+  test(`attack 201: a user who signed in before SCIM loses everything when ${way} provisions them as inactive`, async () => {
     const name = `announced-inactive-${way.replace(/\W/g, "")}`.toLowerCase();
     const { token, refreshToken } = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
     await bind(personOf(name), "editor");
@@ -154,7 +151,7 @@ for (const way of ["a POST", "another externalId", "a PUT"]) {
   });
 }
 
-/** Holds a table against writers until it is released. */
+/** Locks a table against writes; returns its release. */
 const holdTable = async (table: string): Promise<() => Promise<void>> => {
   const { store } = world.server.application.services;
   const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -170,7 +167,7 @@ const holdTable = async (table: string): Promise<() => Promise<void>> => {
   };
 };
 
-/** Resolves when so many statements of such a text wait for a lock. */
+/** Resolves once that many statements of this text wait for a lock. */
 const waiting = async (count: number, pattern: string): Promise<string> => {
   const { read } = world.server.application.services.store;
   for (;;) {
@@ -182,12 +179,12 @@ const waiting = async (count: number, pattern: string): Promise<string> => {
   }
 };
 
-test("attack 222: a refresh token that is given while its person is announced as inactive gives nothing, and ends", async () => {
+test("attack 222: a refresh during a provisioning as inactive returns no token and ends the refresh token", async () => {
   const at = await enableScim(world, await registerProvider(world, provider));
   const come = () => signIn(world, provider, at.uid, { sub: "refreshing" }, { create_refresh_token: "true" });
   await come();
   for (const { uid } of await bindingsOf(personOf("refreshing"))) await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: uid ?? "" });
-  // Both are behind what they ask of each other, and before their end.
+  // Both are past their checks of each other and not yet committed.
   const release = await holdTable("outbox");
   const coming = come();
   await waiting(1, "%insert into outbox%");
@@ -204,12 +201,12 @@ test("attack 222: a refresh token that is given while its person is announced as
 
 for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"]) {
   for (const way of ["a POST", "another externalId"]) {
-    test(`attack 222: who is signing in while ${way} announces them as inactive has nothing left behind it (${rule})`, async () => {
+    test(`attack 222: a user who is signing in while ${way} provisions them as inactive has nothing afterwards (${rule})`, async () => {
       const at = await enableScim(world, await registerProvider(world, provider, { oidc: { correlationRule: rule } }));
       const name = `hurrying-${way.length}-${rule.length}-${rule.charAt("CORRELATION_RULE_".length)}`.toLowerCase();
       const user = { userName: `${name}@example.com`, active: false };
       const path = way === "a POST" ? "" : `/Users/${text((await at.ask("POST", "/Users", user)).body, "id")}`;
-      // Where a sign-in is behind its question to SCIM and before its end.
+      // Here a sign-in has checked SCIM and not yet committed.
       const release = await holdTable("memberships");
       const signingIn = signIn(world, provider, at.uid, { sub: name, oid: name }, { create_refresh_token: "true" });
       await waiting(1, "%into memberships%");
@@ -222,7 +219,7 @@ for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE
       assert.deepEqual([status, body.active], [way === "a POST" ? 201 : 200, false]);
       assert.deepEqual(await bindingsOf(personOf(name)), []);
       const codesSeen = token === "" ? [] : await seen(token);
-      // A token that was issued behind the dismissal is of a session that goes on, without rights.
+      // A token issued after the deactivation belongs to a valid session without permissions.
       if (token !== "")
         assert.ok(
           [forbidden, ended].some((codes) => isDeepStrictEqual(codesSeen, codes)),
@@ -233,7 +230,7 @@ for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE
   }
 }
 
-test("a sign-in that waits for its terminal gives nothing to whoever was deactivated meanwhile", async () => {
+test("a device sign-in grants nothing if its user is deactivated while the terminal waits", async () => {
   const id = await announce("waiting");
   const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });
   assert.match((await confirmAs(world, provider, waiting.page, { sub: "waiting" })).text, /Your terminal is signed in/);
@@ -242,7 +239,7 @@ test("a sign-in that waits for its terminal gives nothing to whoever was deactiv
   assert.deepEqual([status, body.access_token], [400, undefined], JSON.stringify(body));
 });
 
-test("where SCIM is off nobody is kept out, and who was never announced comes in as ever", async () => {
+test("with SCIM off no user is refused, and a user unknown to SCIM can sign in", async () => {
   const id = await announce("switched");
   await activate(id, false);
   const set = async (enabled: boolean): Promise<void> => {
@@ -257,7 +254,7 @@ test("where SCIM is off nobody is kept out, and who was never announced comes in
   assert.deepEqual(await seen(token), allowed);
 });
 
-test("where the correlation rule is oid, a person is known by that claim, also who came before they were announced", async () => {
+test("with the correlation rule oid, users are matched by that claim, even if they signed in before they were provisioned", async () => {
   const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
   const byOid = await enableScim(world, await registerProvider(world, provider, { oidc }));
   const nameless = await signIn(world, provider, byOid.uid, { sub: "no-oid" });
@@ -283,7 +280,7 @@ test("where the correlation rule is oid, a person is known by that claim, also w
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
 });
 
-test("attack 203: who comes with another identity for the same external id, as with another client id, is ended by SCIM as before", async () => {
+test("attack 203: SCIM ends the access of a user who signs in as another subject with the same external ID", async () => {
   const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
   const at = await enableScim(world, await registerProvider(world, provider, { oidc }));
   const id = await announce("oid-mover", at);
@@ -308,7 +305,7 @@ test("attack 203: who comes with another identity for the same external id, as w
   assert.equal((await comeAs("of a third one")).status, "403");
 });
 
-test("attack 203: whom SCIM has deactivated assumes no identity by a first sign-in either, where the correlation rule is oid", async () => {
+test("attack 203: with the correlation rule oid, a user deactivated by SCIM cannot assume an identity on a first sign-in", async () => {
   const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
   const byOid = await enableScim(world, await registerProvider(world, provider, { oidc }));
   const { uid: assumable } = await world.ok("iam.IdentitiesService/CreateIdentity", {
@@ -322,7 +319,7 @@ test("attack 203: whom SCIM has deactivated assumes no identity by a first sign-
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-4", oid: "oid-assuming" }, as)).error, "");
 });
 
-test("attack 207: whom SCIM has deactivated does not come in by another issuer that their provider is given: it keeps the one it has", async () => {
+test("attack 207: a user deactivated by SCIM cannot return through a changed issuer, because a provider with SCIM users keeps its issuer", async () => {
   const own = await enableScim(world, await registerProvider(world, provider));
   const update = async (issuer: string) =>
     world.call("iam.IdentityProvidersService/UpdateIdentityProvider", {
@@ -344,7 +341,7 @@ test("attack 207: whom SCIM has deactivated does not come in by another issuer t
   assert.equal((await update(provider.url)).code, 0, "what stays as it is may be said");
 });
 
-test("SCIM is switched on with two owners from outside the provider alone, and never takes the last of them", async () => {
+test("enabling SCIM requires two owners from outside the provider, and SCIM never removes the last of them", async () => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "alone" } }), "uid");
   const uid = await registerProvider(world, provider, { parent: organization });
   const insiders: string[] = [];
@@ -377,7 +374,7 @@ test("SCIM is switched on with two owners from outside the provider alone, and n
   const refused = await end(1);
   assert.equal(refused.status, 400);
   assert.match(text((await refused.json()) as JsonObject, "detail"), /left without an owner/);
-  // Whom SCIM has announced it reaches, also before they have signed in.
+  // SCIM can reach a provisioned user even before the first sign-in.
   await ask("POST", "/Users", { userName: "insider-3", externalId: "insider-3" });
   await bind(personOf("insider-3"), "owner", organization);
   assert.equal((await end(1)).status, 400, "an owner whom SCIM has announced is none from outside");

@@ -1,4 +1,4 @@
-// The SCIM token of an identity provider, from its first making to its revocation (resources: SCIM token).
+// The lifecycle of an identity provider's SCIM token (resources: SCIM token).
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -47,7 +47,7 @@ const stateOf = async (uid: string): Promise<string> => text(await scimOf(uid), 
 const at = (laterMs: number): string => timestamp(world.clock.now + laterMs);
 
 for (const protocol of protocols) {
-  test(`over ${protocol} a token is made, replaced, ended and switched, and every call gives the next etag`, async () => {
+  test(`over ${protocol} a token is created, replaced, revoked and switched, and every response has the next ETag`, async () => {
     const uid = await provider();
     const etags = [await etagOf(uid)];
     assert.equal(await stateOf(uid), "NOT_ISSUED");
@@ -93,7 +93,7 @@ for (const protocol of protocols) {
     );
   });
 
-  test(`over ${protocol} a first token is made once, another one only after it, and with the etag that holds`, async () => {
+  test(`over ${protocol} a first token is created once, later ones replace it, and each requires the current ETag`, async () => {
     const uid = await provider();
     assert.equal((await call("RegenerateScimToken", uid, { etag: await etagOf(uid) }, protocol)).code, codes.NOT_FOUND);
     await done("GenerateScimToken", uid, {}, protocol);
@@ -120,7 +120,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("a token lives a year unless it says otherwise, two years at most, and either ends or never does", async () => {
+test("a token expires after a year by default, two years at most, or never", async () => {
   for (const rpc of ["GenerateScimToken", "RegenerateScimToken"]) {
     const fresh = async (): Promise<{ uid: string; base: JsonObject }> => {
       const uid = await provider();
@@ -140,7 +140,7 @@ test("a token lives a year unless it says otherwise, two years at most, and eith
   }
 });
 
-test("the old token works on for the overlap, a day at most, and never beyond its own end or the new one's", async () => {
+test("the old token works for the overlap, at most a day, and never beyond either token's expiry", async () => {
   const ways: readonly [what: string, first: JsonObject, request: JsonObject, endsInMs: number | undefined][] = [
     ["an hour when nothing is said", {}, {}, hour],
     ["not at all", {}, { overlap: "0s" }, undefined],
@@ -157,7 +157,7 @@ test("the old token works on for the overlap, a day at most, and never beyond it
     const startMs = world.clock.now;
     if (what.includes("already")) world.clock.now += 10;
     for (const protocol of ["grpc", "rest"] as const) {
-      // The first only tries.
+      // The first is a dry run.
       const answer = await world.call(
         `${service}/RegenerateScimToken`,
         { identityProviderUid: uid, etag: etag ?? "", ...request },
@@ -183,7 +183,7 @@ test("the old token works on for the overlap, a day at most, and never beyond it
   assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "999999999999s" }, "rest")).code, codes.INVALID_ARGUMENT);
 });
 
-test("of many who replace the token at once with one etag exactly one wins", async () => {
+test("of concurrent replacements with one ETag exactly one succeeds", async () => {
   const uid = await provider();
   const { etag } = await done("GenerateScimToken", uid);
   const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => call("RegenerateScimToken", uid, { etag: etag ?? "" }, protocols[index % 2])));
@@ -199,7 +199,7 @@ test("of many who replace the token at once with one etag exactly one wins", asy
   );
 });
 
-test("of a token only the hash is kept, and nothing but the call that made it shows it", async () => {
+test("only a token's hash is stored, and only the creating response contains the token", async () => {
   const uid = await provider();
   const { token, etag } = await done("GenerateScimToken", uid);
   const next = await done("RegenerateScimToken", uid, { etag: etag ?? "" });
@@ -212,7 +212,7 @@ test("of a token only the hash is kept, and nothing but the call that made it sh
   assert.equal((listed.identityProviders as JsonObject[])[0]?.scim, undefined, "a list says nothing of SCIM");
 });
 
-test("turning SCIM on needs two identities bound as owners of the organization at this moment; turning it off needs none", async () => {
+test("enabling SCIM requires two identities currently bound as owners of the organization; disabling requires none", async () => {
   const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } }), "uid");
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: root, group: { name: "team" } }), "uid");
   const uid = await provider(team);

@@ -1,4 +1,4 @@
-// SCIM 2.0 for people (docs/decisions/0053): announced, found, changed and removed as RFC 7643 and RFC 7644 say it.
+// SCIM 2.0 users (decision 0053): created, found, changed and deleted as RFC 7643 and RFC 7644 define.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -33,7 +33,7 @@ const make = async (more: JsonObject = {}, provider = idp): Promise<JsonObject> 
   return body;
 };
 
-test("a user is made, read, replaced, patched and deleted, with an ETag that changes with it", async () => {
+test("a user is created, read, replaced, patched and deleted, with an ETag that changes with it", async () => {
   const sent = {
     schemas: [core, enterprise],
     userName: "Ada@Example.com",
@@ -66,7 +66,7 @@ test("a user is made, read, replaced, patched and deleted, with an ETag that cha
   assert.deepEqual([got.status, got.body], [200, created.body]);
   assert.equal((await idp.ask("GET", `/Users/${id}`, undefined, { "if-none-match": 'W/"1"' })).status, 304);
 
-  // RFC 7643, 3.1: meta.location is the same as Content-Location.
+  // RFC 7643 §3.1: meta.location equals Content-Location.
   for (const { headers, body } of [created, got]) assert.equal(headers.get("content-location"), text(part(body, "meta"), "location"));
   assert.equal((await idp.ask("GET", "/Users")).headers.get("content-location"), null);
 
@@ -94,7 +94,7 @@ test("a user is made, read, replaced, patched and deleted, with an ETag that cha
   }
 });
 
-test("who is active has the default role without a sign-in, and nothing of it when inactive or removed", async () => {
+test("an active user has the default role without a sign-in, and an inactive or deleted user does not", async () => {
   const user = await make({ externalId: "grace" });
   const person = personOf("grace");
   assert.equal((await bindingsOf(person)).length, 1);
@@ -110,7 +110,7 @@ test("who is active has the default role without a sign-in, and nothing of it wh
   assert.equal((await bindingsOf(person)).length, 1);
 });
 
-test("each change is told once, by the provider, without what is personal; one that changes nothing is not told", async () => {
+test("each change emits one event of the provider without personal data, and no change emits none", async () => {
   const events = async () => (await world.events()).filter(({ type }) => type.startsWith("dev.gantry.scim."));
   const before = (await events()).length;
   const user = await make({ externalId: "told", name: { familyName: "Hidden" } });
@@ -135,7 +135,7 @@ test("each change is told once, by the provider, without what is personal; one t
   );
 });
 
-test("a second user with the same userName, whatever its case, or the same externalId is 409 uniqueness", async () => {
+test("a second user with the same userName in any case, or the same externalId, is 409 uniqueness", async () => {
   await make({ userName: "Unique@example.com", externalId: "unique" });
   for (const more of [
     { userName: "uNIQUE@EXAMPLE.com", externalId: "other" },
@@ -153,7 +153,7 @@ test("a second user with the same userName, whatever its case, or the same exter
   await make({ userName: "Unique@example.com", externalId: "unique" }, elsewhere);
 });
 
-test("who is announced again while they are being removed is a user, whom nothing keeps out", async () => {
+test("a user created again during the deletion exists and can sign in", async () => {
   const uid = `${idp.uid}/${text(await make({ externalId: "both" }), "id")}`;
   const { store } = world.server.application.services;
   const [removed, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -186,7 +186,7 @@ const found = async (filter: string, more = "", provider = idp): Promise<string[
   return objectList(body, "Resources").map((each) => text(each, "externalId"));
 };
 
-test("lists are filtered, sorted and paged by what is indexed, and anything else is 400 invalidFilter", async () => {
+test("lists filter, sort and page by indexed attributes, and anything else is 400 invalidFilter", async () => {
   const own = await openScimProvider(world, "https://lists.example.com");
   const people: Readonly<Record<string, JsonObject>> = {
     a: { userName: "Alan@x.example", displayName: "Alan T", emails: [{ value: "alan@work.example" }, { value: "Alan@home.example", type: "home" }] },
@@ -224,7 +224,7 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     ["active ne true", "b"],
     ['emails.value eq "alan@HOME.example"', "a"],
     ['emails[value eq "alan@home.example"]', "a"],
-    // As Entra ID asks for a matching attribute, and as RFC 7644 has it (3.4.2.2): one and the same address.
+    // Entra ID's filter syntax and that of RFC 7644 §3.4.2.2 find the same address.
     ['emails[type eq "home"].value eq "ALAN@home.example"', "a"],
     ['emails[type eq "home" and value eq "alan@home.example"]', "a"],
     ['emails[type eq "work"].value eq "alan@home.example"', ""],
@@ -268,7 +268,7 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     objectList(searched.body, "Resources").map((each) => [each.userName, each.externalId]),
     [["carol@y.example", undefined]],
   );
-  // Names in any case, and null is nothing (RFC 7643, 2.1 and 2.5).
+  // Names in any case; null is absent (RFC 7643 §2.1, §2.5).
   const inAnyCase = await own.ask("POST", "/Users/.search/", { FILTER: 'userName eq "carol@y.example"', Count: 1, startIndex: null, sortBy: null });
   assert.deepEqual([inAnyCase.status, inAnyCase.body.totalResults], [200, 1]);
   assert.equal((await own.ask("GET", "/Users?startindex=3&COUNT=5")).body.itemsPerPage, 1);
@@ -306,17 +306,17 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     const { status, body } = await own.ask("GET", `/Users?${query}`);
     assert.deepEqual([status, body.scimType], [400, scimType], query);
   }
-  // What PostgreSQL cannot read as JSON is kept, and spoils no list.
+  // Text that PostgreSQL cannot read as JSON is stored and breaks no list.
   await make({ externalId: "d", emails: [{ value: "dora@home.example", type: "home" }], note: "\0\ud800" }, own);
   assert.deepEqual(await found('emails[type eq "home"].value co "home"', "", own), ["a"]);
   assert.deepEqual(await found('emails.value eq "dora@home.example"', "", own), ["d"]);
-  // A value without quotation marks is what is written, and no number.
+  // An unquoted value is text, not a number.
   await make({ externalId: "00123" }, own);
   assert.deepEqual(await found("externalId eq 00123", "", own), ["00123"]);
   assert.deepEqual(await found("externalId eq 123", "", own), []);
 });
 
-test("attributes and excludedAttributes choose what is shown, of a single user too", async () => {
+test("attributes and excludedAttributes select the returned attributes, for a single user too", async () => {
   const user = await make({
     name: { givenName: "G", familyName: "F" },
     emails: [{ value: "a@b.example", type: "work" }, { value: "c@d.example" }],
@@ -343,7 +343,7 @@ test("attributes and excludedAttributes choose what is shown, of a single user t
   assert.deepEqual(await shown("attributes=name.title,nothing"), {});
   assert.deepEqual(Object.keys(await shown('attributes=emails[type eq "work"],userName')).sort(), ["emails", "userName"], "as Entra ID's reference asks");
 
-  // RFC 7643, 3.1: meta is an attribute like others; the version and the address stand in headers.
+  // RFC 7643 §3.1: meta can be excluded like others; headers have version and address.
   const path = `/Users/${text(user, "id")}`;
   for (const [query, wanted] of [
     ["attributes=userName", undefined],
@@ -410,7 +410,7 @@ const patches: readonly (readonly [what: string, operations: readonly JsonObject
   ["`active` that is not said any more", [{ op: "remove", path: "active" }], { active: null }],
   ["an external id that is empty", [{ op: "replace", path: "externalId", value: "" }], { externalId: null }],
   ["all addresses", [{ op: "replace", path: "emails.value", value: "z@x" }], { emails: [{ value: "z@x", type: "work", primary: true }] }],
-  // RFC 7644, 3.5.2: whichever way it became primary.
+  // RFC 7644 §3.5.2: however it became primary.
   [
     "another address that becomes primary, said as Entra ID says true",
     [
@@ -498,7 +498,7 @@ for (const [what, Operations, wanted] of patches) {
   });
 }
 
-test("who is inactive stays so, and is shown by their external id, whatever a change leaves out", async () => {
+test("an inactive user stays inactive and keeps the external ID if a change omits them", async () => {
   const id = text(await make({ active: false, externalId: "left-out" }), "id");
   const leave = async (verb: string, body: JsonObject, shownActive: boolean | undefined): Promise<void> => {
     assert.equal((await idp.ask(verb, `/Users/${id}`, body)).status, 200);
@@ -509,12 +509,12 @@ test("who is inactive stays so, and is shown by their external id, whatever a ch
   };
   await leave("PUT", { userName: "left-out@example.com", active: null }, false);
   await leave("PUT", { userName: "left-out@example.com", externalId: "" }, false);
-  // RFC 7644, 3.5.2.2: what is removed is unassigned, and asserts nothing.
+  // RFC 7644 §3.5.2.2: a removed attribute is unassigned and asserts nothing.
   await leave("PATCH", { Operations: [{ op: "remove", path: "active" }] }, undefined);
   await leave("PATCH", { Operations: [{ op: "replace", value: { active: null } }] }, undefined);
 });
 
-test("what cannot be understood is a 400 in RFC 7644's words, and changes nothing", async () => {
+test("an invalid request is a 400 in RFC 7644's format and changes nothing", async () => {
   const user = await make({ emails: [{ value: "w@x", type: "work" }] });
   const id = text(user, "id");
   const cases: readonly (readonly [verb: string, path: string, body: Json, scimType: string, status?: number])[] = [
@@ -571,7 +571,7 @@ test("what cannot be understood is a 400 in RFC 7644's words, and changes nothin
   assert.equal(form.status, 415);
 });
 
-test("discovery says what is offered, and each thing is at the address that it names", async () => {
+test("discovery lists the supported features, and each resource is at its address", async () => {
   const config = await idp.ask("GET", "/ServiceProviderConfig");
   assert.deepEqual([part(config.body, "patch").supported, part(config.body, "bulk").supported, part(config.body, "etag").supported], [true, false, true]);
   for (const path of ["/Schemas", "/ResourceTypes"]) {
@@ -588,7 +588,7 @@ test("discovery says what is offered, and each thing is at the address that it n
   for (const type of types) assert.ok(isObject((await idp.ask("GET", text(type, "endpoint"))).body), text(type, "endpoint"));
 });
 
-test("a provider that was deleted comes back with its people as they were, switched off, and with no token", async () => {
+test("a restored provider has its users unchanged, SCIM disabled and no token", async () => {
   const provider = await openScimProvider(world, "https://returned.example.com");
   const staying = text(await make({ externalId: "staying" }, provider), "id");
   const leaving = text(await make({ externalId: "leaving" }, provider), "id");

@@ -1,4 +1,4 @@
-// What builders of scanners' databases read of Alpine's form: our own advisories, and releases that came in as secdb.
+// Alpine's secdb format for scanners' database builders: our own advisories, and imported releases.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -67,7 +67,7 @@ const release = (distroversion: string, reponame: string): JsonObject => ({
 });
 const links = async (path: string): Promise<string[]> => [...(await (await ask(path)).text()).matchAll(/href\s*=\s*"([^"]*)"/g)].map(([, href = ""]) => href);
 
-test("a distribution's file has each fix under its CVE, one name a text, and what was never affected under 0", async () => {
+test("a distribution's file has each fix under its CVE with one name per entry, and never affected packages under 0", async () => {
   const document = await json("/secdb/wolfi/security.json");
   assert.deepEqual(objectList(document, "packages"), [
     { pkg: { name: "hawser", secfixes: { "0": ["CVE-2024-3"], "1.0-r0": ["CVE-2024-1", "CVE-2024-2", "GHSA-2"], "2.0-r0": ["CGA-4"] } } },
@@ -87,7 +87,7 @@ test("a distribution's file has each fix under its CVE, one name a text, and wha
     assert.equal((await ask(path)).status, 404, path);
 });
 
-test("what a secdb cannot say is in no file, and the list names it with its reason", async () => {
+test("advisories that secdb cannot express are in no file, and the list names them with the reason", async () => {
   const entries = new Map(objectList(await json("/advisory/v2/secdb/all.json"), "list").map((entry) => [text(entry, "id"), text(entry, "leftOut")]));
   for (const id of ["CGA-1", "CGA-2", "CGA-3", "CGA-4", "CGA-chain"]) assert.equal(entries.get(id), "", id);
   for (const [id, reason] of [
@@ -106,7 +106,7 @@ test("what a secdb cannot say is in no file, and the list names it with its reas
   assert(!entries.has("CGA-private"));
 });
 
-test("a release that came in is listed as Alpine lists it, and goes out as it came in, as JSON and as YAML", async () => {
+test("an imported release is listed like Alpine's and served unchanged, as JSON and as YAML", async () => {
   for (const [version, repository] of [
     ["v9.2", "main"],
     ["v9.2", "community"],
@@ -114,7 +114,7 @@ test("a release that came in is listed as Alpine lists it, and goes out as it ca
   ] as const)
     await imported(release(version, repository));
   await runImport(world, "advisories", [join(fixtures, "secdb.json")], { public: true });
-  // Readers leave out the last slash, and join what they find with what they asked for.
+  // Readers omit the last slash and join links with the requested address.
   for (const slash of ["", "/"]) {
     assert.deepEqual(await links(`/secdb/alpine${slash}`), ["edge/", "v9.1/", "v9.2/"]);
     assert.deepEqual(await links(`/secdb/alpine/v9.2${slash}`), ["community.json", "community.yaml", "main.json", "main.yaml"]);
@@ -128,7 +128,7 @@ test("a release that came in is listed as Alpine lists it, and goes out as it ca
     assert.equal((await ask(`/secdb/alpine/${path}`)).status, 404, path);
 });
 
-test("one that is no release of Alpine's has its own address, and what is private or may not be published has none", async () => {
+test("a file that is not an Alpine release has its own address, and private or unlicensed ones have none", async () => {
   await imported({ ...release("", "os"), urlprefix: "https://packages.example" });
   assert.equal(part(objectList(await json("/advisory/v2/secdb/os.json"), "packages")[0] ?? {}, "pkg").name, "yes");
   await imported(release("v9.3", "main"), { public: undefined });
@@ -144,7 +144,7 @@ test("one that is no release of Alpine's has its own address, and what is privat
   assert(!entries.has("v9.3/main"));
 });
 
-test("a file that is known is not sent again until something changes, and HEAD answers as GET does without a body", async () => {
+test("a known file is not sent again until it changes, and HEAD equals GET without a body", async () => {
   for (const path of ["/secdb/wolfi/security.json", "/secdb/alpine/", "/secdb/alpine/v9.1/main.yaml"]) {
     const first = await ask(path);
     await first.arrayBuffer();

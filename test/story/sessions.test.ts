@@ -1,5 +1,4 @@
-// Sessions over two servers on one database (docs/decisions/0066): what a person lists, and that a revocation takes effect with the
-// next request on every server, however it is made.
+// Sessions on two servers with one database (decision 0066): a user lists them, and any revocation takes effect on the next request on every server.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -53,7 +52,7 @@ const isRefusedEverywhere = async (token: string): Promise<void> => {
   for (const world of worlds()) for (const protocol of ["rest", "grpc"] as const) assert.equal(await codeOf(world, token, protocol), 16);
 };
 
-test("each interactive sign-in is a session that its person lists, with its program, address, times and kind", async () => {
+test("each interactive sign-in is a session that its user lists with client, address, times and kind", async () => {
   const { token, identity } = await arrive("lister");
   first.clock.now += 60_000;
   second.clock.now = first.clock.now;
@@ -91,7 +90,7 @@ test("each interactive sign-in is a session that its person lists, with its prog
   assert.equal((await sessionsOf(first, token, operations.list, { uidp: { inRoot: true } })).length, 0);
 });
 
-test("a refresh is the session's last use, and its access token names the same session", async () => {
+test("a refresh is the session's last use, and its access token belongs to the same session", async () => {
   const { token, refreshToken } = await arrive("refresher");
   first.clock.now += 1_000;
   second.clock.now = first.clock.now;
@@ -101,9 +100,9 @@ test("a refresh is the session's last use, and its access token names the same s
   assert.deepEqual([more.length, session?.lastUseTime], [0, new Date(first.clock.now).toISOString()]);
 });
 
-test("a revoked session is refused on the next request on every server, and the person's other session goes on", async () => {
+test("a revoked session is refused on the next request on every server, and the user's other session continues", async () => {
   const [one, other] = [await arrive("two programs"), await arrive("two programs")];
-  // Both servers have the rights in memory.
+  // Both servers have cached the permissions.
   for (const world of worlds()) for (const { token } of [one, other]) assert.equal(await codeOf(world, token), 0);
   const current = (await sessionsOf(second, one.token)).find((session) => session.current === true);
   await first.ok(operations.revoke, { uid: text(current ?? {}, "uid") }, { token: other.token });
@@ -114,7 +113,7 @@ test("a revoked session is refused on the next request on every server, and the 
   assert.equal((await first.call(operations.revoke, { uid: text(current ?? {}, "uid") }, { token: other.token })).code, 5);
 });
 
-test("revoking all sessions signs every program out", async () => {
+test("revoking all sessions signs every client out", async () => {
   const [one, other, stranger] = [await arrive("everywhere"), await arrive("everywhere"), await arrive("somewhere else")];
   await second.ok(operations.revokeAll, {}, { token: one.token });
   await isRefusedEverywhere(one.token);
@@ -132,14 +131,14 @@ for (const kind of ["access", "refresh"] as const)
     assert.deepEqual(await revokeToken(second, refreshToken), [200, "{}"]);
   });
 
-test("both metadata documents announce the revocation endpoint", async () => {
+test("both metadata documents have the revocation endpoint", async () => {
   for (const name of ["openid-configuration", "oauth-authorization-server"]) {
     const known = (await (await fetch(`${first.url}/.well-known/${name}`)).json()) as JsonObject;
     assert.deepEqual([known.revocation_endpoint, known.revocation_endpoint_auth_methods_supported], [`${first.url}/oauth/revoke`, ["none"]]);
   }
 });
 
-test("a new sign-in revokes the session of the refresh token that it replaces, and no other", async () => {
+test("a new sign-in revokes only the session of the refresh token that it replaces", async () => {
   const [replaced, kept] = [await arrive("again"), await arrive("again")];
   const codes = await requestDeviceCodes(first, { idp_id: idp, scope: "offline_access", client_id: "terminal" });
   await confirmAs(first, provider, codes.page, { sub: "again" });
@@ -150,7 +149,7 @@ test("a new sign-in revokes the session of the refresh token that it replaces, a
   for (const token of [kept.token, text(body, "access_token")]) assert.equal(await codeOf(second, token), 0);
 });
 
-test("a revocation waits for a rotation in flight, and the tokens of that rotation are refused", async () => {
+test("a revocation waits for a rotation in flight, and then refuses its tokens", async () => {
   const { token, refreshToken } = await arrive("rotation first");
   const { services } = first.server.application;
   let revoked: Promise<unknown> = Promise.resolve();
@@ -168,7 +167,7 @@ test("a revocation waits for a rotation in flight, and the tokens of that rotati
   assert.equal(await refreshCode(second, renewed.refresh.token), 16);
 });
 
-test("a rotation waits for a revocation in flight, and gets nothing", async () => {
+test("a rotation waits for a revocation in flight, and then returns no token", async () => {
   const { token, refreshToken, identity } = await arrive("revocation first");
   let rotated: Promise<number> = Promise.resolve(0);
   await first.server.application.services.store.write(async (rows) => {
@@ -180,7 +179,7 @@ test("a rotation waits for a revocation in flight, and gets nothing", async () =
   await isRefusedEverywhere(token);
 });
 
-test("an owner lists and revokes the sessions through the organization's providers, without later use of them", async () => {
+test("an owner lists and revokes sessions of the organization's providers, without their later use", async () => {
   const { token, refreshToken, identity } = await arrive("employee");
   const ofEmployee = (): Promise<JsonObject[]> => sessionsOf(second, owner, operations.listGroup, { group: first.organization, identityUid: identity });
   const [before] = await ofEmployee();
@@ -194,7 +193,7 @@ test("an owner lists and revokes the sessions through the organization's provide
   assert.deepEqual(await ofEmployee(), []);
 });
 
-test("each revocation has its event and its audit entry", async () => {
+test("each revocation has an event and an audit entry", async () => {
   const [one, two, three, four] = [await arrive("told"), await arrive("told"), await arrive("told"), await arrive("told")];
   const from = (await first.events()).length;
   const uidOf = async ({ token }: Arrived): Promise<string> => text((await sessionsOf(first, token)).find(({ current }) => current === true) ?? {}, "uid");
@@ -217,7 +216,7 @@ test("each revocation has its event and its audit entry", async () => {
   );
 });
 
-test("the second use of a refresh token ends the access tokens of its session too", async () => {
+test("reuse of a refresh token also revokes the access tokens of its session", async () => {
   const { token, refreshToken } = await arrive("reused");
   assert.equal(await codeOf(second, token), 0);
   assert.equal(await refreshCode(first, refreshToken), 0);
@@ -225,7 +224,7 @@ test("the second use of a refresh token ends the access tokens of its session to
   await isRefusedEverywhere(token);
 });
 
-test("an assumed identity's session is its organization's to list, and is revoked with its tokens", async () => {
+test("a session of an assumed identity is listed by its organization and revoked with its tokens", async () => {
   const { sub } = claimsOf((await arrive("actor")).token);
   const identity = await createIdentity(first, first.organization, "assumed", { issuer: provider.url, subject: "actor", audience: "gantry-client" });
   await bind(first, first.organization, identity, "viewer");
@@ -239,7 +238,7 @@ test("an assumed identity's session is its organization's to list, and is revoke
   await isRefusedEverywhere(token);
 });
 
-test("the operator and a machine identity have no sessions", async () => {
+test("the operator and machine identities have no sessions", async () => {
   assert.deepEqual(await sessionsOf(first, await first.token()), []);
   assert.deepEqual(await sessionsOf(first, owner), []);
 });

@@ -1,5 +1,4 @@
-// A person signs in with a browser: a real one, at a real provider's pages, for a command line that waits on a port of
-// the same machine (authentication.md: 7).
+// Browser sign-in with a real browser and provider, for a command line that listens on a port of the same machine (authentication.md: 7).
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -45,7 +44,7 @@ after(async () => {
   await stopAll();
 });
 
-/** A command line's little server: what its address is told, once. */
+/** Starts the command line's loopback server, which resolves with the first query. */
 const waitForTokens = async (): Promise<{ readonly address: string; readonly told: Promise<URLSearchParams> }> => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -67,7 +66,6 @@ const waitForTokens = async (): Promise<{ readonly address: string; readonly tol
 const begin = (redirect: string, more: Readonly<Record<string, string>> = {}): string =>
   `${world.url}/oauth?${new URLSearchParams({ exit: "redirect", idp_id: idp, ...(redirect ? { redirect } : {}), ...more })}`;
 
-/** Types what the provider's pages ask for, in a window of its own. */
 const signInAs = async (name: string, address: string): Promise<Page> => {
   const page = await browser.context.newPage();
   await page.goto(address, { waitUntil: "commit" });
@@ -79,7 +77,7 @@ const signInAs = async (name: string, address: string): Promise<Page> => {
   return page;
 };
 
-/** Presses Continue on the server's own last page, if the sign-in gets that far. */
+/** Presses Continue on the server's last page, if the sign-in gets that far. */
 const continueAtLoopback = async (page: Page): Promise<void> => {
   const button = page.locator("form[action='/oauth/loopback'] button:has-text('Continue')");
   await button
@@ -89,7 +87,6 @@ const continueAtLoopback = async (page: Page): Promise<void> => {
   if (await button.isVisible()) await button.click();
 };
 
-/** The same for a browser that the provider knows. */
 const signInAgain = async (address: string): Promise<void> => {
   const page = await browser.context.newPage();
   await page.goto(address, { waitUntil: "commit" });
@@ -105,7 +102,7 @@ const arrivals = async () => (await world.events()).filter(({ type }) => type ==
 
 let ada: string;
 
-test("a person whom nobody knew signs in with a browser, gets the provider's default role, and may use the API", async () => {
+test("an unknown user signs in with a browser, gets the provider's default role, and can use the API", async () => {
   const { address, told } = await waitForTokens();
   await signInAs("ada", begin(address, { create_refresh_token: "true" }));
   const query = await told;
@@ -131,7 +128,7 @@ test("a person whom nobody knew signs in with a browser, gets the provider's def
   assert.deepEqual([arrival?.subject, arrival?.group, arrival?.actor, more.length], [ada, world.organization, ada, 0]);
 });
 
-test("a second sign-in makes nothing new, and the provider, which knows the browser, asks nothing", async () => {
+test("a second sign-in creates nothing, and the provider recognizes the browser", async () => {
   const { address, told } = await waitForTokens();
   await signInAgain(begin(address));
   const token = (await told).get("token") ?? "";
@@ -140,7 +137,7 @@ test("a second sign-in makes nothing new, and the provider, which knows the brow
   assert.equal((await arrivals()).length, 1);
 });
 
-test("the default role that an owner has taken away does not come back with the next sign-in", async () => {
+test("a default role that an owner removed does not return with the next sign-in", async () => {
   const [binding] = await bindingsOf(ada);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding ?? {}, "uid") });
   const { address, told } = await waitForTokens();
@@ -149,7 +146,7 @@ test("the default role that an owner has taken away does not come back with the 
   assert.deepEqual(await bindingsOf(ada), []);
 });
 
-test("groups that the provider tells give their mapped role for this sign-in, and no refresh token", async () => {
+test("the provider's groups grant their mapped role for this sign-in, without a refresh token", async () => {
   const mapping = await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
     parent: idp,
     externalGroupRoleMapping: { externalGroupId: "engines", roleUid: builtInRoleUid("viewer"), scope: world.organization },
@@ -164,7 +161,7 @@ test("groups that the provider tells give their mapped role for this sign-in, an
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code, 7);
 });
 
-test("without an address to go to, a page says who the person is, and loads nothing from anywhere", async () => {
+test("without a redirect a page shows the user's identity and loads nothing from other hosts", async () => {
   const page = await browser.context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => complaints.push(message.text()));
@@ -177,7 +174,7 @@ test("without an address to go to, a page says who the person is, and loads noth
   assert.deepEqual(complaints, []);
 });
 
-test("an address that the provider has not verified is not believed", async () => {
+test("an unverified address is ignored", async () => {
   await browser.context.clearCookies();
   const { address, told } = await waitForTokens();
   await signInAs("grace", begin(address));
@@ -186,7 +183,7 @@ test("an address that the provider has not verified is not believed", async () =
   assert.equal(part(claims, "act").email, undefined);
 });
 
-test("who is not known and shall not be made known is told so: 404, account not found", async () => {
+test("an unknown user with registration disabled gets 404, account not found", async () => {
   await browser.context.clearCookies();
   await fetch(`${issuer}/people`, { method: "PUT", body: JSON.stringify({ stranger: {} }) });
   const { address, told } = await waitForTokens();
@@ -195,7 +192,7 @@ test("who is not known and shall not be made known is told so: 404, account not 
   assert.deepEqual([query.get("status_code"), query.get("error"), query.get("token")], ["404", "account not found, registration required", null]);
 });
 
-test("a person who turns back at the provider's page is told so where the sign-in began", async () => {
+test("a user who cancels on the provider's page gets the error where the sign-in began", async () => {
   await browser.context.clearCookies();
   const { address, told } = await waitForTokens();
   const page = await browser.context.newPage();
@@ -205,7 +202,7 @@ test("a person who turns back at the provider's page is told so where the sign-i
   assert.deepEqual([query.get("status_code"), query.get("error")], ["403", "the identity provider did not sign you in: access_denied"]);
 });
 
-test("an answer that another browser began is a page that says what to do", async () => {
+test("a callback of a sign-in from another browser shows a page with instructions", async () => {
   const page = await browser.context.newPage();
   const response = await page.goto(`${world.url}/oauth/callback/${idp}?code=x&state=y`);
   assert.equal(response?.status(), 400);

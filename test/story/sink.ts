@@ -1,19 +1,17 @@
-// A sink for events: a real server on loopback that keeps what arrives and answers as it is told.
+// A sink for events: a real server on loopback that records deliveries and returns configured responses.
 
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A delivery as it arrived. */
 export interface ReceivedEvent {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** Where events are sent: a real server on loopback. */
 export interface Sink {
   readonly url: string;
   readonly got: ReceivedEvent[];
-  /** Answers the next deliveries; 200 when it is empty. */
+  /** Responds to the next deliveries; 200 by default. */
   answer: (got: ReceivedEvent) => { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
   close(): Promise<void>;
 }

@@ -1,19 +1,18 @@
-// A syslog receiver: a real server on loopback, over TCP or TLS, that keeps the messages which it has read whole.
+// A syslog receiver: a real server on loopback, over TCP or TLS, that records complete messages.
 
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 
 export interface SyslogReceiver {
   readonly port: number;
-  /** Whole messages, in the order in which they came. */
   readonly messages: string[];
   readonly connections: () => number;
-  /** What it does with bytes: true, it goes on. Otherwise it has done something else with the connection. */
+  /** Handles received bytes; returns true to continue, false if it has taken over the connection. */
   take: (socket: Socket, received: number) => boolean;
   close(): Promise<void>;
 }
 
-/** RFC 6587, 3.4.1: the messages of these bytes, and what is left of one that is not whole. Throws where the framing is not kept. */
+/** RFC 6587 §3.4.1: splits bytes into messages and an incomplete rest; throws on invalid framing. */
 const splitFrames = (bytes: Buffer): { readonly messages: string[]; readonly rest: Buffer } => {
   const messages: string[] = [];
   let rest = bytes;

@@ -1,4 +1,4 @@
-// What tags pointed at before: kept with every change of a tag, whoever makes it, and asked for by the tag's uid.
+// Tag history: every change of a tag's digest is recorded and listed by the tag's UID.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -43,13 +43,13 @@ const digestsOf = async (repo: string, name: string): Promise<string[]> => (awai
 const rowsOf = async (repo: string): Promise<number> =>
   Number((await world.server.application.services.store.read.query("select count(*) from tag_history where repo_uid = $1", [repo]))[0]?.[0]);
 
-test("each digest that a tag had is told with its time, the latest first, whether a request, a push or an import moved it", async () => {
-  // gRPC's JSON leaves out the fraction of a whole second.
+test("each digest of a tag is listed with its time, latest first, whether moved by request, push or import", async () => {
+  // gRPC's JSON omits the fraction of a whole second.
   world.clock.now = Math.ceil(world.clock.now / 1000) * 1000 + 123;
   const repo = await newRepo("moves");
   const first = await point(repo, "latest", digestOf("a"));
   world.clock.now += 60_000;
-  // The same digest, and what else a tag says, is no move.
+  // Other changes of a tag with the same digest are not recorded.
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "latest", digest: digestOf("a"), deprecated: true } });
   const pushed = await client.pushImage("first-organization/moves", "latest");
   world.clock.now += 60_000;
@@ -76,7 +76,7 @@ test("each digest that a tag had is told with its time, the latest first, whethe
   assert.deepEqual(await historyOf(uid, { end: at }), entries.slice(1));
 });
 
-test("a tag that was deleted, by whichever way, has ended; made anew it shows what its name pointed at before", async () => {
+test("a tag's history ends when it is deleted in any way, and a new tag of that name shows the earlier digests", async () => {
   const repo = await newRepo("deleted");
   const path = "first-organization/deleted";
   const image = await client.pushImage(path, "v1");
@@ -98,7 +98,7 @@ test("a tag that was deleted, by whichever way, has ended; made anew it shows wh
   }
 });
 
-test("a change that is rolled back leaves none, and a repo takes its own along", async () => {
+test("a rolled-back change records nothing, and deleting a repo deletes its history", async () => {
   const repo = await newRepo("gone");
   await point(repo, "v1", digestOf("a"));
   await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "v1", digest: digestOf("b") } }, { validateOnly: true });
@@ -109,7 +109,7 @@ test("a change that is rolled back leaves none, and a repo takes its own along",
   assert.equal(await rowsOf(repo), 0);
 });
 
-test("of a name the last are kept, and what has ended long ago is forgotten; what a tag points at stays however old it is", async () => {
+test("a name keeps its latest entries, entries that ended long ago are deleted, and the current one is kept at any age", async () => {
   const repo = await newRepo("kept");
   const { store } = world.server.application.services;
   await point(repo, "busy", digestOf("a"));

@@ -1,4 +1,4 @@
-// `gantry events tail` beside a running server: what happens is on the screen, and goes on when others read it.
+// `gantry events tail` against a running server: it prints events as they happen and is also usable by other programs.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +12,7 @@ let delivering: Promise<void> | undefined;
 
 before(async () => {
   installation = await openInstallation();
-  // What the server does by itself, where a test does not do it by hand.
+  // The server's background work, unless a test runs it itself.
   timer = setInterval(() => {
     delivering ??= installation.world.server.delivery.finish().finally(() => {
       delivering = undefined;
@@ -32,7 +32,7 @@ const folder = async (name: string): Promise<string> =>
 const repo = async (parent: string, name: string): Promise<string> =>
   text(await installation.world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 
-test("past events come first, then each one as it happens, with its time, type, subject and who did it; Ctrl-C ends it", async () => {
+test("past events are printed first, then each new one with time, type, subject and actor, until Ctrl-C", async () => {
   const group = await folder("shown");
   const before = await repo(group, "before");
   await installation.world.server.delivery.finish();
@@ -54,7 +54,7 @@ test("past events come first, then each one as it happens, with its time, type, 
   );
 });
 
-test("--json gives whole events of the wanted group and types alone, one to a line, for other programs", async () => {
+test("--json prints whole events of the given group and types only, one per line", async () => {
   const [group, beside] = [await folder("wanted"), await folder("beside")];
   await installation.world.server.delivery.finish();
   const past = await repo(group, "past");
@@ -83,7 +83,7 @@ test("--json gives whole events of the wanted group and types alone, one to a li
   }
 });
 
-test("a group that is none, a number that is none and words that mean nothing end it with one line", async () => {
+test("an invalid group, number or argument ends the command with one line", async () => {
   for (const [args, status] of [
     [["tail", "--group", "nonsense"], 1],
     [["tail", "--past=-1"], 1],

@@ -1,4 +1,4 @@
-// Documents that an organization accepts, and operations that may be called only where they are accepted.
+// Documents that an organization accepts, and operations that require their acceptance.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -50,7 +50,7 @@ const accepted = async (group: string, request: JsonObject = {}): Promise<JsonOb
 };
 
 for (const protocol of protocols) {
-  test(`over ${protocol} accepting is told once and can be repeated: who accepted what and when stays as it was`, async () => {
+  test(`over ${protocol} accepting emits one event and is idempotent: user and time stay unchanged`, async () => {
     const group = await newGroup();
     const request = { group, documentIds: [rules.id, "other.v1"] };
     const before = (await world.events()).length;
@@ -73,12 +73,12 @@ for (const protocol of protocols) {
       ].sort(),
     );
     for (const { createTime } of first) assert.equal(createTime, new Date(world.clock.now - 1000).toISOString());
-    // Something new beside something old is a change.
+    // A new document among old ones is a change.
     await world.ok(accept, { group, documentIds: [rules.id, privacy.id] }, { protocol });
     assert.equal((await accepted(group)).length, 3);
   });
 
-  test(`over ${protocol} a document that is not there is refused by its place in the request, and a group that is not there is NOT_FOUND`, async () => {
+  test(`over ${protocol} an unknown document is refused by its index, and an unknown group is NOT_FOUND`, async () => {
     const group = await newGroup();
     const { code, details } = await world.call(accept, { group, documentIds: [rules.id, "unknown.v1"] }, { protocol });
     assert.equal(code, codes.INVALID_ARGUMENT);
@@ -89,7 +89,7 @@ for (const protocol of protocols) {
     assert.equal((await world.call(list, { group: absent }, { protocol })).code, codes.NOT_FOUND);
   });
 
-  test(`over ${protocol} an operation that needs documents names those that are missing, until the group or one above it has accepted them`, async () => {
+  test(`over ${protocol} an operation names the missing documents until its group or one above has accepted them`, async () => {
     const above = await newGroup();
     const group = await newGroup(above);
     const create = () => world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `repo-${protocol}` } }, { protocol });
@@ -108,7 +108,7 @@ for (const protocol of protocols) {
     await world.ok(accept, { group, documentIds: [rules.id] }, { protocol });
     const made = await create();
     assert.equal(made.code, 0, made.message);
-    // By its earlier name in the file it is the same operation, and a beside group's word counts nothing.
+    // An alias in the file is the same operation, and a sibling group's acceptance does not count.
     assert.equal((await world.call("registry.ReposService/GetRepo", { uid: text(made.reply, "uid") }, { protocol })).code, 0);
     assert.equal(
       (await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { protocol })).code,
@@ -117,7 +117,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("who may not call an operation is refused as ever and does not learn what is accepted there", async () => {
+test("a caller without permission gets the usual error and does not learn about acceptances", async () => {
   const robot = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
       parent: organization,
@@ -133,7 +133,7 @@ test("who may not call an operation is refused as ever and does not learn what i
   assert.equal(code, codes.PERMISSION_DENIED);
 });
 
-test("what was accepted above a group is listed there, what was accepted below or beside it is not; pages and orders work", async () => {
+test("acceptances above a group are listed in it, those below or in siblings are not, with pages and orders", async () => {
   const above = await newGroup();
   const [group, beside] = [await newGroup(above), await newGroup(above)];
   const below = await newGroup(group);
@@ -163,7 +163,7 @@ test("what was accepted above a group is listed there, what was accepted below o
   const second = await world.ok(list, { group, pageSize: 2, pageToken: text(first, "nextPageToken") });
   assert.deepEqual(shown([...(first.termsAcceptances as JsonObject[]), ...(second.termsAcceptances as JsonObject[])]), shown(await accepted(group)));
   assert.equal(second.nextPageToken, undefined);
-  // A filter chooses among these and what the groups below have accepted, never what is accepted beside.
+  // A filter selects among these and those of the groups below, never siblings.
   for (const [uidp, wanted] of [
     [{ descendantsOf: above }, [above, group, group, below]],
     [{ descendantsOf: group }, [group, group, below]],
@@ -178,9 +178,8 @@ test("what was accepted above a group is listed there, what was accepted below o
       wanted,
       JSON.stringify(uidp),
     );
-  // A page token is for one group.
   assert.equal((await world.call(list, { group: beside, pageSize: 2, pageToken: text(first, "nextPageToken") })).code, codes.INVALID_ARGUMENT);
-  // Whoever may look in the lower group sees what counts there, though not elsewhere.
+  // A caller with access to the lower group only sees the acceptances that apply there.
   const robot = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
       parent: group,
@@ -195,14 +194,14 @@ test("what was accepted above a group is listed there, what was accepted below o
   for (const place of [above, beside]) assert.equal((await world.call(list, { group: place }, { token })).code, codes.PERMISSION_DENIED);
 });
 
-test("a group takes what it accepted along", async () => {
+test("deleting a group deletes its acceptances", async () => {
   const group = await newGroup();
   await world.ok(accept, { group, documentIds: [rules.id] });
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
   assert.deepEqual(await world.server.application.services.store.read.query("select 1 from terms_acceptances where org_uid = $1", [group]), []);
 });
 
-test("five who accept at once leave one acceptance and one event", async () => {
+test("five concurrent acceptances leave one acceptance and one event", async () => {
   const group = await newGroup();
   const before = (await world.events()).length;
   await Promise.all(Array.from({ length: 5 }, () => world.ok(accept, { group, documentIds: [rules.id, privacy.id] })));
@@ -210,7 +209,7 @@ test("five who accept at once leave one acceptance and one event", async () => {
   assert.equal((await world.events()).length, before + 1);
 });
 
-test("without a file the ids that clients know can be accepted, and nothing needs them", async () => {
+test("without a file the IDs that clients know can be accepted, and no operation requires them", async () => {
   const settings = readSettings({});
   assert.deepEqual(
     settings.terms.documents.map(({ id }) => id),
@@ -219,7 +218,7 @@ test("without a file the ids that clients know can be accepted, and nothing need
   assert.deepEqual(settings.terms.requires, {});
 });
 
-test("a file that cannot be meant stops the start with one line that names the variable", async () => {
+test("an invalid file stops the start with one line that names the variable", async () => {
   const document = [rules];
   const files: readonly unknown[] = [
     "no json",

@@ -1,5 +1,5 @@
-// What the public Terraform provider does with twenty resources, as an owner: the operations that it calls, under v2beta1 and version 1,
-// in its order. The provider itself is not installed: its module is not among the packages of a build.
+// The operations that the public Terraform provider calls for twenty resources, as an owner, under v2beta1 and version 1, in its order. The provider
+// itself is not installed, because its module is not available in builds.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,19 +24,18 @@ const ask = async (name: string, request: JsonObject): Promise<JsonObject> => {
   return answer.reply;
 };
 
-/** A resource of a configuration: the operations of its life, as the provider calls them. */
 interface Resource {
   readonly create: () => Promise<JsonObject>;
-  /** Undefined once it is gone. */
+  /** Undefined once it is deleted. */
   readonly read: (id: string) => Promise<JsonObject | undefined>;
-  /** Undefined where a change replaces it. */
+  /** Undefined if a change replaces the resource. */
   readonly update?: (held: JsonObject) => Promise<JsonObject>;
   readonly remove: (id: string) => Promise<unknown>;
 }
 
 const idOf = (held: JsonObject): string => text(held, "uid") || text(held, "id");
 
-/** Of version 2: its service, and the fields of the create and of the change. */
+/** Defines a resource of version 2 by its service and the fields of create and update. */
 const current = (service: string, short: string, field: string, parent: () => string, body: () => JsonObject, change?: JsonObject): Resource => {
   const base = `chainguard.platform.iam.v2beta1.${service}`;
   return {
@@ -45,7 +44,7 @@ const current = (service: string, short: string, field: string, parent: () => st
       const answer = await call(`${base}/Get${short}`, { uid });
       return answer.code === codes.NOT_FOUND ? undefined : answer.reply;
     },
-    // The provider sends every field that it knows, with the mask "*"; of a group it names them.
+    // The provider sends all known fields with the mask "*"; for a group it names them.
     ...(change === undefined
       ? {}
       : {
@@ -61,7 +60,6 @@ const current = (service: string, short: string, field: string, parent: () => st
 
 const registry = "chainguard.platform.registry.Registry";
 
-/** Of version 1: read by a list of one. */
 const earlier = (
   read: string,
   create: () => Promise<JsonObject>,
@@ -78,7 +76,7 @@ const earlier = (
   remove,
 });
 
-/** What the provider compares: times and what is looked up for the reader aside. */
+/** Returns the fields that the provider compares, without times and lookups. */
 const compared = (held: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(held).filter(([key]) => !/^(?:code|ttl|clientSecret|updateTime|updatedAt|lastUpdated|last_updated)$/.test(key)));
 
@@ -237,7 +235,7 @@ test("twenty resources of a Terraform configuration are applied, planned empty, 
     assert.notDeepEqual(compared(changed), applied.get(name), `${name} has changed`);
     const held = await read(name, resource);
     for (const [key, value] of Object.entries(compared(changed))) assert.deepEqual(held[key], value, `${name}: ${key} after the change`);
-    // An import knows the ID alone, and reads the same.
+    // An import knows only the ID and reads the same values.
     assert.deepEqual(compared((await resource.read(id(name))) ?? {}), held, `${name} is imported`);
   }
   for (const [name, resource] of [...configuration].reverse()) {

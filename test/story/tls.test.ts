@@ -1,4 +1,4 @@
-// TLS by settings alone: GANTRY_TLS_CERT and GANTRY_TLS_KEY, then REST and gRPC on the one port, and nothing in clear.
+// TLS by settings: GANTRY_TLS_CERT and GANTRY_TLS_KEY enable REST and gRPC on one port, without plaintext.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -89,7 +89,7 @@ const get = (path: string, method = "GET"): Promise<{ status: number; body: stri
       .end();
   });
 
-test("REST over TLS answers with the address that the settings say as issuer", async () => {
+test("REST over TLS has the configured address as issuer", async () => {
   const { status, body } = await get("/.well-known/openid-configuration");
   assert.equal(status, 200);
   assert.equal((JSON.parse(body) as { issuer: string }).issuer, `https://localhost:${port}`);
@@ -98,7 +98,7 @@ test("REST over TLS answers with the address that the settings say as issuer", a
   assert.match(roles.body, /"name":"viewer"/);
 });
 
-test("gRPC over TLS answers the same question", async () => {
+test("gRPC over TLS returns the same data", async () => {
   const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(certificate));
   const metadata = new grpc.Metadata();
   metadata.set("authorization", `Bearer ${token}`);
@@ -120,7 +120,7 @@ test("gRPC over TLS answers the same question", async () => {
 
 const lasting = "max-age=31536000";
 
-test("every answer over TLS tells browsers to come over TLS from now on: of the API, the issuer, health, refusals, and where there is nothing", async () => {
+test("every response over TLS has an HSTS header: API, issuer, health, errors and unknown paths", async () => {
   for (const [path, method, status] of [
     ["/iam/v2/roles?name=viewer", "GET", 200],
     ["/.well-known/jwks.json", "GET", 200],
@@ -136,7 +136,7 @@ test("every answer over TLS tells browsers to come over TLS from now on: of the 
   }
 });
 
-test("what is answered by hand over TLS tells it, too: a request that is no HTTP, and CONNECT", async () => {
+test("handwritten responses over TLS have it too: an invalid request, and CONNECT", async () => {
   for (const lines of ["nonsense\r\n\r\n", "CONNECT localhost:1 HTTP/1.1\r\nhost: localhost\r\n\r\n"]) {
     const socket = connectTls({ port, host: "127.0.0.1", servername: "localhost", ca: certificate, ALPNProtocols: ["http/1.1"] });
     let heard = "";
@@ -150,7 +150,7 @@ test("what is answered by hand over TLS tells it, too: a request that is no HTTP
   }
 });
 
-test("so do answers over HTTP/2: REST, gRPC, and gRPC that is refused or unknown", async () => {
+test("HTTP/2 responses have it too: REST, gRPC, and refused or unknown gRPC", async () => {
   const session = connectHttp2(`https://localhost:${port}`, { ca: certificate });
   try {
     for (const headers of [
@@ -172,7 +172,7 @@ test("so do answers over HTTP/2: REST, gRPC, and gRPC that is refused or unknown
   }
 });
 
-test("in clear text nothing says so (RFC 6797, 7.2)", async () => {
+test("plaintext responses have no HSTS header (RFC 6797 §7.2)", async () => {
   const world = await openWorld();
   try {
     for (const path of ["/healthz", "/iam/v2/roles", "/no/such/path"]) {
@@ -185,7 +185,7 @@ test("in clear text nothing says so (RFC 6797, 7.2)", async () => {
   }
 });
 
-test("a token goes out in clear to nobody: clear text on the port is not answered", async () => {
+test("plaintext requests on the TLS port get no response, so no token is sent in plaintext", async () => {
   const socket = connect(port, "127.0.0.1");
   let heard = "";
   socket.setEncoding("utf8").on("data", (text: string) => {
@@ -197,7 +197,7 @@ test("a token goes out in clear to nobody: clear text on the port is not answere
   assert.doesNotMatch(heard, /HTTP|roles/);
 });
 
-test("gantry health asks by the public address where there is TLS", async () => {
+test("gantry health uses the public address if TLS is enabled", async () => {
   const { code, stdout } = await gantry(["health"], { env: environment });
   assert.deepEqual([code, stdout], [0, "ready\n"]);
 });

@@ -1,6 +1,6 @@
-// Every change of a resource's row is told: what an operation takes along or makes besides has events and audit entries
-// of its own, before the operation's, with its actor, operation and request. That no row changes untold is held in every
-// test by the database itself (test/told.ts); here is what is told, and how much one deletion may take along.
+// Every row change has events: rows deleted or created along with a resource have their own events and audit entries before the operation's, with its
+// actor, operation and request. In all tests the database enforces an event for every row change; here is the content, and the
+// limit of one deletion.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -37,7 +37,7 @@ const makeRepo = (parent: string): Promise<string> => make("registry.ReposServic
 const makeTag = (parent: string, name: string): Promise<string> =>
   make("registry.TagsService/CreateTag", { parent, tag: { name, digest: `sha256:${"a".repeat(64)}` } });
 
-/** So many tags, told to nobody. */
+/** Inserts that many tags without events. */
 const plantTags = (repo: string, count: number): Promise<unknown> =>
   world.server.application.services.store.write(async (rows) =>
     (await plant(rows)).query(
@@ -48,7 +48,6 @@ const plantTags = (repo: string, count: number): Promise<unknown> =>
     ),
   );
 
-/** Types and subjects of what was told while `work` ran. */
 const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
   const { length } = await world.events();
   await work();
@@ -56,7 +55,7 @@ const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]>
 };
 
 for (const protocol of protocols) {
-  test(`over ${protocol} an identity's bindings are told before the identity that they went with`, async () => {
+  test(`over ${protocol} deleting an identity emits events of its bindings before its own`, async () => {
     const group = await makeGroup();
     const identity = await makeIdentity(group);
     const bindings = [await bind(group, identity), await bind(group, identity, "editor")].sort();
@@ -64,7 +63,7 @@ for (const protocol of protocols) {
     assert.deepEqual(told, [...bindings.map((uid) => ["iam.rolebindings.deleted.v1", uid]), ["iam.identity.deleted.v1", identity]]);
   });
 
-  test(`over ${protocol} a repo's tags are told before the repo, and a group's bindings, invites and subscriptions before the group`, async () => {
+  test(`over ${protocol} events of a repo's tags precede the repo's, and those of a group's bindings and subscriptions the group's`, async () => {
     const group = await makeGroup();
     const repo = await makeRepo(group);
     const tags = [await makeTag(repo, "1"), await makeTag(repo, "2")].sort();
@@ -89,7 +88,7 @@ for (const protocol of protocols) {
   });
 }
 
-test("what goes along names the actor, operation and request of its cause, in its event and in the audit log", async () => {
+test("the event and audit entry of a cascaded deletion have the actor, operation and request of its cause", async () => {
   const group = await makeGroup();
   const owner = await makeIdentity(group);
   await bind(group, owner, "owner");
@@ -102,7 +101,7 @@ test("what goes along names the actor, operation and request of its cause, in it
   for (const { operation, callerUid } of ours) assert.deepEqual([operation, callerUid], ["chainguard.platform.iam.v2.IdentitiesService/DeleteIdentity", owner]);
 });
 
-test("a batch has its one event, and its audit entry names every row that it made", async () => {
+test("a batch has one event, and its audit entry names every created row", async () => {
   const group = await makeGroup();
   const identities = [await makeIdentity(group), await makeIdentity(group), await makeIdentity(group)];
   const requests = identities.map((identityUid) => ({ roleBinding: { identityUid, roleUid: builtInRoleUid("viewer") } }));
@@ -119,7 +118,7 @@ test("a batch has its one event, and its audit entry names every row that it mad
   assert.deepEqual(texts(entry ?? {}, "resourceUids").sort(), bindings.sort());
 });
 
-test("a new organization tells of its owner's binding, too", async () => {
+test("a new organization also emits the event of its owner's binding", async () => {
   const person = text(await world.ok("iam.IdentitiesService/LookupIdentity", { issuer: "https://people.example", subject: "ann" }), "uid");
   await world.server.application.services.store.write(async (rows) =>
     (await plant(rows)).query("insert into identities (uid, name, create_time, update_time) values ($1, 'ann', now(), now())", [person]),
@@ -135,7 +134,7 @@ test("a new organization tells of its owner's binding, too", async () => {
   assert.equal(told.at(-1)?.[1], organization);
 });
 
-test("a deletion that would take more rows along than one may is refused with their number, and leaves everything as it was", async () => {
+test("a deletion of more rows than the limit is refused with their number and changes nothing", async () => {
   const repo = await makeRepo(await makeGroup());
   const count = limits.deletedRowsMax + 1;
   await plantTags(repo, count);
@@ -154,7 +153,7 @@ test("a deletion that would take more rows along than one may is refused with th
   assert.deepEqual(told.at(-1), ["platform.registry.repo.deleted.v1", repo]);
 });
 
-test("a deletion that is refused has deleted nothing on its way there, whatever it is refused for", async () => {
+test("a refused deletion has deleted no row before its refusal, for any reason", async () => {
   const group = await makeGroup();
   const identity = await makeIdentity(world.organization);
   await bind(group, identity);
@@ -163,7 +162,7 @@ test("a deletion that is refused has deleted nothing on its way there, whatever 
   await make("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
   const large = await makeRepo(await makeGroup());
   await plantTags(large, limits.deletedRowsMax + 1);
-  // A sequence keeps what it counted through a rollback.
+  // Sequences are not rolled back, so the count survives a rollback.
   const kept = ["groups", "role_bindings", "repos", "tags", "roles", "subscriptions", "group_invites", "access_versions"];
   await asOwner(database.url, "create sequence counted_deletions");
   await asOwner(

@@ -1,5 +1,5 @@
-// Traces: a call with its turn, its statements and what it asked of others, as one trace of the caller's, over REST and gRPC; and
-// the delivery of the event that it caused, in the same.
+// Traces over REST and gRPC: a request with its queueing, statements and outbound requests in the caller's trace, together with the delivery of its
+// event.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -16,7 +16,6 @@ import { openRegistryClient } from "../registry/images.ts";
 import { openWorld, type World } from "../world.ts";
 import { openSink } from "./sink.ts";
 
-/** Packages of OpenTelemetry that this process has loaded; its interface alone comes along with the metrics. */
 const loadedPackages = (): string[] => Object.keys(createRequire(import.meta.url).cache).filter((path) => /@opentelemetry[\\/](?!api[\\/])/.test(path));
 
 const receiver = await openOtlpReceiver();
@@ -38,7 +37,7 @@ const traced = async (): Promise<World> => {
   return world;
 };
 
-test("a server without an endpoint loads nothing of OpenTelemetry's SDK, takes traceparent and answers as ever", async () => {
+test("a server without an endpoint loads no OpenTelemetry SDK, accepts traceparent and responds as usual", async () => {
   const plain = await openWorld();
   const headers = { traceparent: `00-${traceId("ab")}-${parentSpan}-01` };
   const answer = await callHttp(plain.url, "GET", "/iam/v2/groups", { token: await plain.token(), headers });
@@ -50,7 +49,7 @@ test("a server without an endpoint loads nothing of OpenTelemetry's SDK, takes t
   assert.ok(loadedPackages().length > 0, "the look is one that sees it");
 });
 
-test("a call over REST is a span of its caller's trace, with its statements below it, without their values", async () => {
+test("a REST request is a span of its caller's trace, with its statements as children, without values", async () => {
   const { url, token, ok, organization, server, databaseUrl } = await traced();
   const name = "a-name-that-is-a-value";
   await ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
@@ -62,7 +61,7 @@ test("a call over REST is a span of its caller's trace, with its statements belo
   assert.equal(answer.code, 0);
   const spans = await receiver.trace(trace, (found) => serverSpan(found) !== undefined);
   const call = serverSpan(spans) ?? assert.fail();
-  // The request's id leads to the trace.
+  // The request ID contains the trace ID.
   assert.equal(idOf(answer.headers), `${trace}${call.spanId}`);
   assert.equal(call.parentSpanId, parentSpan);
   assert.equal(call.name, "chainguard.platform.iam.v2.GroupsService/ListGroups");
@@ -86,7 +85,7 @@ test("a call over REST is a span of its caller's trace, with its statements belo
     assert.ok(!JSON.stringify(attributes).includes(name));
   }
   assert.deepEqual(receiver.requests[0], { path: "/v1/traces", type: "application/x-protobuf" });
-  // The database is told, in a comment of statements that no connection keeps a plan of.
+  // The database sees the trace in a comment of unprepared statements.
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
@@ -104,7 +103,7 @@ test("a call over REST is a span of its caller's trace, with its statements belo
   }
 });
 
-test("a call over gRPC is a span of its caller's trace, with the commit among its statements", async () => {
+test("a gRPC request is a span of its caller's trace, with the commit among its statements", async () => {
   const { ok, organization } = await traced();
   const trace = traceId("c0ffee");
   await ok(
@@ -122,7 +121,7 @@ test("a call over gRPC is a span of its caller's trace, with the commit among it
   assert.ok(verbs.includes("insert") && verbs.at(-1) === "commit", verbs.join(" "));
 });
 
-test("without a traceparent, or with one that is none, a call begins a trace of its own", async () => {
+test("a request with a missing or invalid traceparent begins its own trace", async () => {
   const { url } = await traced();
   const none = [
     undefined,
@@ -141,13 +140,13 @@ test("without a traceparent, or with one that is none, a call begins a trace of 
   }
 });
 
-test("a trace that its caller does not keep is not kept here", async () => {
+test("a trace that its caller does not sample is not sampled here", async () => {
   const { url } = await traced();
   const answer = await callHttp(url, "GET", "/healthz", { headers: { traceparent: `00-${traceId("ab")}-${parentSpan}-00` } });
   assert.match(idOf(answer.headers), /^[0-9a-f]{24}$/);
 });
 
-test("an event's delivery is in the trace of the call that caused it, and the sink is told of both", async () => {
+test("an event's delivery is in the trace of its request, and the sink receives the trace context", async () => {
   const { ok, organization, server } = await traced();
   await ok("events.SubscriptionsService/CreateSubscription", { parent: organization, subscription: { sink: sink.url } });
   await server.delivery.finish();
@@ -164,7 +163,7 @@ test("an event's delivery is in the trace of the call that caused it, and the si
   assert.equal(text(await ok("iam.GroupsService/GetGroup", { uid: String(event.headers["ce-subject"]) }), "name"), "told");
 });
 
-test("what is asked of others is a part of the call; they are not told of its trace", async () => {
+test("outbound requests are spans of the request and carry no trace context", async () => {
   const { url, ok, organization } = await traced();
   const asked: (string | undefined)[] = [];
   const issuer = createServer(({ headers }, response) => {
@@ -192,14 +191,14 @@ test("what is asked of others is a part of the call; they are not told of its tr
   }
 });
 
-test("what is refused is a span with its code; of our own failures alone it is an error", async () => {
+test("a refused request is a span with its code, and only an internal failure is an error", async () => {
   const { url } = await traced();
   const answer = await callHttp(url, "GET", "/iam/v2/groups");
   const call = await receiver.find(({ spanId, kind }) => kind === 2 && idOf(answer.headers).endsWith(spanId));
   assert.deepEqual([call.attributes["gantry.code"], call.status], ["UNAUTHENTICATED", 0]);
 });
 
-test("what a call asks of the storage of blobs is in its trace: the request's kind and the host, and not whose bytes they are", {
+test("a storage request is in the trace with kind and host, without the blob's owner", {
   skip: objectStorageMissing(),
 }, async () => {
   const storage = await startObjectStorage();

@@ -1,4 +1,4 @@
-// A PostgreSQL of one's own as the guide sets it up: a role that owns the database and migrates, another that serves.
+// An own PostgreSQL as the guide describes: one role owns and migrates the database, another one serves.
 
 import assert from "node:assert/strict";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { gantryFile, type Program, start, stopAll } from "./processes.ts";
 const owner = "planted_owner";
 const serving = "planted_server";
 
-/** The guide's own statements, so that the guide stays true; under names that a test may have. */
+/** Reads the guide's statements, so that the guide stays correct, and replaces the role names. */
 const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operate", "postgresql.md"), "utf8");
 const [, guideSql = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
 const statements = guideSql
@@ -85,20 +85,20 @@ const stop = async (program: Program): Promise<void> => {
 const oneRole = /^The server's database role can change its tables, and so the audit log: docs\/operate\/postgresql\.md/m;
 const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connection of the role that owns the database";
 
-test("a server whose role may not migrate does not start on an empty database, and says in one sentence what to run", async () => {
+test("a server role that cannot migrate does not start on an empty database, and one sentence says what to run", async () => {
   const { code, stdout, stderr } = await run(["serve"]);
   assert.deepEqual([code, stdout], [1, ""]);
   assert.equal(stderr, `gantry: the database is not prepared for role ${serving}, which cannot create the schema: ${remedy}\n`);
 });
 
-test("without the owner's connection gantry admin migrate ends with 1 and the same sentence; an address that is none is named, and not shown", async () => {
+test("without the owner's connection gantry admin migrate exits with 1 and that sentence; an invalid address is named, not shown", async () => {
   const { code, stderr } = await run(["admin", "migrate"]);
   assert.deepEqual([code, stderr], [1, `gantry: the database is not prepared for role ${serving}, which cannot create the schema: ${remedy}\n`]);
   const wrong = await run(["admin", "migrate"], { GANTRY_MIGRATE_URL: "mysql://secret@host/db" });
   assert.deepEqual([wrong.code, wrong.stderr], [1, "gantry: GANTRY_MIGRATE_URL must be an address of the form postgresql://user:password@host/database\n"]);
 });
 
-test("gantry admin migrate makes the database with the owner's connection, needs no secret key, and has nothing to do the next time", async () => {
+test("gantry admin migrate creates the schema with the owner's connection and no secret key, and is idempotent", async () => {
   const { DATABASE_URL = "" } = environment;
   const alone = (more: Readonly<Record<string, string>> = {}): Promise<Done> =>
     gantryAnywhere(["admin", "migrate"], { env: { DATABASE_URL, GANTRY_MIGRATE_URL: migrateUrl, ...more } });
@@ -110,7 +110,7 @@ test("gantry admin migrate makes the database with the owner's connection, needs
   assert.deepEqual([second.code, second.stdout, second.stderr], [0, "The database is current\n", ""]);
 });
 
-test("then a server starts without the owner's connection, does its work and says nothing of roles; so do the commands beside it", async () => {
+test("then a server and commands work without the owner's connection and without a warning about roles", async () => {
   const program = await serve();
   assert.doesNotMatch(program.stderr(), oneRole);
   const { code, stdout, stderr } = await run(["token"]);
@@ -132,21 +132,20 @@ test("with both connections a start migrates by itself", async () => {
   await stop(await serve({ GANTRY_MIGRATE_URL: migrateUrl }));
 });
 
-test("a database that lacks a migration is named, with the migration, where the role may not make it", async () => {
+test("a database that lacks a migration is reported with its name if the role cannot migrate", async () => {
   const last = (await readMigrations()).at(-1);
   assert.ok(last);
   await query(migrateUrl, `delete from schema_migrations where number = ${last.number}`);
   const { code, stderr } = await run(["serve"]);
   await query(
     migrateUrl,
-    // As it was.
     `insert into schema_migrations (number, name, sha256, compatible)
      values (${last.number}, '${last.name}', '${last.sha256}', ${last.compatible})`,
   );
   assert.deepEqual([code, stderr], [1, `gantry: the database lacks ${last.name}, and role ${serving} cannot migrate it: ${remedy}\n`]);
 });
 
-test("how many months of the audit log the database keeps is the owner's word: a server that asks for fewer is told so, and goes on", async () => {
+test("the owner sets how many months of the audit log are kept: a server with a lower setting logs it and continues", async () => {
   const kept = (): Promise<unknown[][]> => query(migrateUrl, "select months from audit_retention");
   const program = await serve({ GANTRY_AUDIT_MONTHS: "2" });
   assert.match(program.stderr(), /^The database keeps 13 months of the audit log, not the 2 of GANTRY_AUDIT_MONTHS: run `gantry admin migrate`/m);
@@ -154,12 +153,11 @@ test("how many months of the audit log the database keeps is the owner's word: a
   assert.deepEqual(await kept(), [[13]]);
   assert.equal((await run(["admin", "migrate"], { GANTRY_MIGRATE_URL: migrateUrl, GANTRY_AUDIT_MONTHS: "2" })).code, 0);
   assert.deepEqual(await kept(), [[2]]);
-  // A command that has not been told changes nothing about it.
   assert.equal((await run(["token"], { GANTRY_MIGRATE_URL: migrateUrl })).code, 0);
   assert.deepEqual(await kept(), [[2]]);
 });
 
-test("gantry admin quota needs the owner's connection and no secret key; with the server's alone it says in one sentence what to give", async () => {
+test("gantry admin quota requires the owner's connection and no secret key, and otherwise says so in one sentence", async () => {
   const { DATABASE_URL = "" } = environment;
   const quota = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> =>
     gantryAnywhere(["admin", "quota", ...args], { env: { DATABASE_URL, ...more } });
@@ -179,7 +177,7 @@ test("gantry admin quota needs the owner's connection and no secret key; with th
   assert.deepEqual([unknown.code, unknown.stderr], [1, `gantry: organization ${nobody} not found\n`]);
 });
 
-test("with one role for both the start says so in a line and goes on", async () => {
+test("with one role for both the start logs a line and continues", async () => {
   const program = await serve({ DATABASE_URL: migrateUrl });
   assert.match(program.stderr(), oneRole);
   await stop(program);

@@ -1,5 +1,5 @@
-// What was deleted by mistake: a repo with its images, a subscription with its secret, a provider, a group with ten thousand
-// bindings. What comes back works as before; what is removed for good is gone.
+// Restoring deleted resources: a repo with images, a subscription with its secret, a provider, a group with 10,000 bindings. Restored resources work
+// as before, and permanent deletion is final.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -89,14 +89,14 @@ const historyOf = async (repo: string): Promise<unknown> => {
   return (await world.ok("gantry.registry.v1.TagHistoryService/GetTagHistory", { tagUid: text(tag ?? {}, "uid") })).entries;
 };
 
-test("a repo comes back with its tags, their history and its manifests, and every layer can be pulled; collection waits for it", async () => {
+test("a repo is restored with tags, their history, manifests and all layers, which garbage collection keeps", async () => {
   const path = "first-organization/kept";
   await push(path, "1", randomBytes(1000));
   const shared = randomBytes(2000);
   await push(path, "1", shared);
   await push("first-organization/beside", "1", shared);
   const repo = await repoOf("kept");
-  // What was sent twice.
+  // Garbage of a duplicate upload.
   await collectAll();
   const [history, bytes, contents] = [await historyOf(repo), await countBytes(), await countContents()];
   const deletion = await remove("registry.ReposService/DeleteRepo", repo);
@@ -113,7 +113,7 @@ test("a repo comes back with its tags, their history and its manifests, and ever
   await client.pull(path, "1");
 });
 
-test("a repo that is removed for good leaves its layers to collection, but for those that others have, and its organization's bytes", async () => {
+test("permanently deleting a repo releases its unshared layers to garbage collection, and its bytes from the organization's quota", async () => {
   const path = "first-organization/expunged";
   const shared = randomBytes(3000);
   await push("first-organization/holds", "1", shared);
@@ -134,22 +134,21 @@ test("a repo that is removed for good leaves its layers to collection, but for t
   assert.deepEqual([told?.type, told?.subject], ["dev.gantry.deletions.deletion.expunged.v1", deletion]);
 });
 
-test("whoever deletes a repo and pushes again has no more bytes than their quota", async () => {
+test("deleting a repo and pushing again does not circumvent the byte quota", async () => {
   const path = "first-organization/full";
   await push(path, "1", randomBytes(50_000));
   const used = await countBytes();
   await setQuota(world.organization, "blob-bytes", used + 10_000);
   const deletion = await remove("registry.ReposService/DeleteRepo", await repoOf("full"));
   await assert.rejects(push(path, "1", randomBytes(50_000)), /403/);
-  // A refused push creates no repo.
   assert.equal(await repoOf("full"), "");
-  // What comes back was counted all the time.
+  // A deleted repo keeps counting, so restoring it needs no quota.
   await undelete(deletion);
   await client.pull(path, "1");
   await setQuota(world.organization, "blob-bytes", 1_000_000_000);
 });
 
-test("what a deleted manifest had as tags does not come back: what a digest names can be pushed again", async () => {
+test("a deleted manifest's tags are not restorable, because the digest can be pushed again", async () => {
   const path = "first-organization/manifests";
   const digest = await push(path, "1", randomBytes(100));
   const count = (await world.ok(`${deletions}/ListDeletions`, {})).totalCount;
@@ -160,7 +159,7 @@ test("what a deleted manifest had as tags does not come back: what a digest name
 
 // ---- secrets ---------------------------------------------------------------------------------------------------------
 
-test("secrets are kept sealed, and open again for what comes back; those that were shown once are not kept", async () => {
+test("secrets are kept encrypted and decrypt after a restore; secrets shown only once are not kept", async () => {
   const { seal } = world.server.application.services;
   const made = await world.ok("events.SubscriptionsService/CreateSubscription", {
     parent: world.organization,
@@ -193,9 +192,9 @@ test("secrets are kept sealed, and open again for what comes back; those that we
   assert.deepEqual(back, [before?.[0], null, "f"]);
 });
 
-// ---- what stands in the way ------------------------------------------------------------------------------------------
+// ---- conflicts -------------------------------------------------------------------------------------------------------
 
-test("without its parent nothing comes back, and with a parent that came back it does", async () => {
+test("a child cannot be restored without its parent, and can after its parent is restored", async () => {
   const team = await makeFolder();
   const repo = await makeRepo("app", team);
   const inner = await remove("registry.ReposService/DeleteRepo", repo);
@@ -208,7 +207,7 @@ test("without its parent nothing comes back, and with a parent that came back it
   assert.equal(text(await world.ok("registry.ReposService/GetRepo", { uid: repo }), "name"), "app");
 });
 
-test("a binding does not come back without its role, and says which; among others it stays gone", async () => {
+test("restoring a binding without its role is refused by name; among other resources it is left out", async () => {
   const team = await makeFolder();
   const role = text(
     await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "brief", capabilities: ["CAP_REPO_LIST"] } }),
@@ -230,7 +229,7 @@ test("a binding does not come back without its role, and says which; among other
   assert.equal(message, `Precondition failed: cannot undelete role binding: ${words}`);
 });
 
-test("what comes back counts: a full organization takes nothing back", async () => {
+test("a restore counts against quotas: a full organization is refused", async () => {
   const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "small" } }), "uid");
   await setQuota(root, "repos", 1);
   const deletion = await remove("registry.ReposService/DeleteRepo", await makeRepo("one", root));
@@ -242,7 +241,7 @@ test("what comes back counts: a full organization takes nothing back", async () 
   await undelete(deletion);
 });
 
-test("a suspended organization comes back suspended, and a group as its organization is now", async () => {
+test("a suspended organization is restored suspended, and a group gets its organization's current state", async () => {
   const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "stopped" } }), "uid");
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: root, group: { name: "team" } }), "uid");
   const inner = await remove("iam.GroupsService/DeleteGroup", team);
@@ -257,18 +256,18 @@ test("a suspended organization comes back suspended, and a group as its organiza
 
 // ---- time ------------------------------------------------------------------------------------------------------------
 
-test("a row that was deleted before a migration comes back under the later schema, with the default of a column that is new", async () => {
+test("a row deleted before a migration is restored under the later schema, with the default of a new column", async () => {
   const repo = await makeRepo("migrated");
   const deletion = await remove("registry.ReposService/DeleteRepo", repo);
   await asOwner(world.databaseUrl, "alter table repos add column planted_here text not null default 'as new'");
-  // As if one had been there then, and was dropped.
+  // A column that was dropped since then.
   await asOwner(world.databaseUrl, `update deleted_rows set content = content || '{"dropped_since": 1}' where deletion_uid = $1`, [deletion]);
   await undelete(deletion);
   assert.deepEqual(await store().read.query("select name, planted_here from repos where uid = $1", [repo]), [["migrated", "as new"]]);
   await asOwner(world.databaseUrl, "alter table repos drop column planted_here");
 });
 
-test("what has expired is removed in pieces, and what has not stays", async () => {
+test("expired rows are removed in batches, and others stay", async () => {
   const team = await makeFolder();
   const deletion = await remove("iam.GroupsService/DeleteGroup", team);
   const rowsKept = 2500;
@@ -295,7 +294,7 @@ test("what has expired is removed in pieces, and what has not stays", async () =
   assert.ok((await countKept(later)) > 0);
 });
 
-test("where nothing is to be kept, nothing is", async () => {
+test("with a retention of zero nothing is kept", async () => {
   const without = await openWorld({ GANTRY_DELETED_DAYS: "0" });
   try {
     const { uid } = await without.ok("registry.ReposService/CreateRepo", { parent: without.organization, repo: { name: "app" } });
@@ -311,7 +310,7 @@ test("where nothing is to be kept, nothing is", async () => {
 
 const rowsOfRepo = shortOrLong(2, 20) * limits.keptRowsPage + 7;
 
-test(`a repo with ${rowsOfRepo} rows that nobody is told of comes back with all of them, and is removed for good, by statements of bounded size`, async () => {
+test(`a repo with ${rowsOfRepo} rows without events is restored whole or permanently deleted by statements of bounded size`, async () => {
   const repo = await makeRepo("large");
   await store().write(async (rows) =>
     (await plant(rows)).query(
@@ -360,7 +359,7 @@ test(`a repo with ${rowsOfRepo} rows that nobody is told of comes back with all 
 
 const bindings = shortOrLong(300, limits.deletedRowsMax);
 
-test(`a group comes back with ${bindings} bindings in one transaction, each told`, async () => {
+test(`a group is restored with ${bindings} bindings in one transaction, with an event each`, async () => {
   const team = await makeFolder();
   const identity = await createIdentity(world, world.organization, "many", claimMatch);
   await store().write(async (rows) =>

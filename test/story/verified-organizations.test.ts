@@ -1,5 +1,4 @@
-// resources: Groups. What the operator says of an organization: that it owns its domain, what it is for, and whether
-// its members may come in.
+// resources: Groups. Properties of an organization that the operator sets: verified domain, kind, and suspension.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -72,7 +71,7 @@ const violated = ({ code, details }: Answer): string[] => {
   return details.flatMap((detail) => items(detail, "fieldViolations").map(({ field }) => String(field)));
 };
 
-test("the operator makes a verified organization with its kind, and it is ready at once", async () => {
+test("the operator creates a verified organization with its kind, and it is ready at once", async () => {
   for (const protocol of protocols) {
     const answer = await create({ name: `made-${protocol}.example`, verified: true, kind: "ORG_KIND_STARTER" }, { protocol });
     assert.equal(answer.code, 0, answer.message);
@@ -81,7 +80,7 @@ test("the operator makes a verified organization with its kind, and it is ready 
   }
 });
 
-test("a verified organization has a domain for a name, and a kind; only it has one", async () => {
+test("a verified organization has a domain as name and a kind, and only a verified one has a kind", async () => {
   for (const name of [
     "acme",
     "acme corp",
@@ -104,7 +103,7 @@ test("a verified organization has a domain for a name, and a kind; only it has o
   assert.deepEqual(violated(await update(plain, { verified: true }, "verified")), ["name"]);
 });
 
-test("one domain has one verified organization, whoever comes second and however many come at once", async () => {
+test("a domain has one verified organization, even after concurrent creates", async () => {
   const body = { name: "unique.example", verified: true, kind: "ORG_KIND_CUSTOMER" };
   const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(body, { protocol: protocols[index % 2] ?? "rest" })));
   assert.equal(answers.filter(({ code }) => code === 0).length, 1);
@@ -116,7 +115,7 @@ test("one domain has one verified organization, whoever comes second and however
   assert.equal((await create({ name: "unique.example" }, { parent: world.organization })).code, 0, "a folder may have any name");
 });
 
-test("its name stays while it is verified, for the operator too, by mask, by keys and by full replacement", async () => {
+test("a verified organization's name cannot change, even by the operator, by mask, by fields or by full replacement", async () => {
   const uid = await organization();
   const was = await get(uid);
   for (const [mask, body] of [
@@ -132,7 +131,7 @@ test("its name stays while it is verified, for the operator too, by mask, by key
   assert.equal((await update(uid, { verified: false, name: "renamed.example" }, "verified,name")).code, 0, "giving up the one, it may have the other");
 });
 
-test("kind is changed by naming it; a full replacement that would change it is refused, one that restates it is not", async () => {
+test("kind changes only if named; a full replacement may restate but not change it", async () => {
   const uid = await organization();
   const { name } = await get(uid);
   assert.equal((await update(uid, { kind: "ORG_KIND_INFRA" }, "kind")).code, 0);
@@ -147,7 +146,7 @@ test("kind is changed by naming it; a full replacement that would change it is r
   assert.equal((await get(uid)).status, "ORG_STATUS_READY");
 });
 
-test("nobody but the operator verifies or gives a kind: not an owner, not a person who makes an organization", async () => {
+test("only the operator verifies organizations and sets kinds: not an owner, not a user who creates one", async () => {
   const uid = await organization();
   const owner = await person();
   await bind(world, uid, owner.uid, "owner");
@@ -170,7 +169,7 @@ test("nobody but the operator verifies or gives a kind: not an owner, not a pers
   assert.equal((await create({ name: "mine.example" }, { token: owner.token })).code, 0);
 });
 
-test("folders are of their organization's kind and status, show it, and cannot have one of their own", async () => {
+test("a subgroup has and shows its organization's kind and status, and cannot have its own", async () => {
   const uid = await organization();
   const inside = String((await create({ name: "inside" }, { parent: uid })).reply.uid);
   const answer = await create({ name: "deeper" }, { parent: inside });
@@ -192,11 +191,10 @@ test("folders are of their organization's kind and status, show it, and cannot h
   );
 });
 
-/** The command line beside the servers. */
 const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> =>
   gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
 
-test("a suspended organization is closed to its members at once, on every server and protocol, but not to the operator; resumed it is as before", async () => {
+test("a suspended organization is closed to its members at once, on every server and protocol, except to the operator, until resumed", async () => {
   const uid = await organization();
   const elsewhere = await organization();
   const member = await person();
@@ -207,7 +205,6 @@ test("a suspended organization is closed to its members at once, on every server
   const programToken = await world.token(program);
   const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "app" } })).uid);
 
-  /** Each call on each server through each protocol. */
   const everywhere = async (name: string, request: JsonObject, token: string): Promise<Answer[]> => {
     const answers: Answer[] = [];
     for (const each of [world, second])
@@ -223,7 +220,7 @@ test("a suspended organization is closed to its members at once, on every server
       assert.deepEqual(await codesOf("registry.ReposService/GetRepo", { uid: repo }, token), wanted);
       assert.deepEqual(await codesOf("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "new" } }, token), wanted);
     }
-    // A program of the organization may not even ask.
+    // A program of the organization cannot send any request.
     assert.deepEqual(await codesOf("registry.ReposService/ListRepos", {}, programToken), wanted);
     assert.deepEqual(await codesOf("iam.IdentitiesService/LookupIdentity", { issuer: "https://a.example", subject: "s" }, programToken), wanted);
   };
@@ -235,7 +232,6 @@ test("a suspended organization is closed to its members at once, on every server
   await assertAll(shut);
   for (const answer of await everywhere("registry.ReposService/GetRepo", { uid: repo }, member.token))
     assert.equal(answer.message, "Permission denied: the organization is suspended");
-  // The rest of a person's world stays.
   assert.deepEqual(await codesOf("iam.GroupsService/GetGroup", { uid: elsewhere }, member.token), open);
   for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token))
     assert.deepEqual(
@@ -261,10 +257,10 @@ test("a suspended organization is closed to its members at once, on every server
   assert.equal((await get(uid)).status, "ORG_STATUS_READY");
 });
 
-test("the commands say what is wrong: no organization, an unknown one, a folder, two of one name", async () => {
+test("the commands report a missing, unknown or ambiguous organization and a subgroup", async () => {
   const inside = String((await create({ name: "in it" }, { parent: world.organization })).reply.uid);
   const twins = [String((await create({ name: "twins" })).reply.uid), String((await create({ name: "other twins" })).reply.uid)];
-  // As from before names were unique.
+  // The state from before names were unique.
   await asOwner(world.databaseUrl, "alter table groups disable trigger groups_renamed");
   assert.equal((await update(twins[1] ?? "", { name: "twins" }, "name")).code, 0);
   await asOwner(world.databaseUrl, "alter table groups enable trigger groups_renamed");
@@ -277,13 +273,13 @@ test("the commands say what is wrong: no organization, an unknown one, a folder,
     [["a", "b"], /one organization required/],
   ] as const) {
     const { code, stderr } = await command("suspend", ...args);
-    // No organization and two of them are no failure of the server's: the command line means nothing.
+    // A missing or ambiguous organization is a usage error, not a server error.
     assert.equal(code, args.length === 1 ? 1 : 64);
     assert.match(stderr, said);
   }
 });
 
-test("a parent given by its name is found among the caller's own groups, however many others have groups of that name", async () => {
+test("a parent given by name is resolved among the caller's own groups, however many others share the name", async () => {
   const mine = await organization();
   const theirs = await organization();
   const owner = await person();

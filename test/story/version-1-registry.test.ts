@@ -1,5 +1,4 @@
-// Version 1 of the registry: what the public Terraform provider asks for, from beginning to end, and the same repos and tags in both
-// versions.
+// Version 1 of the registry: the public Terraform provider's requests over the whole lifecycle, and the same repos and tags in both versions.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +11,6 @@ import { openWorld, type World } from "../world.ts";
 
 let world: World;
 let client: RegistryClient;
-/** An owner of the organization: publishing needs nothing of the operator's. */
 let owner: string;
 const ownerToken = (): Promise<string> => world.token(owner);
 before(async () => {
@@ -25,7 +23,6 @@ after(() => world?.close());
 const registry = "chainguard.platform.registry.Registry";
 const protocols: readonly Protocol[] = ["grpc", "rest"];
 const digestOf = (letter: string): string => `sha256:${letter.repeat(64)}`;
-/** The uid of an identity that has the role in the organization. */
 const memberWith = async (role: string, name: string): Promise<string> => {
   const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: world.organization,
@@ -46,7 +43,6 @@ const only = (list: JsonObject): JsonObject => {
   return first ?? assert.fail("there is none");
 };
 
-/** Of this subject: what was told and how, the oldest first. */
 const told = async (subject: string): Promise<{ type: string; bodyType: string; body: Json }[]> => {
   const rows = await world.server.application.services.store.read.query(
     "select type, body_type, data::jsonb -> 'body' from outbox where subject = $1 order by id",
@@ -60,7 +56,7 @@ const told = async (subject: string): Promise<{ type: string; bodyType: string; 
 };
 
 for (const protocol of protocols) {
-  test(`a repo of the Terraform provider over ${protocol}: made with its readme, read by its id, changed in place with its name, deleted`, async () => {
+  test(`over ${protocol} a repo of the Terraform provider is created with its readme, read by ID, updated with its name, and deleted`, async () => {
     const source = await newRepo(`source-${protocol}`);
     const readme = "# Nginx\n\nServes.";
     const wanted = { bundles: ["base"], readme, catalogTier: "FIPS", aliases: ["docker.io/library/nginx:latest"], activeTags: ["latest"] };
@@ -81,7 +77,7 @@ for (const protocol of protocols) {
     assert.deepEqual(objectList(await ask("ListRepos", { id }, protocol), "items"), [], "what is deleted is an empty list");
   });
 
-  test(`a tag of the Terraform provider over ${protocol}: made without a digest, it has the first that is pushed, and keeps it when changed`, async () => {
+  test(`over ${protocol} a Terraform tag without a digest gets the first pushed one and keeps it on updates`, async () => {
     const name = `pushed-${protocol}`;
     const repo = await newRepo(name);
     const made = await ask("CreateTag", { repoId: repo, tag: { name: "v1", bundles: ["base"] } }, protocol);
@@ -116,7 +112,7 @@ for (const protocol of protocols) {
     assert.deepEqual(objectList(await ask("ListTags", { id }, protocol), "items"), []);
   });
 
-  test(`a deployment of the Terraform provider over ${protocol}: made once, changed where it is there, and deleted by saying nothing`, async () => {
+  test(`over ${protocol} a Terraform deployment is created once, updated if it exists, and deleted by an empty value`, async () => {
     const repo = await newRepo(`deployed-${protocol}`);
     const charts = [
       { source: "https://example.com/podinfo", repo: "oci://charts.example.com/podinfo" },
@@ -145,8 +141,8 @@ for (const protocol of protocols) {
     assert.equal((await answerOf("CreateDeployment", { parentId: repo, charts }, protocol)).code, codes.NOT_FOUND);
   });
 
-  test(`the settings of an organization's registry over ${protocol}: neither at first, replaced as a whole, of an organization alone`, async () => {
-    // The organization is made and deleted here, as the operator alone may; its owner is in the test of what owners write.
+  test(`over ${protocol} registry settings are unset at first, replaced as a whole, and belong to an organization only`, async () => {
+    // The organization is created and deleted here, which needs the operator; its owner has another test.
     const asOperator = (rpc: string, request: JsonObject): Promise<Answer> => world.call(`${registry}/${rpc}`, request, { protocol });
     const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `settings-${protocol}` } }), "uid");
     const read = async (): Promise<readonly (Json | undefined)[]> => {
@@ -165,7 +161,7 @@ for (const protocol of protocols) {
     assert.equal((await asOperator("GetRegistrySettings", { registryId: root })).code, codes.NOT_FOUND);
   });
 
-  test(`the tags of a repo in short over ${protocol}: "latest" or the last one changed, the longest other name of its digest`, async () => {
+  test(`over ${protocol} a repo's tag summary has "latest" or the last changed tag, and the longest other name of its digest`, async () => {
     const repo = await newRepo(`summary-${protocol}`);
     const summary = (more: JsonObject = {}): Promise<JsonObject> => ask("GetRepoTagsSummary", { repoId: repo, ...more }, protocol);
     const none = await summary();
@@ -195,14 +191,14 @@ for (const protocol of protocols) {
     assert.equal(objectList(await ask("ListTags", { uidp: { childrenOf: repo }, ...leftOut }, protocol), "items").length, 5);
   });
 
-  test(`reports of builds over ${protocol}: there are none, and what needs a build service says so`, async () => {
+  test(`over ${protocol} build reports are empty, and operations that need a build service say so`, async () => {
     assert.deepEqual(objectList(await ask("ListBuildReports", { uidp: { descendantsOf: world.organization } }, protocol), "reports"), []);
     const repo = await newRepo(`unbuilt-${protocol}`);
     assert.equal((await answerOf("GetUpdateStatus", { repoId: repo }, protocol)).code, codes.UNIMPLEMENTED);
   });
 }
 
-test("a repo that is made over version 1 and changed over version 2 is told once for each change, in the version of its call", async () => {
+test("a repo created over version 1 and updated over version 2 has one event for each change, in the version of the request", async () => {
   const id = await newRepo("both");
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: id, description: "changed" } });
   await ask("UpdateRepo", { id, name: "both", description: "again" });
@@ -223,7 +219,7 @@ test("a repo that is made over version 1 and changed over version 2 is told once
   );
 });
 
-test("a tag that is made over version 2 and changed over version 1 is told as tag.updated there, and a change of nothing not at all", async () => {
+test("a tag created over version 2 and updated over version 1 emits tag.updated, and an update without changes emits nothing", async () => {
   const repo = await newRepo("tags-of-both");
   const { uid: id = "" } = await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "v1", digest: digestOf("a") } });
   const wanted = { id, name: "v1", digest: digestOf("a"), deprecated: true };
@@ -243,7 +239,7 @@ test("a tag that is made over version 2 and changed over version 1 is told as ta
   assert.deepEqual([body.id, body.deprecated, typeof body.last_updated], [id, true, "string"], "with the names of the proto");
 });
 
-test("a repo of a name that is there already is replaced, unless that is prevented; version 2 says so too where it is asked to", async () => {
+test("creating a repo with an existing name replaces it unless prevented; version 2 does so on request", async () => {
   const id = await newRepo("again", { description: "first" });
   assert.equal(text(await ask("CreateRepo", { parentId: world.organization, repo: { name: "again", description: "second" } }), "id"), id);
   assert.equal(only(await ask("ListRepos", { id })).description, "second");
@@ -259,7 +255,7 @@ test("a repo of a name that is there already is replaced, unless that is prevent
   );
 });
 
-test("a PUT leaves alone what version 1 does not know, and replaces the readme that it does", async () => {
+test("PUT keeps fields that version 1 does not have, and replaces the readme", async () => {
   const id = await newRepo("kept", { readme: "# Kept" });
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: id, anonymousPull: true } });
   const before = await world.ok("registry.ReposService/GetRepoReadme", { uid: id });
@@ -276,7 +272,7 @@ test("a PUT leaves alone what version 1 does not know, and replaces the readme t
   assert.equal(only(await ask("ListRepos", { id })).readme, "# Two");
 });
 
-test("a readme is judged in version 1 as in version 2, and is no field of a repo there", async () => {
+test("version 1 validates a readme like version 2, where it is not a field of a repo", async () => {
   const bad = "<script>alert(1)</script>";
   for (const protocol of protocols) {
     const answer = await answerOf("CreateRepo", { parentId: world.organization, repo: { name: "bad-readme", readme: bad } }, protocol);
@@ -291,7 +287,7 @@ test("a readme is judged in version 1 as in version 2, and is no field of a repo
   assert.equal(masked.code, codes.INVALID_ARGUMENT);
 });
 
-test("an ETag is the resource's in both versions: a PUT after somebody else's change is refused", async () => {
+test("both versions share ETags: a PUT after another change is refused", async () => {
   const id = await newRepo("etags", { readme: "# One" });
   const token = await world.token();
   const read = await callHttp(world.url, "GET", `/registry/v2/repos/${id}`, { token });
@@ -302,7 +298,7 @@ test("an ETag is the resource's in both versions: a PUT after somebody else's ch
   assert.equal((await put()).status, 412);
 });
 
-test("who reads alone sees no more over version 1, and changes nothing", async () => {
+test("a read-only caller sees no more over version 1 and cannot change anything", async () => {
   const id = await newRepo("read-alone");
   const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
     parent: world.organization,
@@ -323,7 +319,7 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
     assert.equal((await world.call(`${registry}/${rpc}`, request, { token })).code, codes.PERMISSION_DENIED, rpc);
 });
 
-test("an owner delegates deployments by a role of their own, and cannot put internal into one", async () => {
+test("an owner delegates deployments with a custom role that cannot include internal", async () => {
   const iam = "chainguard.platform.iam";
   const capabilities = ["registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
   const create = async (name: string, more: string[]): Promise<Answer> =>
@@ -344,7 +340,7 @@ test("an owner delegates deployments by a role of their own, and cannot put inte
 });
 
 for (const protocol of protocols) {
-  test(`an owner writes all that the catalogue says of a repo, its readme and the settings, over ${protocol} in both versions`, async () => {
+  test(`over ${protocol} an owner writes all catalogue fields of a repo, its readme and the settings, in both versions`, async () => {
     const token = await ownerToken();
     const catalog = { bundles: ["base"], catalogTier: "CATALOG_TIER_FIPS", aliases: ["docker.io/library/nginx:latest"], activeTags: ["latest"] };
     const repos = "registry.ReposService";
@@ -364,7 +360,7 @@ for (const protocol of protocols) {
 }
 
 for (const protocol of protocols) {
-  test(`an empty bundle is refused in a repo and a tag of either version over ${protocol}, and changes nothing`, async () => {
+  test(`over ${protocol} an empty bundle is refused in a repo and a tag of either version, and changes nothing`, async () => {
     const token = await ownerToken();
     const repo = await newRepo(`empty-bundle-${protocol}`);
     const parent = world.organization;
@@ -387,7 +383,7 @@ for (const protocol of protocols) {
 }
 
 for (const protocol of protocols) {
-  test(`no images are copied: the status of a repo and the list of a group are empty over ${protocol}, and a missing repo is NOT_FOUND`, async () => {
+  test(`over ${protocol} no images are synced: a repo's status and a group's list are empty, and a missing repo is NOT_FOUND`, async () => {
     const source = await newRepo(`source-${protocol}`);
     const repoId = await newRepo(`copy-${protocol}`, { sync_config: { source } });
     assert.deepEqual(await ask("GetSyncStatus", { repoId }, protocol), {});

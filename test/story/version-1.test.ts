@@ -1,5 +1,5 @@
-// Version 1 is a second shape of version 2 (requirement: Versioning 3): the same rows, rules and rights, other names. What it does
-// otherwise than version 2 is retold here, over both protocols.
+// Version 1 is another form of version 2 (requirement: Versioning 3): the same rows, rules and permissions under other names. These tests cover the
+// differences, over both protocols.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -51,7 +51,7 @@ const makeIdentity = async (parent: string, subject: string): Promise<string> =>
     "uid",
   );
 
-test("a group is made over version 1 and changed over version 2, with one event for each in the version of its call", async () => {
+test("a group created over version 1 and updated over version 2 has one event for each, in the version of the request", async () => {
   for (const protocol of protocols) {
     const before = (await world.events()).length;
     const made = await world.ok(`${iam}.Groups/Create`, { parent: organization, group: { name: `team ${protocol}`, description: "first" } }, { protocol });
@@ -78,7 +78,7 @@ test("a group is made over version 1 and changed over version 2, with one event 
   }
 });
 
-test("what is not there is an empty list, and there is no word of deprecation", async () => {
+test("an empty result is an empty list, and responses have no deprecation headers", async () => {
   const missing = `${organization}/0123456789abcdef`;
   const { raw, status, headers } = await callHttp(world.url, "GET", `/iam/v1/groups?id=${missing}`, { token: operator });
   assert.deepEqual([status, raw], [200, '{"items":[]}']);
@@ -89,7 +89,7 @@ test("what is not there is an empty list, and there is no word of deprecation", 
   for (const protocol of protocols) assert.deepEqual(items(await world.ok(`${iam}.Groups/List`, { id: missing }, { protocol })), []);
 });
 
-test("a URL that is too long is refused in the shape of the version that it asks", async () => {
+test("a URL that is too long is refused in the error format of its version", async () => {
   for (const version of ["v1", "v2"]) {
     const { status, raw } = await callHttp(world.url, "GET", `/iam/${version}/groups?name=${"a".repeat(limits.urlBytesMax)}`, { token: operator });
     const { code, details } = JSON.parse(raw) as JsonObject;
@@ -97,7 +97,7 @@ test("a URL that is too long is refused in the shape of the version that it asks
   }
 });
 
-test("queries and bodies take the names of the proto and camelCase", async () => {
+test("queries and bodies accept proto names and camelCase", async () => {
   for (const [key, since] of [
     ["identity_provider", "default_role"],
     ["identityProvider", "defaultRole"],
@@ -119,7 +119,7 @@ test("queries and bodies take the names of the proto and camelCase", async () =>
   }
 });
 
-test("PUT replaces what version 1 has, and leaves what it has not as it is: the end of a binding, a person's company", async () => {
+test("PUT replaces version 1's fields and keeps others, such as a binding's expiry and a user's company", async () => {
   const identity = await makeIdentity(organization, "put");
   const expireTime = new Date(world.clock.now + 3_600_000).toISOString();
   const binding = await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
@@ -152,7 +152,7 @@ test("PUT replaces what version 1 has, and leaves what it has not as it is: the 
   );
 });
 
-test("a role's capabilities are strings in version 1, and one that is not known is named", async () => {
+test("a role's capabilities are strings in version 1, and an unknown one is named", async () => {
   for (const protocol of protocols) {
     const role = await world.ok(
       `${iam}.Roles/Create`,
@@ -171,7 +171,7 @@ test("a role's capabilities are strings in version 1, and one that is not known 
   }
 });
 
-test('built-in roles are those of the parent "/"', async () => {
+test('built-in roles have the parent "/"', async () => {
   for (const protocol of protocols) {
     const atRoot = items(await world.ok(`${iam}.Roles/List`, { parent: "/" }, { protocol }));
     assert.ok(atRoot.some(({ name }) => name === "owner") && atRoot.every((role) => idOf(role).length === 40));
@@ -180,7 +180,7 @@ test('built-in roles are those of the parent "/"', async () => {
   }
 });
 
-test("role bindings are listed with group and role, and the identity as its id", async () => {
+test("role bindings are listed with group and role, and the identity as its ID", async () => {
   const identity = await makeIdentity(organization, "listed");
   const made = await world.ok(`${iam}.RoleBindings/Create`, { parent: organization, roleBinding: { identity, role: builtInRoleUid("viewer") } });
   for (const protocol of protocols) {
@@ -193,7 +193,7 @@ test("role bindings are listed with group and role, and the identity as its id",
   }
 });
 
-test("Create of an identity, a binding and a provider is told as its request; a batch and what goes along as version 1 has them", async () => {
+test("events of creates have the request's form in version 1; batches and cascades have version 1's form too", async () => {
   const group = await makeGroup(organization, "told");
   const before = (await world.events()).length;
   const identity = idOf(
@@ -216,7 +216,7 @@ test("Create of an identity, a binding and a provider is told as its request; a 
   assert.deepEqual([deleted?.type, deleted?.body], ["dev.chainguard.api.iam.identity.deleted.v1", { id: identity }]);
 });
 
-test("an identity is found by issuer and subject, by those who may see it; where several are, none is guessed", async () => {
+test("an identity is found by issuer and subject if the caller can read it, and an ambiguous lookup is refused", async () => {
   const group = await makeGroup(organization, "lookup");
   const identity = await makeIdentity(group, "looked-up");
   const stranger = await world.token(await makeIdentity(organization, "stranger"));
@@ -235,7 +235,7 @@ test("an identity is found by issuer and subject, by those who may see it; where
   for (const protocol of protocols) assert.equal((await world.call(`${iam}.Identities/Lookup`, asked, { protocol })).code, 9);
 });
 
-test("a list of version 1 is whole: as many pages of version 2 as there are, and none that is cut short", async () => {
+test("a list of version 1 is complete and never truncated, over all pages of version 2", async () => {
   const group = await makeGroup(organization, "many");
   for (let made = 0; made < 420; made += 20) await Promise.all(Array.from({ length: 20 }, (_, index) => makeGroup(group, `g-${made + index}`)));
   const uidp = { childrenOf: group };
@@ -259,7 +259,7 @@ test("a list of version 1 is whole: as many pages of version 2 as there are, and
   }
 });
 
-test("one key is one change, also over the other version; what is only tried is not done, and what has changed is not overwritten", async () => {
+test("idempotency keys, dry runs and ETags work across both versions", async () => {
   const headers = { "idempotency-key": "version-1" };
   const first = await world.call(`${iam}.Groups/Create`, { parent: organization, group: { name: "once" } }, { headers });
   const second = await world.call("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "once" } }, { headers });
@@ -275,7 +275,7 @@ test("one key is one change, also over the other version; what is only tried is 
   }
 });
 
-test("what documents must be accepted is told in the detail of version 1, accepted over it, and then done", async () => {
+test("missing documents are named in version 1's details, can be accepted over it, and then permit the operation", async () => {
   for (const protocol of protocols) {
     const group = idOf(await world.ok(`${iam}.Groups/Create`, { parent: "", group: { name: `terms-${protocol}` } }));
     const association = { group, name: "accounts", amazon: { account: "123456789012" } };
@@ -294,7 +294,7 @@ test("what documents must be accepted is told in the detail of version 1, accept
   }
 });
 
-test("what people say of themselves is changed where it is said, inside its questions too", async () => {
+test("user metadata is updated by version 1's operation, within its nested form", async () => {
   const person = { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "" };
   const token = await world.token(await registerPerson(world.server.application.kernel, person));
   const update = "chainguard.platform.events.Identities/UpdateMetadata";
@@ -306,7 +306,7 @@ test("what people say of themselves is changed where it is said, inside its ques
   }
 });
 
-test("SCIM tokens, mappings and invites are made and taken back over version 1", async () => {
+test("SCIM tokens, mappings and invites are created and revoked over version 1", async () => {
   for (const protocol of protocols) {
     const identityProvider = {
       name: `idp-${protocol}`,
@@ -337,7 +337,7 @@ test("SCIM tokens, mappings and invites are made and taken back over version 1",
   }
 });
 
-test("a subscription is made, listed and deleted over version 1, as the public Terraform provider does it", async () => {
+test("a subscription is created, listed and deleted over version 1, as the public Terraform provider does", async () => {
   const events = "chainguard.platform.events.Subscriptions";
   for (const protocol of protocols) {
     const made = await world.ok(`${events}/Create`, { parentId: organization, subscription: { sink: "https://localhost/callback" } }, { protocol });

@@ -1,5 +1,4 @@
-// Versions: the beta segment is another name of v2, v1 is known and not served yet, and everything else is told what
-// is wrong with its path or verb.
+// API versions: v2beta1 is an alias of v2, unserved parts of v1 are known, and other requests get an error about path or verb.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -21,7 +20,6 @@ after(() => world?.close());
 
 const uid = `${"a".repeat(40)}/${"b".repeat(16)}`;
 
-/** A path of every operation with some uid in it. */
 const paths = methods
   .filter((method) => method.version === "v2" && method.http.length > 0)
   .map((method) => {
@@ -40,7 +38,7 @@ const paths = methods
 
 const withoutId = (body: JsonObject): JsonObject => ({ ...body, details: items(body, "details").filter((detail) => !("requestId" in detail)) });
 
-test("every path under v2beta1 answers as under v2", async () => {
+test("every path under v2beta1 responds like v2", async () => {
   assert.ok(paths.length > 60);
   for (const { verb, path } of paths) {
     const beta = path.replace("/v2/", "/v2beta1/");
@@ -72,7 +70,7 @@ const unary = (path: string, bytes = Buffer.alloc(0)): Promise<{ code: number; m
   });
 };
 
-test("every gRPC method under its v2beta1 package answers as under v2", async () => {
+test("every gRPC method in its v2beta1 package responds like v2", async () => {
   for (const { method } of paths) {
     const beta = method.name.replace(".v2.", ".v2beta1.");
     assert.notEqual(beta, method.name);
@@ -84,7 +82,7 @@ test("every gRPC method under its v2beta1 package answers as under v2", async ()
   assert.ok((roles.reply?.length ?? 0) > 1000);
 });
 
-test("a page token of v2 goes on under v2beta1", async () => {
+test("a page token of v2 is valid under v2beta1", async () => {
   const first = await http(world.url, "GET", "/iam/v2/roles?page_size=2&order_by=name", { token });
   const next = `page_token=${encodeURIComponent(String(first.body.nextPageToken))}`;
   const [one, other] = await Promise.all(
@@ -94,7 +92,7 @@ test("a page token of v2 goes on under v2beta1", async () => {
   assert.equal(items(one?.body ?? {}, "roles").length, 2);
 });
 
-test("v1 paths that are not served are known in every domain and answer UNIMPLEMENTED; so do operations over gRPC", async () => {
+test("unserved v1 paths and gRPC methods are known in every domain and return UNIMPLEMENTED", async () => {
   for (const domain of domains) {
     const path = `/${domain}/v1/anything`;
     const { status, body } = await http(world.url, "GET", path, { token });
@@ -109,7 +107,7 @@ test("v1 paths that are not served are known in every domain and answer UNIMPLEM
   assert.equal((await unary("/chainguard.platform.iam.v1.Groups/List")).code, 12);
 });
 
-test("an unknown path is 404 and an unknown gRPC method UNIMPLEMENTED, with the body of an error", async () => {
+test("an unknown path is a 404 and an unknown gRPC method UNIMPLEMENTED, with an error body", async () => {
   for (const path of [
     "/iam",
     "/iam/v2",
@@ -133,7 +131,7 @@ test("an unknown path is 404 and an unknown gRPC method UNIMPLEMENTED, with the 
     assert.equal((await unary(path)).code, 12, path);
 });
 
-test("a wrong verb is 405 with the ones that are allowed, and code 12", async () => {
+test("a wrong verb is a 405 with the allowed ones, and code 12", async () => {
   const cases: readonly (readonly [verb: string, path: string, allow: string])[] = [
     ["PUT", "/registry/v2/repos", "DELETE, GET, HEAD, PATCH, POST"],
     ["PUT", `/registry/v2/repos/${uid}`, "DELETE, GET, HEAD, PATCH, POST"],
@@ -155,20 +153,20 @@ test("a wrong verb is 405 with the ones that are allowed, and code 12", async ()
   }
 });
 
-test("HEAD is answered as GET without the body", async () => {
+test("HEAD responds like GET without a body", async () => {
   const get = await http(world.url, "GET", "/iam/v2/roles?page_size=1&order_by=name", { token });
   const head = await http(world.url, "HEAD", "/iam/v2/roles?page_size=1&order_by=name", { token });
   assert.deepEqual({ status: head.status, text: head.text }, { status: get.status, text: "" });
 });
 
-test("every operation of the contract has an answer", () => {
+test("every operation of the contract has a handler", () => {
   assert.deepEqual(
     methods.filter(({ name }) => !world.server.application.kernel.answers.has(name)).map(({ name }) => name),
     [],
   );
 });
 
-test("v2 announces no end: neither deprecation nor sunset headers are sent, under any name", async () => {
+test("v2 sends no deprecation or sunset headers under any name", async () => {
   for (const path of ["/iam/v2/roles", "/iam/v2beta1/roles", "/iam/v1/roles"]) {
     const { headers } = await http(world.url, "GET", path, { token });
     assert.equal(headers.get("deprecation"), null);

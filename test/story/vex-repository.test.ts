@@ -1,5 +1,4 @@
-// A repository of VEX documents for Trivy, and the same documents as files for grype: the rules of OpenVEX 0.2.0 and of
-// vex-repo-spec 0.1, read as a reader of them would.
+// A VEX repository for Trivy, and the same documents as files for grype: the rules of OpenVEX 0.2.0 and vex-repo-spec 0.1, as a reader applies them.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -23,7 +22,6 @@ before(async () => {
   world = await openWorld({ GANTRY_PUBLIC_URL: publicUrl });
   world.clock.now = Date.parse("2026-02-01T00:00:00Z");
   await writeTestRecords(world, [
-    // Of each kind of event one that holds now.
     ...everyKind.map((data, index) =>
       advisory(`CGA-${index}`, {
         artifactName: "every",
@@ -57,7 +55,6 @@ after(async () => {
 const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(`${world.url}${path}`, { headers });
 const archive = "/vex/vex-repository.tar.gz";
 
-/** The archive's files by their names. */
 const unpack = async (): Promise<Map<string, JsonObject>> => {
   const folder = await mkdtemp(join(scratch, "unpacked-"));
   const packed = Buffer.from(await (await ask(archive)).arrayBuffer());
@@ -91,13 +88,13 @@ const vex = (id: string, purl: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-test("the manifest leads to the archive, with the members that a reader asks for", async () => {
+test("the manifest leads to the archive and has the members that readers require", async () => {
   const manifest = (await (await ask("/.well-known/vex-repository.json")).json()) as JsonObject;
   assert.deepEqual([text(manifest, "name"), text(manifest, "description") !== ""], ["vex.example", true]);
   assert.deepEqual(manifest.versions, [{ spec_version: "0.1", locations: [{ url: `${publicUrl}${archive}` }], update_interval: "1h" }]);
 });
 
-test("each document of our own keeps every rule of OpenVEX and says one thing of each vulnerability", async () => {
+test("each of our documents follows every rule of OpenVEX and has one statement per vulnerability", async () => {
   const files = await unpack();
   const documents = [...files].filter(([name]) => name.startsWith("own/"));
   assert.deepEqual(documents.map(([name]) => name).sort(), ["own/every.json", "own/gtk_2b3.0.json"]);
@@ -107,7 +104,7 @@ test("each document of our own keeps every rule of OpenVEX and says one thing of
   assert.deepEqual([...new Set(every.map(({ status }) => status))].sort(), ["affected", "fixed", "not_affected", "under_investigation"]);
 });
 
-test("the index has each package once, by the text that a reader looks up, with a place in the archive", async () => {
+test("the index has each package once, under the text that readers look up, with a location in the archive", async () => {
   const files = await unpack();
   const index = files.get("index.json") ?? {};
   assert.deepEqual(Object.keys(index).sort(), ["packages", "updated_at"]);
@@ -121,11 +118,11 @@ test("the index has each package once, by the text that a reader looks up, with 
     assert(files.has(text(entry, "location")));
   }
   assert.deepEqual([...packagesOf(files).keys()], ["pkg:apk/wolfi/every", "pkg:apk/wolfi/gtk%2B3.0"]);
-  // The same words as at the document's own address.
+  // The same content as at the document's own address.
   assert.deepEqual(files.get("own/gtk_2b3.0.json"), await (await ask("/advisory/v2/openvex/gtk%2B3.0.json")).json());
 });
 
-test("advisories that say different things of one number are left out of both, and the list names them", async () => {
+test("contradicting advisories with one ID are omitted from both, and the list names them", async () => {
   const entries = objectList({ list: (await (await ask("/advisory/v2/openvex/all.json")).json()) as Json }, "list");
   const reasons = new Map(entries.map((entry) => [text(entry, "id"), text(entry, "leftOut")]));
   for (const id of ["CGA-1.0-r0", "CGA-2.0-r0"]) assert.match(reasons.get(id) ?? "", /with the same ID/);
@@ -134,7 +131,7 @@ test("advisories that say different things of one number are left out of both, a
   assert.match(text((await gone.json()) as JsonObject, "message"), /no statement remains/);
 });
 
-test("a document that came in is in the archive as it came in, for every package that it names", async () => {
+test("an imported document is in the archive unchanged, for every package that it names", async () => {
   const document = vex("1", "pkg:npm/%40deck/rudder@1.0.0", {
     statements: [
       {
@@ -153,7 +150,7 @@ test("a document that came in is in the archive as it came in, for every package
   assert.equal(text(files.get(packages.get("pkg:oci/hull") ?? "") ?? {}, "@id"), "https://example.com/vex/2");
 });
 
-test("what readers cannot open, may not have or would find twice is left out of the index, and the list says why", async () => {
+test("documents that readers cannot open, may not have or would find twice are omitted from the index, with the reason in the list", async () => {
   await imported(vex("string-version", "pkg:npm/a@1", { version: "1" }));
   await runImport(world, "advisories", [join(fixtures, "openvex-0.0.1.json")], { public: true });
   await imported(vex("no-purl", "nginx"));
@@ -172,7 +169,7 @@ test("what readers cannot open, may not have or would find twice is left out of 
   assert(![...files.values()].some((document) => JSON.stringify(document).includes("hidden")));
 });
 
-test("an archive that is known is not sent again until something changes, and a change or a withdrawal raises the version", async () => {
+test("a known archive is not sent again until it changes, and a change or withdrawal raises the version", async () => {
   const versionOf = async (): Promise<number> => Number((await unpack()).get("own/gtk_2b3.0.json")?.version);
   const etag = (await ask(archive)).headers.get("etag") ?? "";
   assert.equal((await ask(archive, { "if-none-match": etag })).status, 304);
@@ -194,6 +191,6 @@ test("an archive that is known is not sent again until something changes, and a 
   const document = (await unpack()).get("own/gtk_2b3.0.json") ?? {};
   assert.equal(objectList(document, "statements").length, 1);
   assert(Number(document.version) > changed);
-  // What was said is as old as it was.
+  // The statement keeps its time.
   assert.equal(text(objectList(document, "statements")[0] ?? {}, "timestamp"), "2024-01-01T00:00:00.000Z");
 });

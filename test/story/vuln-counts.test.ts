@@ -1,5 +1,4 @@
-// Counts of vulnerabilities by day (issue: version 1 alone has them): what a tag pointed to on a day, and the latest report of one
-// scanner on that; also on days on which nothing came.
+// Daily vulnerability counts (version 1 only): by a tag's digest on each day and the latest report of one scanner, including days without reports.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,7 +23,7 @@ after(async () => {
 const list = "chainguard.platform.registry.Vulnerabilities/ListVulnCountReports";
 const cumulative = "chainguard.platform.registry.Vulnerabilities/ListCumulativeVulnCountReports";
 const day = (number: number): string => `2026-02-${String(number).padStart(2, "0")}`;
-/** The world's clock at 9:00 of a day of February. */
+/** Sets the world's clock to 9:00 on a day of February. */
 const at = (number: number): number => {
   world.clock.now = start + (number - 1) * dayMs;
   return world.clock.now;
@@ -65,7 +64,7 @@ const report = async (repo: string, digest: string, found: Readonly<Record<strin
   assert.deepEqual(refused, []);
 };
 
-/** "2026-02-01 CRITICAL 1 HIGH 2": what is not 0. */
+/** Formats nonzero counts, such as "2026-02-01 CRITICAL 1 HIGH 2". */
 const shown = (item: JsonObject): string =>
   [
     text(item, "date").slice(0, 10),
@@ -74,7 +73,7 @@ const shown = (item: JsonObject): string =>
 const counts = async (request: JsonObject, method = list, protocol: "rest" | "grpc" = "rest"): Promise<string[]> =>
   objectList(await world.ok(method, request, { protocol }), "items").map(shown);
 
-test("each day has the counts of the latest report until then, days without one too; cumulative are all that were found since the first", async () => {
+test("each day has the counts of the latest report until then, and cumulative counts include all findings since the first", async () => {
   const repo = await makeRepo("app");
   const [one, two] = [digestOf("1"), digestOf("2")];
   at(2);
@@ -122,7 +121,7 @@ test("each day has the counts of the latest report until then, days without one 
   );
 });
 
-test("counts come from one scanner: Grype's where there is one, else Trivy's, and never from another tool", async () => {
+test("counts come from one scanner: Grype if it has a report, otherwise Trivy, never another tool", async () => {
   const repo = await makeRepo("scanners");
   const one = digestOf("3");
   at(10);
@@ -135,7 +134,7 @@ test("counts come from one scanner: Grype's where there is one, else Trivy's, an
   assert.deepEqual(await counts({ repo: "scanners", tag: "v1" }), ["2026-02-10 CRITICAL 2", "2026-02-11 MEDIUM 1", "2026-02-12 MEDIUM 1"]);
 });
 
-test("several tags are asked for over gRPC, and win over the one; a tag that was deleted has no more days", async () => {
+test("gRPC accepts several tags, which override the single one, and a deleted tag has no further days", async () => {
   const repo = await makeRepo("several");
   const [one, two] = [digestOf("4"), digestOf("5")];
   at(14);
@@ -161,7 +160,7 @@ test("several tags are asked for over gRPC, and win over the one; a tag that was
   ]);
 });
 
-test("what is asked for must be said, in an order of days, and not be more than a list gives", async () => {
+test("counts require a repo and a tag, with dates in order and within the limits", async () => {
   for (const [request, words] of [
     [{}, /repo: is required/],
     [{ repo: "app" }, /tag: is required/],

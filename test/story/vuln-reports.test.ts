@@ -1,5 +1,4 @@
-// Reports of scanners (requirement: Vulnerabilities; issue: version 1 alone has them): taken in from files, shown as they were written
-// and as they were read, in the repo of the image and nowhere else.
+// Scanner reports (requirement: Vulnerabilities; version 1 only): imported from files, returned raw and parsed, in the image's repo only.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -124,7 +123,7 @@ const list = async (request: JsonObject, protocol: "rest" | "grpc" = "rest"): Pr
   objectList(await world.ok(`${vulnerabilities}/ListVulnReports`, request, { protocol }), "items");
 const shape = (report: JsonObject): string[] => [text(part(report, "scanner"), "name") || "UNKNOWN", text(part(report, "scanner"), "version")];
 
-test("a report counts for the image that it names, in the repo that has it, and is shown as it was read", async () => {
+test("a report belongs to the image that it names, in its repo, and is returned parsed", async () => {
   const repo = await makeRepo("app");
   const digest = digestOf("a");
   await makeTag(repo, "v1", digest);
@@ -163,7 +162,7 @@ test("a report counts for the image that it names, in the repo that has it, and 
   }
 });
 
-test("several scanners stand beside each other; a filter names one, and without one all are shown", async () => {
+test("reports of several scanners coexist; a filter selects one, and the default is all", async () => {
   const repo = await makeRepo("scanners");
   const digest = digestOf("b");
   await makeTag(repo, "v1", digest);
@@ -192,7 +191,7 @@ test("several scanners stand beside each other; a filter names one, and without 
   );
 });
 
-test("the raw report is what the scanner wrote, byte for byte; of several the latest, or that of a time", async () => {
+test("the raw report is the scanner's file byte for byte: the latest, or that of a given time", async () => {
   const repo = await makeRepo("raw");
   const digest = digestOf("c");
   await makeTag(repo, "v1", digest);
@@ -211,7 +210,7 @@ test("the raw report is what the scanner wrote, byte for byte; of several the la
   }
 });
 
-test("a second run writes nothing, a newer report stands before the older one, and created_since leaves out what is older", async () => {
+test("a repeated import writes nothing, a newer report precedes the older one, and created_since omits older ones", async () => {
   const repo = await makeRepo("again");
   const digest = digestOf("d");
   await makeTag(repo, "v1", digest);
@@ -224,7 +223,7 @@ test("a second run writes nothing, a newer report stands before the older one, a
   assert.deepEqual(await times({ createdSince: "2026-02-01T10:00:00Z" }), ["2026-02-05T10:00:00.000Z"]);
 });
 
-test("what cannot be taken in is named with its file and the reason, and the rest goes on", async () => {
+test("a file that cannot be imported is named with the reason, and the rest is imported", async () => {
   const repo = await makeRepo("refusals");
   const digest = digestOf("e");
   const good = await write(grype(digest, "2026-02-01T10:00:00Z"), "good.json");
@@ -247,7 +246,7 @@ test("what cannot be taken in is named with its file and the reason, and the res
   ]);
 });
 
-test("one of repo_id and digest is needed, and a list that is too long is refused with its count", async () => {
+test("one of repo_id and digest is required, and a list that is too long is refused with its count", async () => {
   for (const protocol of protocols) {
     const answer = await world.call(`${vulnerabilities}/ListVulnReports`, {}, { protocol });
     assert.equal(answer.code, codes.INVALID_ARGUMENT);
@@ -262,7 +261,7 @@ test("one of repo_id and digest is needed, and a list that is too long is refuse
   assert.match(answer.message, /21 entries/);
 });
 
-test("a report goes with its repo, and one that was replaced after its time", async () => {
+test("a report is deleted with its repo, and a replaced one after its retention", async () => {
   const repo = await makeRepo("gone");
   const digest = digestOf("0");
   const tag = await makeTag(repo, "v1", digest);
@@ -283,7 +282,7 @@ test("a report goes with its repo, and one that was replaced after its time", as
   assert.equal((await world.call(getReport, { repoId: repo, digest })).code, codes.NOT_FOUND);
 });
 
-test("an import of reports is told in the audit log alone, with its counts", async () => {
+test("an import of reports is recorded in the audit log only, with its counts", async () => {
   const told = (await world.events()).filter(({ type }) => type === "dev.gantry.feeds.imported.v1").map(({ body }) => body);
   assert.deepEqual(told[0], { kind: "reports", source: "report-1.json", counts: { new: 1, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 } });
 });

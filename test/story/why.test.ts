@@ -1,5 +1,4 @@
-// Why allowed, why denied, and who can: the questions that people ask of a system of rights, over both protocols
-// (docs/decisions/0010).
+// Explanations of permissions over both protocols (decision 0010): why a caller is allowed or denied, and which identities have a permission.
 
 import { plant } from "../told.ts";
 import assert from "node:assert/strict";
@@ -22,7 +21,7 @@ import { fc, runs } from "../property.ts";
 let home: Installation;
 let world: World;
 let operator: string;
-/** organization > team > project, and beside the team: other. */
+/** organization > team > project; other is a sibling of team. */
 let team: string;
 let project: string;
 let other: string;
@@ -51,7 +50,6 @@ after(async () => {
   await home?.close();
 });
 
-/** Asks through both protocols, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
   return callBoth(
@@ -66,7 +64,7 @@ const whoCan = async (place: string, capability: string, more: Readonly<Record<s
   return callBoth(world, token, ["GET", `/gantry/v1/access:whoCan?${query}`], ["gantry.access.v1.AccessService/WhoCan", { place, capability, ...more }]);
 };
 
-test("who is allowed is told the binding: uid, role, group, and that it is inherited", async () => {
+test("an allowed explanation names the binding: UID, role, group, and whether it is inherited", async () => {
   const binding = await bind(world, team, bot, "viewer");
   const viewer = builtInRoleUid("viewer");
   const grant = {
@@ -88,7 +86,7 @@ test("who is allowed is told the binding: uid, role, group, and that it is inher
   assert.deepEqual(items(direct, "capabilities")[0]?.grants, [{ ...grant, inherited: false }]);
 });
 
-test("who is denied is told what comes near, and why that is not enough", async () => {
+test("a denied explanation names near misses and why they are not sufficient", async () => {
   const reasons = async (place: string, action: string, who: string): Promise<string[]> => {
     const { body } = await explain(place, action, who);
     assert.equal(body.allowed, false);
@@ -108,7 +106,7 @@ test("who is denied is told what comes near, and why that is not enough", async 
   assert.deepEqual(await reasons(project, "repo.list", newRoot()), []);
 });
 
-test("an operation is explained by every capability that it asks for, and each has its own reason", async () => {
+test("an operation is explained by each capability that it requires, with its own reason", async () => {
   const creator = await role(world.organization, "inviter", ["CAP_IAM_GROUP_INVITES_CREATE"]);
   const who = await createIdentity(world, world.organization, "inviter", claimMatch);
   await bindTo(team, who, creator);
@@ -121,14 +119,14 @@ test("an operation is explained by every capability that it asks for, and each h
   );
 });
 
-test("without an identity, the caller asks about itself", async () => {
+test("without an identity the caller is explained", async () => {
   const { body } = await explain(team, "repo.delete", undefined);
   assert.equal(body.allowed, true);
   assert.equal(body.identityUid, operatorUid);
   assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "roleName"), ["operator"], "the operator needs no binding");
 });
 
-test("what nobody knows, and what asks for nothing, is refused by name on both protocols", async () => {
+test("an unknown action, or one without requirements, is refused by name on both protocols", async () => {
   for (const action of [
     "repo.frobnicate",
     "chainguard.platform.iam.v2.GroupsService/Frobnicate",
@@ -145,13 +143,13 @@ test("what nobody knows, and what asks for nothing, is refused by name on both p
   assert.deepEqual(column(items(body, "details")[1] ?? {}, "fieldViolations", "field"), ["capability"]);
 });
 
-test("a place that is not there is NOT_FOUND to who may ask there, and what is no group too", async () => {
+test("a missing resource, or one that is not a group, is NOT_FOUND to permitted callers", async () => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: "no place" } }), "uid");
   for (const place of [`${team}/0123456789abcdef`, repo])
     for (const { status } of [await explain(place, "repo.list", bot), await whoCan(place, "repo.list")]) assert.equal(status, 404);
 });
 
-test("only who may see identities, roles and role bindings at the place may ask", async () => {
+test("explaining requires permission to read identities, roles and role bindings of the group", async () => {
   const [seesNothing, seesTeam] = await Promise.all(["blind", "lead"].map((name) => createIdentity(world, world.organization, name, claimMatch)));
   await bindTo(team, seesTeam ?? "", builtInRoleUid("viewer"));
   for (const [who, place, allowed] of [
@@ -167,7 +165,7 @@ test("only who may see identities, roles and role bindings at the place may ask"
   }
 });
 
-test("a right from above is told truthfully, and the group, the role and the name that the caller may not see are not", async () => {
+test("an inherited permission is reported, but its group, role and name are hidden if the caller cannot read them", async () => {
   const above = await createIdentity(world, world.organization, "head of everything", claimMatch);
   const secretRole = await role(world.organization, "the board", ["CAP_REPO_LIST", "CAP_REPO_DELETE"]);
   const hidden = await bindTo(world.organization, above, secretRole);
@@ -184,13 +182,12 @@ test("a right from above is told truthfully, and the group, the role and the nam
   assert.deepEqual(column(holders.body, "holders", "identityUid"), [lead, above, operatorUid].sort());
   for (const { text: said } of [seen, holders])
     for (const secret of [hidden, secretRole, "the board", "head of everything", "first-organization"]) assert.ok(!said.includes(secret), secret);
-  // Near misses that lie out of sight are not told at all.
   assert.deepEqual((await explain(project, "repo.create", above, token)).body.capabilities, [{ capability: "repo.create", held: false, grants: [] }]);
   assert.deepEqual(column(items((await explain(project, "repo.create", above)).body, "capabilities")[0] ?? {}, "grants", "roleName"), ["the board"]);
   await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: above });
 });
 
-test("an identity that exists and one that does not are explained alike to who sees neither", async () => {
+test("existing and unknown identities get the same explanation if the caller can read neither", async () => {
   const lead = await createIdentity(world, team, "second lead", claimMatch);
   await bindTo(team, lead, builtInRoleUid("owner"));
   const token = await world.token(lead);
@@ -202,7 +199,7 @@ test("an identity that exists and one that does not are explained alike to who s
   assert.equal(answers[0], answers[1]);
 });
 
-test("who can: people, identities and the operator, once each, with every binding that lets them", async () => {
+test("who-can lists users, identities and the operator once each, with every granting binding", async () => {
   const place = await group(world.organization, "crowd");
   const inner = await group(place, "inner");
   const ada = await registerPerson(world.server.application.kernel, {
@@ -232,7 +229,7 @@ test("who can: people, identities and the operator, once each, with every bindin
   assert.deepEqual(column((await whoCan(place, "repo.list")).body, "holders", "identityUid"), [ada, local, operatorUid].sort());
 });
 
-test("who can pages like any list: order, cursor, skip, exact total, and tokens bound to their query", async () => {
+test("who-can is paginated like any list: order, cursor, skip, exact total, and tokens bound to their query", async () => {
   const place = await group(world.organization, "pages");
   const members: string[] = [operatorUid];
   for (let index = 0; index < 7; index++) {
@@ -251,7 +248,7 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
       seen.push(...column(body, "holders", "identityUid"));
       pageToken = text(body, "nextPageToken");
       if (pageToken !== "" && seen.length === 3) {
-        // A newcomer shifts nothing.
+        // A new identity does not shift the pages.
         const late = await createIdentity(world, place, "late", claimMatch);
         const binding = await bindTo(place, late, builtInRoleUid("viewer"));
         await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
@@ -272,7 +269,7 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
     assert.equal((await whoCan(place, "repo.list", { [field]: value })).status, 400);
 });
 
-test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
+test("a binding above the identity's own group, which no operation can create, grants nothing and is explained as such", async () => {
   const insider = await createIdentity(world, team, "insider", claimMatch);
   const uid = await bindTo(team, insider, builtInRoleUid("owner"));
   await world.server.application.services.store.write(async (rows) =>
@@ -284,7 +281,7 @@ test("a binding above the identity's own group, which no call can make, gives no
   assert.ok(!column((await whoCan(project, "repo.delete")).body, "holders", "identityUid").includes(insider));
 });
 
-test("in a suspended organization nobody may anything but the operator, and the answers say so", async () => {
+test("in a suspended organization only the operator has permissions, and explanations say so", async () => {
   const closing = await group("", "closing");
   const member = await createIdentity(world, closing, "member", claimMatch);
   await bindTo(closing, member, builtInRoleUid("owner"));
@@ -295,7 +292,7 @@ test("in a suspended organization nobody may anything but the operator, and the 
   assert.deepEqual(column((await whoCan(closing, "repo.list")).body, "holders", "identityUid"), [operatorUid]);
 });
 
-test("gantry explain and gantry who-can say it at a terminal, in words and as JSON", async () => {
+test("gantry explain and gantry who-can print explanations as text and as JSON", async () => {
   const place = await group(world.organization, "terminal");
   const who = await createIdentity(world, place, "terminal bot", claimMatch);
   const binding = await bindTo(place, who, builtInRoleUid("viewer"));
@@ -311,7 +308,7 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
   assert.match(holdersText(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
 });
 
-test("a place, and the group of an import, is named by its path of names too; what is not there is refused by what was typed", async () => {
+test("a group, also of an import, can be named by its path of names, and an unknown one is refused as typed", async () => {
   const place = await group(world.organization, "by name");
   const who = await createIdentity(world, place, "named bot", claimMatch);
   await bindTo(place, who, builtInRoleUid("viewer"));
@@ -333,13 +330,13 @@ test("a place, and the group of an import, is named by its path of names too; wh
   assert.match(named.stdout, /^13 repos \(13 new\)/);
 });
 
-// ---- the answers and the way of a request -----------------------------------------------------------------------
+// ---- explanations against real requests -------------------------------------------------------------------------
 
 const symbols = { "repo.list": "CAP_REPO_LIST", "groups.list": "CAP_IAM_GROUPS_LIST", "repo.create": "CAP_REPO_CREATE" } as const;
 type Capability = keyof typeof symbols;
 const capabilities = Object.keys(symbols) as Capability[];
 
-/** Whether a real call that asks for this capability at this place is let through. */
+/** Returns whether a real request that requires this capability on this group is allowed. */
 const really = async (token: string, capability: Capability, place: string): Promise<boolean> => {
   const { code } = await {
     "repo.list": () => world.call("registry.ReposService/GetRepo", { uid: `${place}/${"0".repeat(16)}` }, { token }),
@@ -350,7 +347,7 @@ const really = async (token: string, capability: Capability, place: string): Pro
   return code !== codes.PERMISSION_DENIED;
 };
 
-test("explain says what a real call then finds, and who can is all whom explain allows, over random trees, roles, bindings and ends", async () => {
+test("explain matches real requests, and who-can lists exactly the identities that explain allows, for random trees, roles, bindings and expiries", async () => {
   const index = (max: number) => fc.nat({ max });
   const plan = fc.record({
     parents: fc.tuple(index(0), index(1), index(2)),
@@ -387,7 +384,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
           roleUid: roleUids[which] ?? "",
           ...(minutes === undefined ? {} : { expireTime: new Date(world.clock.now + minutes * 60_000).toISOString() }),
         };
-        // One that the rules refuse (sideways, twice, a role of another branch) is not part of the plan.
+        // Skips a binding that the rules refuse: sideways, duplicate, or a role of another branch.
         await world.call("iam.RoleBindingsService/CreateRoleBinding", { parent: groups[at] ?? "", roleBinding });
       }
       for (const passMs of [0, 10 * 60_000]) {
@@ -414,7 +411,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
           }
       }
     }),
-    // A counterexample is small as it is; to shrink it would take minutes.
+    // Without shrinking, which would take minutes; a counterexample is already small.
     { numRuns: runs(6), endOnFailure: true },
   );
   assert.ok(allowedCount > 50 && deniedCount > 50, `${allowedCount} allowed, ${deniedCount} denied: too one-sided to tell`);

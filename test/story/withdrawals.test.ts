@@ -1,5 +1,5 @@
-// A withdrawn record is told the same way everywhere: absent from answers to scanners and archives, there by its number with a header,
-// in the lists of changes, and with a pointer to the record that replaces it (docs/decisions/0073).
+// Withdrawn records in all outputs: absent from scanner responses and archives, readable by ID with a header, in change lists, and with a pointer to
+// the replacement (decision 0073).
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ const entries = async (query = ""): Promise<Map<string, JsonObject>> => {
 const advisoriesOf = (ids: readonly string[], protocol: "rest" | "grpc" = "rest"): Promise<JsonObject[]> =>
   readAll(world, "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories", "advisories", { advisoryIds: [...ids] }, protocol);
 
-test("a withdrawn record is in no answer and no archive, and there by its number as its origin wrote it, with the time of its withdrawal", async () => {
+test("a withdrawn record is in no scanner response or archive, and is readable by ID as imported, with its withdrawal time", async () => {
   const [kept, gone] = [record("GO-2026-1000", "example.com/keel"), record("GO-2026-1001", "example.com/keel")];
   const source = await write("plain.json", [kept, gone]);
   await imported(source);
@@ -98,7 +98,7 @@ test("a withdrawn record is in no answer and no archive, and there by its number
   for (const path of ["/osv/Go/all.zip", "/osv/all.zip"]) assert.equal((await archive(path)).includes("GO-2026-1001.json"), false, path);
   assert.doesNotMatch(await (await get("/osv/go/index/modules.json")).text(), /GO-2026-1001/);
   assert.doesNotMatch(await (await get("/osv/go/index/vulns.json")).text(), /GO-2026-1001/);
-  // Whoever compares times hears of it.
+  // Clients that compare times notice the change.
   assert.equal(((await (await get("/osv/go/index/db.json")).json()) as JsonObject).modified, time);
   assert.notEqual(database, time);
   for (const path of paths) {
@@ -118,7 +118,6 @@ test("a withdrawn record is in no answer and no archive, and there by its number
     assert.deepEqual([...times, advisory?.withdrawnBy], [time, time, undefined], protocol);
     assert.equal((await advisoriesOf(["GO-2026-1000"], protocol))[0]?.withdrawnTime, undefined);
   }
-  // With a token the same files say the same.
   const headers = { authorization: `Bearer ${await world.token()}` };
   for (const path of ["/osv/Go/GO-2026-1001.json", "/osv/v1/vulns/GO-2026-1001", "/advisory/v2/osv/GO-2026-1001.json"])
     assert.equal((await fetch(`${world.url}${path}`, { headers })).headers.get("gantry-withdrawn"), time, path);
@@ -132,7 +131,7 @@ test("a withdrawn record is in no answer and no archive, and there by its number
   assert.equal((await advisoriesOf(["GO-2026-1001"]))[0]?.withdrawnTime, undefined);
 });
 
-test("what its origin withdrew is withdrawn here since then, in each output", async () => {
+test("a record withdrawn by its origin is withdrawn here since that time, in each output", async () => {
   const source = await write("origin.json", [record("GO-2026-1100", "example.com/bow", { withdrawn: "2026-01-15T00:00:00Z" })]);
   await imported(source);
   const time = "2026-01-15T00:00:00.000Z";
@@ -145,13 +144,13 @@ test("what its origin withdrew is withdrawn here since then, in each output", as
   assert.equal((await advisoriesOf(["GO-2026-1100"]))[0]?.withdrawnTime, time);
 });
 
-test("a record under a new ID replaces the old one, which names it; renamed back, one record is left", async () => {
+test("a record under a new ID replaces the old one, which names it; renaming back leaves one record", async () => {
   for (const [name, make] of [
     // The only document of a file, about the same package.
     ["place", (id: string) => record(id, "example.com/place")],
-    // A list: the new record names the old one.
+    // A list in which the new record has the old ID as alias.
     ["alias", (id: string, old: string) => [record(id, "example.com/alias", { aliases: [old] }), record("GO-2026-1999", "example.com/other")]],
-    // A list: both share a CVE and their package.
+    // A list in which both share a CVE and a package.
     ["shared", (id: string) => [record(id, "example.com/shared", { aliases: ["CVE-2026-7"] }), record("GO-2026-1998", "example.com/other")]],
   ] as const) {
     const [one, two] = [`GO-${name}-1`, `GO-${name}-2`];
@@ -181,7 +180,7 @@ test("a record under a new ID replaces the old one, which names it; renamed back
   }
 });
 
-test("a rename that was held back and taken back leaves no pointer", async () => {
+test("a rename that is held back and reverted leaves no pointer", async () => {
   const make = (suffix: string): JsonObject[] =>
     Array.from({ length: 8 }, (_, index) => record(`GO-2026-17${index}${suffix}`, `example.com/back${index}`, { aliases: [`CVE-2026-17${index}`] }));
   const source = await write("back.json", make("0"));
@@ -198,7 +197,7 @@ test("a rename that was held back and taken back leaves no pointer", async () =>
   assert.deepEqual([typeof entry?.withdrawnTime, entry?.withdrawnBy], ["string", undefined]);
 });
 
-test("a record of our own under a new ID in its package's document replaces the old one", async () => {
+test("our own record under a new ID in its package's document replaces the old one", async () => {
   const make = (id: string): JsonObject => ({
     "schema-version": "2.0.2",
     package: { name: "lighthouse" },
@@ -224,7 +223,7 @@ test("a record of our own under a new ID in its package's document replaces the 
   assert.deepEqual(await archive("/osv/Wolfi/all.zip"), ["CGA-5555-5555-5555.json", "CGA-6666-6666-6666.json"]);
 });
 
-test("a vulnerability record that is withdrawn says so to whoever asks by its number, and names what replaces it", async () => {
+test("a withdrawn vulnerability record is marked when read by ID, and names its replacement", async () => {
   const source = await write("vulnerabilities.json", record("GO-2026-1300", "example.com/hull"));
   const run = async () => {
     world.clock.now += 60_000;
@@ -246,10 +245,10 @@ test("a vulnerability record that is withdrawn says so to whoever asks by its nu
   ]);
 });
 
-test("a pointer to a record that is not public, or from a source that has not published the old one, is not shown openly (attack 297)", async () => {
+test("a pointer to a private record, or from a source that did not publish the old one, is not public (attack 297)", async () => {
   const source = await write("secret.json", [record("GO-2026-1400", "example.com/mast"), record("GO-2026-1401", "example.com/mast")]);
   await imported(source);
-  // What is new is not public without a word.
+  // A new record is not public by default.
   await write("secret.json", [record("GO-2026-1400", "example.com/mast"), record("GO-SECRET-1", "example.com/mast", { aliases: ["GO-2026-1401"] })]);
   await imported(source, { public: undefined });
   assert.equal((await advisoriesOf(["GO-2026-1401"]))[0]?.withdrawnBy, "GO-SECRET-1");
@@ -259,7 +258,7 @@ test("a pointer to a record that is not public, or from a source that has not pu
   const withToken = await fetch(`${world.url}/advisory/v2/osv/all.json`, { headers: { authorization: `Bearer ${await world.token()}` } });
   assert.match(await withToken.text(), /"withdrawnBy":"GO-SECRET-1"/);
 
-  // Another organization's source says of the same number what it likes.
+  // Another organization's source has other content under the same ID.
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } }), "uid");
   const theirs = await write("theirs.json", [record("GO-2026-1401", "example.com/mast")]);
   await imported(theirs, { group: other, public: undefined });
@@ -269,7 +268,7 @@ test("a pointer to a record that is not public, or from a source that has not pu
   assert.equal((await asOwner(world.databaseUrl, "select 1 from record_successors where old_id = 'GO-2026-1401'")).length, 2);
 });
 
-test("an undo restores a document that an import has given more packages", async () => {
+test("an undo restores a document that an import extended with packages", async () => {
   const [keel, stern] = ["example.com/undo-keel", "example.com/undo-stern"];
   const narrow = record("GO-2026-1600", keel);
   const source = await write("widened.json", [narrow, record("GO-2026-1601", "example.com/undo-other")]);
@@ -288,7 +287,7 @@ test("an undo restores a document that an import has given more packages", async
   );
 });
 
-test("a document that drops most of its records says what it said, everywhere, until the drop is released (attack 296)", async () => {
+test("a document that drops most of its records keeps its earlier content everywhere until the drop is released (attack 296)", async () => {
   const names = Array.from({ length: 8 }, (_, index) => `example.com/deck${index}`);
   const whole = names.map((name, index) => record(`GO-2026-150${index}`, name));
   const source = await write("emptied.json", whole);
@@ -306,7 +305,6 @@ test("a document that drops most of its records says what it said, everywhere, u
   const held = await imported(source);
   assert.deepEqual([held.withdrawn, held.held.length, await affected()], [0, 1, 8]);
   assert.deepEqual(await (await get("/osv/Go/GO-2026-1500.json")).json(), whole[0]);
-  // A source that is whole again has lost nothing.
   await write("emptied.json", whole);
   assert.deepEqual([(await imported(source)).held, await affected()], [[], 8]);
   await write(

@@ -1,4 +1,4 @@
-// Connections to the workers of one server (GANTRY_WORKERS), each to a known one: Linux says which process has the other end of a socket.
+// Opens connections to known workers of one server (GANTRY_WORKERS): Linux reports the process at the other end of a socket.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
@@ -14,17 +14,15 @@ export interface Reply {
 
 export interface Asked {
   readonly token?: string;
-  /** JSON. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One connection over HTTP/1.1. */
 export interface WorkerConnection {
   readonly socket: Socket;
   /** The process that serves it. */
   readonly pid: number;
-  /** Throws where another connection would be needed. */
+  /** Sends a request; throws if that requires another connection. */
   ask(verb: string, path: string, asked?: Asked): Promise<Reply>;
   close(): void;
 }
@@ -35,12 +33,11 @@ const commandOf = (pid: number): string => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    // It has ended meanwhile.
     return "";
   }
 };
 
-/** Whether a process runs no more; one that nobody has waited for does not run either. */
+/** Returns whether a process has exited; a zombie counts as exited. */
 export const hasEnded = (pid: number): boolean => {
   try {
     return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -49,10 +46,9 @@ export const hasEnded = (pid: number): boolean => {
   }
 };
 
-/** The processes of its workers. */
 export const workersOf = ({ child: { pid = 0 } }: Program): number[] => childrenOf(pid).filter((each) => commandOf(each).includes("worker."));
 
-/** The process among these that has the server's end of a connection; undefined while that is on its way to one. */
+/** Returns the PID at the server's end of a connection; undefined until a worker accepts it. */
 const holderOf = (socket: Socket, pids: readonly number[]): number | undefined => {
   const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, "0");
   const serverPort = (socket.remotePort ?? 0).toString(16).toUpperCase().padStart(4, "0");
@@ -71,7 +67,7 @@ const holderOf = (socket: Socket, pids: readonly number[]): number | undefined =
   return pids.find((pid) => readdirSync(`/proc/${pid}/fd`).some((descriptor) => has(pid, descriptor)));
 };
 
-/** Opens a connection by a first request, which needs no token. */
+/** Opens a connection with a first request, which needs no token. */
 const connectOne = async (url: string, program: Program): Promise<WorkerConnection> => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let socket: Socket | undefined;
@@ -110,11 +106,10 @@ const connectOne = async (url: string, program: Program): Promise<WorkerConnecti
   return { socket, pid, ask, close: () => agent.destroy() };
 };
 
-/** Opens a connection to each of `count` workers. */
 export const connectToEach = async (url: string, program: Program, count: number): Promise<readonly WorkerConnection[]> => {
   const found = new Map<number, WorkerConnection>();
   const others: WorkerConnection[] = [];
-  // New connections go to the worker that has fewest: with those that are open few tries are needed.
+  // New connections reach the worker with the fewest, so a few tries suffice while others are open.
   while (found.size < count && others.length < 100) {
     const connection = await connectOne(url, program);
     if (found.has(connection.pid)) others.push(connection);

@@ -1,5 +1,5 @@
-// Several processes as one server (GANTRY_WORKERS): what holds for a server holds whichever of its workers answers. Three workers of a
-// real `gantry serve`, and a connection to each.
+// Several processes as one server (GANTRY_WORKERS): guarantees hold across workers. Uses three workers of a real `gantry serve` and a connection to
+// each.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -28,7 +28,6 @@ let installation: Installation;
 let sink: Sink;
 let url: string;
 let program: Program;
-/** One to each worker. */
 let each: readonly WorkerConnection[];
 
 const startServer = async (env: Readonly<Record<string, string>> = {}): Promise<{ readonly url: string; readonly program: Program }> => {
@@ -63,7 +62,6 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Each worker in turn, as often as there are requests to make. */
 const connectionAt = (index: number): WorkerConnection => {
   const connection = each[index % count];
   assert.ok(connection);
@@ -79,7 +77,6 @@ const ownerOf = async (group: string, name: string): Promise<{ readonly token: s
 const createGroup = async (name: string): Promise<string> =>
   String((await installation.world.ok("iam.GroupsService/CreateGroup", { parent: installation.world.organization, group: { name } })).uid);
 
-/** What creates a group, over REST. */
 const createGroupRequest = (parent: string, name: string): { readonly path: string; readonly body: string } => {
   const method = methodByName(full("iam.GroupsService/CreateGroup"));
   assert.ok(method);
@@ -87,7 +84,7 @@ const createGroupRequest = (parent: string, name: string): { readonly path: stri
   return { path, body };
 };
 
-test("connections go to the worker with fewest, so that three of them are served by three processes", () => {
+test("a connection goes to the worker with the fewest, so three connections are served by three processes", () => {
   assert.equal(new Set(each.map(({ pid }) => pid)).size, count);
   assert.deepEqual(workersOf(program).toSorted(), each.map(({ pid }) => pid).toSorted());
 });
@@ -103,12 +100,12 @@ test("a revoked role binding is refused on the next request, by each worker", as
   for (const connection of each) assert.equal((await connection.ask("GET", `/iam/v2/groups/${group}`, { token })).status, 200);
 });
 
-test("a request with an idempotency key is done once, and each worker gives the same response", async () => {
+test("a request with an idempotency key is executed once, and each worker returns the same response", async () => {
   const token = await installation.world.token();
   const { path, body: sent } = createGroupRequest(installation.world.organization, "once");
   const asked = { token, body: sent, headers: { "idempotency-key": "workers-once" } };
   const replies = await Promise.all(each.map((connection) => connection.ask("POST", path, asked)));
-  // Of those at the same time the later ones may be told to try again.
+  // Concurrent ones may be refused with a retry.
   const later = await Promise.all(each.map((connection) => connection.ask("POST", path, asked)));
   assert.ok(replies.some(({ status }) => status === 200));
   assert.deepEqual(
@@ -118,7 +115,7 @@ test("a request with an idempotency key is done once, and each worker gives the 
   assert.equal(new Set(later.map(({ body }) => text(body, "uid"))).size, 1);
 });
 
-test("a page token of one worker is continued by the others", async () => {
+test("a page token of one worker is valid at the others", async () => {
   const group = await createGroup("pages");
   const names = ["page-a", "page-b", "page-c", "page-d"];
   for (const name of names) await installation.world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name } });
@@ -135,7 +132,7 @@ test("a page token of one worker is continued by the others", async () => {
   assert.deepEqual(seen.toSorted(), names);
 });
 
-test("a rate limit holds for all workers together", async () => {
+test("a rate limit applies to all workers together", async () => {
   const group = await createGroup("rates");
   const { token } = await ownerOf(group, "greedy");
   const perSecond = 1;
@@ -151,7 +148,7 @@ test("a rate limit holds for all workers together", async () => {
   }
   const burst = perSecond * 10;
   const cameBack = Math.ceil(((performance.now() - fromMs) / 1000) * perSecond);
-  // Each may take one before it hears of the others'.
+  // Each worker may accept one request before it learns of the others'.
   assert.ok(taken >= burst && taken <= burst + cameBack + count, `${taken} were taken`);
   await asOwner(installation.world.databaseUrl, "delete from quotas where name = 'identity-requests'");
   limited.program.signal("SIGTERM");
@@ -202,7 +199,7 @@ test("metrics are the sum of all workers", async () => {
   assert.equal(valueOf(families, "gantry_build_info", { version: "0.1.0", node: process.versions.node }), 1);
 });
 
-test("a worker that is killed is replaced, no other connection breaks, and what it counted stays", async () => {
+test("a killed worker is replaced, other connections continue, and its counters are kept", async () => {
   const token = await installation.world.token();
   const counted = restRequests(await scrape(connectionAt(0)));
   const [victim, ...others] = each;
@@ -225,7 +222,7 @@ test("a worker that is killed is replaced, no other connection breaks, and what 
   assert.equal(valueOf(families, "gantry_workers"), count);
 });
 
-test("the number of connections that one address may have holds for all workers, also after one of them was killed", async () => {
+test("the connection limit per address applies to all workers, even after one was killed", async () => {
   const most = 4;
   const limited = await startServer({ GANTRY_CONNECTIONS_PER_ADDRESS: String(most) });
   const { hostname, port } = new URL(limited.url);
@@ -262,7 +259,7 @@ test("the number of connections that one address may have holds for all workers,
   assert.equal((await limited.program.ended).code, 0);
 });
 
-test("SIGTERM finishes requests that are under way at each worker, accepts no more, and ends every process with status 0", async () => {
+test("SIGTERM finishes requests in flight at each worker, accepts no more, and ends every process with status 0", async () => {
   const token = await installation.world.token();
   const stopping = await startServer();
   const { hostname, port } = new URL(stopping.url);
@@ -301,12 +298,12 @@ test("SIGTERM finishes requests that are under way at each worker, accepts no mo
   );
 });
 
-test("workers end when the process that accepts for them is killed", async () => {
+test("workers exit when the accepting process is killed", async () => {
   const orphaned = await startServer();
   const pids = workersOf(orphaned.program);
   assert.equal(pids.length, count);
   orphaned.program.signal("SIGKILL");
-  // Their outputs are its own: it has ended for who reads them when they have.
+  // They share its outputs, which close only when all of them have exited.
   await orphaned.program.ended;
   assert.deepEqual(
     pids.map(hasEnded),
@@ -314,7 +311,7 @@ test("workers end when the process that accepts for them is killed", async () =>
   );
 });
 
-test("a start that fails says why in one line, and leaves no process behind", async () => {
+test("a failed start reports the cause in one line and leaves no process behind", async () => {
   const port = new URL(url).port;
   const environment = { ...installation.environment, GANTRY_WORKERS: "2", GANTRY_LISTEN: `127.0.0.1:${port}` };
   const taken = await gantry(["serve"], { env: environment });
@@ -325,7 +322,7 @@ test("a start that fails says why in one line, and leaves no process behind", as
   assert.match(away.stderr, /^gantry: DATABASE_URL/m);
 });
 
-test("the embedded database belongs to the server as a whole: it stays when a worker is killed, and stops with the server", async () => {
+test("the embedded database belongs to the whole server: it survives a killed worker and stops with the server", async () => {
   const port = await freePort();
   const env = { GANTRY_WORKERS: "2", GANTRY_DATA: join(folder, "embedded"), GANTRY_LISTEN: `127.0.0.1:${port}` };
   const embedded = start(gantryFile, ["serve"], { env });
@@ -343,7 +340,7 @@ test("the embedded database belongs to the server as a whole: it stays when a wo
   const { code, stderr } = await embedded.ended;
   assert.equal(code, 0, stderr);
   assert.doesNotMatch(stderr, /store\.postgres/);
-  // A single process goes on in the same directory.
+  // A single process continues in the same directory.
   const single = start(gantryFile, ["serve"], { env: { ...env, GANTRY_WORKERS: "1" } });
   await single.says(/Gantry serves/);
   assert.deepEqual(workersOf(single), []);

@@ -1,18 +1,16 @@
-"""Compares what source records say of versions with what was published of them, without any code of the server.
+"""Compares the verdicts of source records on versions with those of the published ones, without any code of the server.
 
     judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER READER PAIRS
 
-SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml),
-GitHub (its API).
-OUTPUT holds osv/, openvex/, csaf/, secdb/ and vex/ (the unpacked repository) as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
-(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. READER (reader-go) reads OpenVEX with the
-library that scanners have. Prints one JSON object, and writes into PAIRS
-what the published OSV records say, a line for each pair: [id, ecosystem, name, version, verdict].
+SOURCE contains imported records: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml), GitHub
+(API responses). OUTPUT contains the fetched osv/, openvex/, csaf/, secdb/ and vex/ (the unpacked repository). GO_ORDER and
+RUST_ORDER rank versions (orders-go, orders-rust); packaging ranks PyPI's, univers the rest. READER (reader-go) reads OpenVEX
+with the scanners' library. Prints one JSON object, and writes the verdicts of the published OSV records to PAIRS, one per line:
+[id, ecosystem, name, version, verdict].
 
-For every record and package each version that the source or the output lists, each bound, and what lies right below and above
-it is one pair: the source's verdict and the output's. OpenVEX and secdb are read as scanners read them: by any name of the
-vulnerability, a statement without a version for every version, and the first and the last statement that fits, for one
-scanner takes the one and another the other.
+Each record and package has a pair of verdicts for each listed version, each bound, and the next version below and above it.
+OpenVEX and secdb are read as scanners do: by any name of the vulnerability, a statement without a version applies to every
+version, and both the first and the last matching statement count, since scanners differ.
 """
 
 import functools
@@ -50,7 +48,7 @@ SEMVER = "SemVer"
 
 
 def order_of(ecosystem, kind="ECOSYSTEM"):
-    """The name of the order that a range is in; None where there is none."""
+    """Returns the name of a range's order, or None."""
     name = ecosystem.split(":")[0]
     if name in ("crates.io", "Bitnami"):
         return name
@@ -60,7 +58,7 @@ def order_of(ecosystem, kind="ECOSYSTEM"):
 
 
 def debian_words(text):
-    """Debian's comparison of one part as a key: opam's whole order."""
+    """Returns Debian's comparison key of one part, which is opam's whole order."""
     key = []
     for word, number in re.findall(r"([^0-9]*)([0-9]*)", text):
         key.append([-1 if c == "~" else ord(c) if c.isalpha() else ord(c) + 256 for c in word] + [0])
@@ -69,7 +67,7 @@ def debian_words(text):
 
 
 def bitnami_key(text):
-    """SemVer of the upstream version, then the revision of the package; no revision is revision 0."""
+    """Returns a key: SemVer of the upstream version, then the package revision (default: 0)."""
     revised = re.fullmatch(r"(.+)-(\d+)", text)
     upstream, revision = (revised[1], int(revised[2])) if revised else (text, 0)
     found = re.fullmatch(r"[vV]?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", upstream)
@@ -83,7 +81,7 @@ def bitnami_key(text):
 
 
 def read_version(order, text):
-    """What sorts as the version does; None for what is none."""
+    """Returns a sort key, or None for an invalid version."""
     try:
         if order == "Bitnami":
             return bitnami_key(text)
@@ -94,7 +92,7 @@ def read_version(order, text):
         if order == "opam":
             return debian_words(text)
         if UNIVERS[order] is univers.AlpineLinuxVersion:
-            # univers takes -r0 and no revision for the same, as Gentoo does; to apk no revision comes before.
+            # Like Gentoo, univers treats -r0 and no revision as equal; apk sorts no revision first.
             bare, revision = re.fullmatch(r"(.*?)(?:-r(\d+))?", text).groups()
             return univers.AlpineLinuxVersion(bare), -1 if revision is None else int(revision)
         return UNIVERS[order](text)
@@ -114,7 +112,7 @@ def rank_all(order, texts):
     read = [(found, text) for text in texts if (found := read_version(order, text)) is not None]
     ranks = {}
     rank = 0
-    # By comparison alone: some of the libraries know no more than "<" and "==".
+    # By comparison only, since some libraries have just "<" and "==".
     def compare(one, other):
         return -1 if one[0] < other[0] else 1 if other[0] < one[0] else 0
 
@@ -126,7 +124,7 @@ def rank_all(order, texts):
     return ranks
 
 
-# ---- what lies right below and above a version -----------------------------------------------------------------------
+# ---- neighbouring versions -------------------------------------------------------------------------------------------
 
 
 def plus_one(text):
@@ -180,11 +178,11 @@ def neighbours(order, version):
     return around + [f"{version}.1", f"{version}.0"]
 
 
-# ---- records as claims: what one document says of one package -------------------------------------------------------
+# ---- records as claims: one document about one package ---------------------------------------------------------------
 
 
 class Claim:
-    """Lists and ranges of one package. A range: order, events by (version, kind) or, for RustSec, what is safe."""
+    """The lists and ranges of one package. A range has an order and events (kind, version), or safe intervals for RustSec."""
 
     def __init__(self, ecosystem):
         self.ecosystem = ecosystem
@@ -195,7 +193,7 @@ class Claim:
         self.has_safe = False
 
     def bounds(self):
-        """(order, version) of each."""
+        """Returns (order, version) of each bound."""
         own = order_of(self.ecosystem)
         found = {(own, version) for version in self.versions}
         for order, events in self.ranges:
@@ -220,7 +218,7 @@ class Claim:
         return "not judged" if self.is_git_only else "unaffected"
 
     def verdict_beside(self, mine, ranks):
-        """RustSec: what is safe is listed, the rest is affected."""
+        """RustSec lists safe versions; all others are affected."""
         if mine is None:
             return "not judged"
         for low, has_low, high, has_high in self.safe:
@@ -236,11 +234,11 @@ TURN = {"introduced": 0, "last_affected": 1, "fixed": 2, "limit": 3}
 
 
 def verdict_in_range(events, version, ranks, is_apk=False):
-    """The schema's evaluation, event after event."""
+    """Evaluates a range as the schema does, event by event."""
     if all(event == ("introduced", "0") for event in events) and events:
         return "affected"
     if version not in ranks and is_apk and APK.fullmatch(version):
-        # univers cannot read some of apk's versions. To be the bound itself no order is needed, where there is no other one.
+        # univers cannot parse some apk versions, but a version equal to the only bound needs no order.
         bounds = {bound for kind, bound in events if (kind, bound) != ("introduced", "0")}
         ranks = {version: 0} if bounds == {version} else ranks
     mine = ranks.get(version)
@@ -269,7 +267,7 @@ def pypi_name(name):
 
 
 def osv_claims(record):
-    """By (ecosystem, name)."""
+    """Returns claims by (ecosystem, name)."""
     claims = {}
     for entry in record.get("affected") or []:
         package = entry.get("package") or {}
@@ -290,7 +288,7 @@ def osv_claims(record):
 
 
 def cargo_interval(requirement):
-    """(low, has low, high, has high) of what fits it, pre-releases by SemVer's order."""
+    """Returns (low, has low, high, has high) of the matching versions, pre-releases in SemVer order."""
     low, high = (None, True), (None, True)
     for part in requirement.split(","):
         operator, number = re.fullmatch(r"\s*(>=|<=|>|<|=|\^|~|)\s*(\S*)\s*", part).groups()
@@ -336,7 +334,7 @@ GITHUB_ECOSYSTEMS = {
 
 
 def github_record(document):
-    """Comparisons of GitHub's API. What is affected up to a version is so up to the first patched one, where it names one."""
+    """Reads GitHub's comparisons; an upper bound is replaced by the first patched version, if named."""
     claims = {}
     for entry in document.get("vulnerabilities") or []:
         ecosystem, name = GITHUB_ECOSYSTEMS.get(entry["package"]["ecosystem"], entry["package"]["ecosystem"]), entry["package"]["name"]
@@ -353,7 +351,7 @@ def github_record(document):
             elif operator == ">=":
                 low = ("introduced", version)
             elif operator == ">":
-                # Nothing lies between 1.2.0 and 1.2.1-0.
+                # No version sorts between 1.2.0 and 1.2.1-0.
                 major, minor, patch = version.split(".")
                 low = ("introduced", f"{major}.{minor}.{int(patch) + 1}-0")
             elif operator == "<":
@@ -370,14 +368,14 @@ WOLFI_OPEN = {"detection", "analysis-not-planned"}
 
 
 class Silent(Claim):
-    """A record that says nothing of versions yet: whoever says something differs."""
+    """A record without versions yet, which differs from any claim."""
 
     def verdict(self, version, ranks):
         return "nothing"
 
 
 def wolfi_names(document):
-    """By (any number of an advisory, package): what it claims. Of several patched versions nothing is judged."""
+    """Returns claims by (any ID of an advisory, package), not judged if several versions are patched."""
     name = document["package"]["name"]
     told = {id: claims for id, _, claims in wolfi_records(document)}
     for advisory in document["advisories"]:
@@ -391,7 +389,7 @@ def wolfi_names(document):
 
 
 def wolfi_records(document):
-    """Of each advisory its last event, where that is a claim about versions."""
+    """Yields the last event of each advisory that makes a claim about versions."""
     name = document["package"]["name"]
     for advisory in document["advisories"]:
         last = sorted(advisory.get("events") or [], key=lambda event: event["timestamp"])[-1:]
@@ -407,7 +405,7 @@ def wolfi_records(document):
 
 
 def read_source(path):
-    """(id, is withdrawn, claims) of each record of a file."""
+    """Yields (id, is withdrawn, claims) of each record in a file."""
     text = path.read_text("utf-8-sig")
     if path.suffix == ".md":
         yield rustsec_record(text)
@@ -425,7 +423,7 @@ def read_source(path):
         yield record["id"], bool(record.get("withdrawn")), osv_claims(record)
 
 
-# ---- statements of OpenVEX and CSAF, where they name a version -------------------------------------------------------
+# ---- OpenVEX and CSAF statements with a version ----------------------------------------------------------------------
 
 PURL_TYPES = {
     "golang": "Go", "pypi": "PyPI", "npm": "npm", "maven": "Maven", "cargo": "crates.io", "gem": "RubyGems", "nuget": "NuGet", "composer": "Packagist",
@@ -434,7 +432,7 @@ PURL_TYPES = {
 
 
 def read_purl(purl):
-    """(ecosystem, name, version), or None where there is no version or the type is none of ours."""
+    """Returns (ecosystem, name, version), or None without a version or for an unknown type."""
     bare = purl.split("?")[0].split("#")[0]
     found = re.fullmatch(r"pkg:([^/]+)/(.+)@([^@]+)", bare)
     if not found:
@@ -448,11 +446,11 @@ def read_purl(purl):
 
 
 def openvex_statements(document):
-    """(names of the vulnerability, status, purl), the earliest first."""
+    """Yields (names of the vulnerability, status, purl), earliest first."""
     document = document.get("predicate", document)
     for statement in sorted(document.get("statements", []), key=lambda each: each.get("timestamp", "")):
         vulnerability = statement["vulnerability"]
-        # In 0.0.1 vulnerabilities and products are texts.
+        # In OpenVEX 0.0.1 vulnerabilities and products are texts.
         if isinstance(vulnerability, str):
             vulnerability = {"name": vulnerability}
         names = {vulnerability.get("name") or vulnerability["@id"], *vulnerability.get("aliases", [])}
@@ -461,7 +459,7 @@ def openvex_statements(document):
 
 
 def statement_versions(document):
-    """By (name, package): the versions that a document names of it; none where a statement is about all."""
+    """Returns the versions that a document names by (name, package); none if a statement applies to all."""
     found = defaultdict(set)
     for names, _, purl in openvex_statements(document):
         read = read_purl(purl) or read_purl(purl.split("?")[0] + "@*")
@@ -472,7 +470,7 @@ def statement_versions(document):
 
 
 def ask_reader(questions):
-    """What the first and the last statement that fits say of each (document, name, package, version): affected or unaffected."""
+    """Returns the verdicts of the first and last matching statement by (document, name, package, version)."""
     said = {"affected": "affected", "fixed": "unaffected", "not_affected": "unaffected"}
     purls = [f"pkg:apk/wolfi/{quote(package, safe='')}@{quote(version, safe='')}?arch=x86_64" for _, _, package, version in questions]
     lines = [json.dumps([str(path), name, purl]) for (path, name, _, _), purl in zip(questions, purls)]
@@ -486,7 +484,7 @@ def ask_reader(questions):
 
 
 def secdb_fixes(document):
-    """By (name, package): the versions from which on it is fixed. Readers split a text at its blanks."""
+    """Returns the fixed versions by (name, package). Readers split a text at spaces."""
     found = defaultdict(set)
     for entry in document["packages"]:
         for version, texts in entry["pkg"]["secfixes"].items():
@@ -501,7 +499,7 @@ def secdb_claim(ecosystem, versions):
     return claim
 
 
-# Versions that every order has, the one below most and the other above.
+# Versions valid in every order, one below and one above most others.
 SAMPLES = ["0.0.1", "999999.0.0"]
 
 CSAF_STATUS = {
@@ -555,7 +553,7 @@ def main():
                     named_claims[named].append(claim)
             if isinstance(document, dict) and "distroversion" in document:
                 secdbs[f"{document['distroversion']}/{document['reponame']}"] = document
-        except Exception as error:  # whatever a file may hold, it is named
+        except Exception as error:  # names the file, whatever the error
             unread.append(f"{path.name}: {type(error).__name__}: {error}")
 
     # (record, package, source's claim, output's claim, withdrawn in source, in output)
@@ -585,14 +583,14 @@ def main():
             for (name, purl), status in latest.items():
                 if status not in ("affected", "not_affected", "fixed"):
                     continue
-                # CSAF says of a package without a version what holds of all of them, and once for each.
+                # CSAF states what applies to all versions once per package without a version.
                 all_versions = [f"{purl.split('?')[0]}@{version}" for version in SAMPLES] if kind == "csaf" and "@" not in purl else [purl]
                 for found in filter(None, map(read_purl, all_versions)):
-                    # A purl does not say in which release of a distribution it is.
+                    # A purl lacks the distribution's release.
                     for claim in by_name.get((name, found[:2]), []):
                         statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
 
-    # (group, name, package, (OpenVEX document, versions that it names) or a claim of secdb's, source's claim)
+    # (group, name, package, (OpenVEX document, its versions) or secdb's claim, source's claim)
     said, untold = [], []
     for path in sorted((Path(OUTPUT) / "openvex").glob("*.json")):
         for named, versions in statement_versions(json.loads(path.read_text())).items():
@@ -601,7 +599,7 @@ def main():
     index = Path(OUTPUT) / "vex/index.json"
     packages = {each["id"]: each["location"] for each in json.loads(index.read_text())["packages"]} if index.is_file() else {}
     for named, claims in sorted(named_claims.items()):
-        # As Trivy does: one document for the package, by this very text.
+        # As Trivy does: one document per package, by exactly this text.
         location = packages.get(f"pkg:apk/wolfi/{quote(named[1][1], safe='')}")
         path = Path(OUTPUT) / "vex" / (location or "")
         versions = read_versions(path).get(named) if location else None
@@ -657,7 +655,7 @@ def main():
 
     written = open(PAIRS, "w")
     for (id, key, ours, theirs, withdrawn, told_withdrawn), (bounds, around, orders) in zip(cases, tried):
-        # What was made up here and is no version says nothing.
+        # Ignores generated texts that are no valid version.
         for version in sorted(bounds | {each for each in around if any(each in ranks[order] for order in orders)}):
             written.write(json.dumps([id, *key, version, theirs.verdict(version, ranks)]) + "\n")
             source = "withdrawn" if withdrawn else ours.verdict(version, ranks)

@@ -1,11 +1,11 @@
-// `npm run verdicts -- FOLDER`: whether every version of every package is judged by what we publish as by the records that were
-// imported. The folder's records go into a Gantry of its own; what it publishes is fetched over HTTP; judge.py compares the
-// two with Python's, Go's and Rust's own libraries, and reads OpenVEX with the scanners' own; all are built here once.
+// `npm run verdicts -- DIRECTORY`: checks that published records judge every version of every package as the imported ones do. The records
+// go into their own Gantry, and its output is fetched over HTTP. judge.py compares both with libraries of Python, Go and Rust, and reads
+// OpenVEX as scanners do; all programs are built here once.
 //
-//   npm run verdicts -- FOLDER [--json] [--at-least N]
+//   npm run verdicts -- DIRECTORY [--json] [--at-least N]
 //
-// The server's own evaluation (base/versions) is held against the judge's over the same pairs. Ends with status 1 where a
-// verdict differs, or where fewer pairs than N were compared. Needs python3 with venv, go and cargo.
+// The server's own evaluation (base/versions) is compared over the same pairs. Exits with 1 if a verdict differs, or if fewer than N pairs
+// were compared. Needs python3 with venv, go and cargo.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -35,7 +35,7 @@ interface Report {
   readonly differences: readonly string[];
 }
 
-/** Runs a program to its end; its output. */
+/** Runs a program to its end; returns its output. */
 const run = (program: string, args: readonly string[], options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {}): string => {
   const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: "utf8", maxBuffer: 2 ** 28 });
   if (error) throw new Error(`${program} is needed to judge and cannot be started: ${error.message}`);
@@ -46,7 +46,7 @@ const run = (program: string, args: readonly string[], options: { readonly cwd?:
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/verdicts");
 
-/** The programs of the judge, made where they are not yet there. */
+/** Builds the judge's programs if they are missing. */
 const prepare = (): { python: string; go: string; rust: string; reader: string } => {
   mkdirSync(cache, { recursive: true });
   const environment = join(cache, "python");
@@ -62,7 +62,7 @@ const prepare = (): { python: string; go: string; rust: string; reader: string }
   return { python, go, rust: join(target, "release/orders"), reader };
 };
 
-/** What the server's own evaluation says otherwise of the published records than the judge does, where its libraries can read the versions. */
+/** Returns where the server's own evaluation differs from the judge's, for versions that its libraries can read. */
 const compareEvaluation = (pairsFile: string, folder: string): string[] => {
   const records = new Map<string, JsonObject>();
   const recordOf = (id: string): JsonObject => {

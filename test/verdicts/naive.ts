@@ -1,5 +1,5 @@
-// A second reading of OSV's rules, for tests: slow, straight from the schema's text, and with orders that are not the server's:
-// semver, pep440 and ruby-semver, or the order in which a person wrote the versions down (told.ts).
+// A second implementation of OSV's evaluation for tests: slow, straight from the schema's text, with independent orders: semver, pep440 and
+// ruby-semver, or the hand-written order of versions (told.ts).
 
 import * as pep440 from "@renovatebot/pep440";
 import * as rubygems from "@renovatebot/ruby-semver";
@@ -23,7 +23,7 @@ const libraries: Readonly<Record<string, { readonly reads: (version: string) => 
 const ofSemver = ["npm", "Go", "crates.io", "Hex", "Julia"];
 const withoutOrder = ["OSS-Fuzz"];
 
-/** Of versions in a rising line, which has every bound too; libraries where there are some. */
+/** Returns an order from a library, or from a line of ascending versions that contains every bound. */
 const orderFor = (ecosystem: string, line: readonly string[]): Compare => {
   const name = ecosystem.split(":")[0] ?? "";
   const library = libraries[ofSemver.includes(name) ? "semver" : name];
@@ -64,7 +64,7 @@ const evaluateRange = (range: JsonObject, version: string, compare: Compare): Si
 
 const nameOf = (ecosystem: string, name: string): string => (ecosystem === "PyPI" ? name.toLowerCase().replace(/[-_.]+/g, "-") : name);
 
-/** What an OSV record says of a version of "ecosystem name". */
+/** Returns an OSV record's verdict on a version of "ecosystem name". */
 export const evaluate = (record: JsonObject, named: string, version: string, line: readonly string[]): Sign => {
   if (record.withdrawn !== undefined) return "w";
   const entries = objects(record.affected).filter(({ package: each }) => {

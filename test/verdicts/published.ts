@@ -1,5 +1,4 @@
-// What a Gantry of its own publishes of a folder of records: it imports them as the command does, for all to see, and fetches
-// every document over HTTP.
+// Publishes a directory of records through its own Gantry: imports them publicly as the command does, and fetches every document over HTTP.
 
 import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -15,14 +14,14 @@ const fetchJson = async (world: World, address: string): Promise<{ status: numbe
   let response = await fetch(address);
   for (; response.status === 429; response = await fetch(address)) {
     await response.arrayBuffer();
-    // Who asks without a token may ask so often in a minute: it passes at once.
+    // Resets the public rate limit per minute.
     world.clock.now += 60_000;
   }
   if (response.status !== 200 && response.status !== 404) throw new Error(`${address}: ${response.status} ${await response.text()}`);
   return { status: response.status, body: (await response.json()) as Json, link: response.headers.get("link") ?? "" };
 };
 
-/** The names of all documents of a kind, page after page. */
+/** Returns the names of all documents of a kind, page by page. */
 const listNames = async (world: World, folder: string): Promise<string[]> => {
   const names: string[] = [];
   for (let next: string | undefined = `${folder}all.json`; next !== undefined; ) {
@@ -35,11 +34,11 @@ const listNames = async (world: World, folder: string): Promise<string[]> => {
   return names;
 };
 
-/** The addresses that a listing links to. */
+/** Returns the addresses that a listing links to. */
 const readLinks = async (address: string): Promise<string[]> =>
   [...(await (await fetch(address)).text()).matchAll(/<a href="([^"]+)"/g)].map(([, name = ""]) => name);
 
-/** The files that builders of scanners' databases read, below secdb/. */
+/** Fetches the files for scanner databases into secdb/. */
 const fetchSecdbs = async (world: World, folder: string): Promise<void> => {
   const files = ["wolfi/security.json"];
   for (const release of await readLinks(`${world.url}/secdb/alpine/`))
@@ -52,7 +51,7 @@ const fetchSecdbs = async (world: World, folder: string): Promise<void> => {
   }
 };
 
-/** The repository of VEX documents, unpacked by another program, below vex/. */
+/** Fetches the repository of VEX documents and unpacks it with another program into vex/. */
 const fetchVexRepository = async (world: World, folder: string): Promise<void> => {
   const manifest = (await fetchJson(world, `${world.url}/.well-known/vex-repository.json`)).body;
   const [, location = ""] = /"url":"([^"]+)"/.exec(JSON.stringify(manifest)) ?? [];
@@ -64,14 +63,11 @@ const fetchVexRepository = async (world: World, folder: string): Promise<void> =
 
 interface Publication {
   readonly summary: FeedSummary;
-  /** Documents that are named and not published, each with the reason. */
+  /** Documents that are listed but not published, each with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/**
- * Writes osv/, openvex/ and csaf/ with a file for each document into the folder, names as addresses have them; and secdb/ and
- * vex/ with the files that scanners read.
- */
+/** Writes each document into osv/, openvex/ and csaf/ of the directory under its published name, and scanners' files into secdb/ and vex/. */
 export const publish = async (sources: readonly string[], folder: string): Promise<Publication> => {
   const world = await openWorld();
   try {
@@ -81,12 +77,12 @@ export const publish = async (sources: readonly string[], folder: string): Promi
       await mkdir(join(folder, kind), { recursive: true });
       const address = `${world.url}/advisory/v2/${kind}/`;
       const names = await listNames(world, address);
-      // A few at a time: the server has its own work to do.
+      // A few at a time, since the server has other work.
       const fetchNext = async (): Promise<void> => {
         for (let name = names.pop(); name !== undefined; name = names.pop()) {
           const file = encodeURIComponent(name);
           const { status, body } = await fetchJson(world, `${address}${file}.json`);
-          // What a form cannot say is left out of it, and the list names it nevertheless.
+          // A format omits what it cannot express, but the list still names it.
           if (status === 404) {
             leftOut.push(`${kind} ${isObject(body) ? text(body, "message") : name}`);
             continue;
@@ -96,7 +92,7 @@ export const publish = async (sources: readonly string[], folder: string): Promi
       };
       await Promise.all(Array.from({ length: 4 }, fetchNext));
     }
-    // What was fetched before counts for the address, too.
+    // Earlier fetches count for the address, too.
     world.clock.now += 60_000;
     await fetchSecdbs(world, folder);
     await fetchVexRepository(world, folder);

@@ -1,5 +1,5 @@
-// What a person says of each record of test/fixtures/verdicts, package by package: versions in rising order, each with + for
-// affected, - for not affected, ? for what cannot be judged, w for a record that is withdrawn.
+// Hand-written verdicts on each record of test/fixtures/verdicts, by package: ascending versions, each with + for affected, - for not
+// affected, ? for undecidable, w for a withdrawn record.
 
 export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "PYSEC-2025-9001": {
@@ -55,7 +55,7 @@ export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   "CGA-9h9h-9h9h-9h91": { "Wolfi hawser": "+1.1.9-r9 +1.2.0_rc1-r0 +1.2.0-r2 -1.2.0-r3 -1.2.0-r10 -1.2.1-r0" },
   "CGA-9h9h-9h9h-9h92": { "Wolfi hawser": "-1.1.9-r9 -1.2.0-r3" },
   "CGA-9h9h-9h9h-9h93": { "Wolfi hawser": "+1.1.9-r9 +1.2.0-r3 +99-r0" },
-  // Fixed once more, and found not to be safe before; a fix after that was not due; a fix at last; open again; two that differ.
+  // Fixed again after an unsafe fix; a fix that was not needed; a final fix; reopened; two that differ.
   "CGA-9w9w-9w9w-9w91": { "Wolfi winch": "+0.9-r0 +1.0-r1 +1.1-r9 -1.2-r0 -1.3-r0" },
   "CGA-9w9w-9w9w-9w92": { "Wolfi winch": "+1.0-r0 +1.9-r9 -2.0-r0" },
   "CGA-9w9w-9w9w-9w93": { "Wolfi winch": "+1.4-r9 -1.5-r0 -9-r0" },

@@ -1,5 +1,5 @@
-// Every shape of record keeps its verdicts: what was published of the records made by hand (test/fixtures/verdicts) says of every
-// version what a person says of it (told.ts). `npm run verdicts` does the same with any folder of records.
+// Published records keep their verdicts: the output of the hand-written records (test/fixtures/verdicts) agrees with hand-written verdicts
+// (told.ts) on every version. `npm run verdicts` does the same with any directory of records.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -16,11 +16,11 @@ import { told } from "./told.ts";
 
 const fixtures = join(import.meta.dirname, "../fixtures/verdicts");
 
-/** How many pairs of version and package are compared. A change that compares fewer of them fails; one that compares more raises it. */
+/** The minimum number of compared pairs of version and package; raise it when a change compares more. */
 const pairsMin = 363;
-/** Of them so many differ as things are. What mends some of them lowers it, down to 0. */
+/** The number of known differences; lower it to 0 as they are fixed. */
 const knownDifferences = 0;
-/** The same of statements in OpenVEX and CSAF documents, and of fixes in a secdb: what came in as OSV does not go out as any. */
+/** The same for statements in OpenVEX and CSAF documents and fixes in a secdb, without OSV input. */
 const statementsMin = { openvex: 12, "vex repository": 12, csaf: 2, secdb: 19 };
 const knownStatementDifferences = 0;
 
@@ -38,7 +38,7 @@ const readJson = async (path: string): Promise<JsonObject | undefined> => {
 
 interface Case {
   readonly id: string;
-  /** "PyPI django" */
+  /** For example "PyPI django". */
   readonly named: string;
   readonly version: string;
   readonly sign: string;
@@ -54,7 +54,7 @@ const cases: readonly Case[] = Object.entries(told).flatMap(([id, packages]) =>
 
 const signs: Readonly<Record<string, string>> = { affected: "+", unaffected: "-", "not judged": "?" };
 
-test("what a person says of the records is what the schema's evaluation and the server's say of them", async () => {
+test("the hand-written verdicts equal the schema's evaluation and the server's", async () => {
   const records = new Map<string, JsonObject>();
   for (const name of await readdir(fixtures)) {
     const record = name.endsWith(".json") ? await readJson(join(fixtures, name)) : undefined;
@@ -67,28 +67,28 @@ test("what a person says of the records is what the schema's evaluation and the 
     compared++;
     assert.equal(evaluate(record, named, version, line), sign, `${id}: ${named} ${version}`);
     const [ecosystem, name] = [named.slice(0, named.lastIndexOf(" ")), named.slice(named.lastIndexOf(" ") + 1)];
-    // Whether a record is withdrawn is for who asks.
+    // The caller decides about withdrawn records.
     if (sign !== "w") assert.equal(signs[judgeVersion(record, { ecosystem, name }, version).verdict], sign, `${id}: ${named} ${version}`);
   }
   assert(compared > 150, `only ${compared} were compared`);
 });
 
-test("each record made by hand is told of, and each that is told of is there", async () => {
+test("each hand-written record has verdicts, and each verdict has a record", async () => {
   const contents = await Promise.all((await readdir(fixtures)).filter((name) => name !== "secdb.json").map((name) => readFile(join(fixtures, name), "utf8")));
   const ids = contents.flatMap((content) => [...content.matchAll(/"?\b(?:ghsa_)?id"?\s*[:=]\s*"?([A-Za-z0-9-]+)/g)].map(([, id = ""]) => id)).sort();
-  // Of commits alone no version is judged.
+  // Commits alone do not decide about any version.
   assert.deepEqual(
     ids.filter((id) => id !== "OSV-2025-9012"),
     Object.keys(told).sort(),
   );
 });
 
-test("what is published says of every version what was imported says", async () => {
+test("the published verdict on every version equals that of the imported records", async () => {
   const different: string[] = [];
   let pairs = 0;
   for (const { id, named, version, sign, line } of cases) {
     const record = await readJson(join(folder, "osv", `${id}.json`));
-    // What a form cannot say is left out of it.
+    // A format omits what it cannot express.
     if (!record) continue;
     pairs++;
     const found = evaluate(record, named, version, line);
@@ -98,13 +98,11 @@ test("what is published says of every version what was imported says", async () 
   assert.equal(different.length, knownDifferences, `${different.length} differ:\n${different.join("\n")}`);
 });
 
-// ---- expressions of RustSec ------------------------------------------------------------------------------------
-
-/** One of the lists of a record's [versions]. */
+/** Returns one of the lists of a record's [versions]. */
 const listOf = (content: string, key: string): string[] =>
   [...(new RegExp(`^${key} = \\[(.*)\\]$`, "m").exec(content)?.[1] ?? "").matchAll(/"([^"]*)"/g)].map(([, each = ""]) => each);
 
-test("the ranges made of RustSec's expressions say what a person says of them", async () => {
+test("ranges from RustSec's expressions match the hand-written verdicts", async () => {
   let compared = 0;
   for (const { id, named, version, sign, line } of cases.filter((each) => each.id.startsWith("RUSTSEC-"))) {
     const content = await readFile(join(fixtures, `${id}.md`), "utf8");
@@ -120,8 +118,6 @@ test("the ranges made of RustSec's expressions say what a person says of them", 
   assert(compared > 40, `only ${compared} were compared`);
 });
 
-// ---- OpenVEX and CSAF ---------------------------------------------------------------------------------------------
-
 const purlTypes: Readonly<Record<string, string>> = {
   Go: "golang",
   PyPI: "pypi",
@@ -135,7 +131,7 @@ const purlTypes: Readonly<Record<string, string>> = {
   Wolfi: "apk/wolfi",
 };
 
-/** The package URL of "PyPI django" in a version, as the documents have it. */
+/** Returns the package URL of "PyPI django" in a version, as the documents write it. */
 const purlOf = (named: string, version: string): string => {
   const at = named.lastIndexOf(" ");
   const path = named.slice(at + 1).split(named.startsWith("Maven ") ? ":" : "/");
@@ -172,7 +168,7 @@ const csafGroups: Readonly<Record<string, boolean>> = {
   first_fixed: false,
 };
 
-/** Every product of a tree with its package URL, however deep it lies. */
+/** Returns every product of a tree with its package URL, at any depth. */
 const productsIn = (value: Json | undefined, found = new Map<string, string>()): Map<string, string> => {
   if (Array.isArray(value)) for (const each of value) productsIn(each, found);
   else if (isObject(value)) {
@@ -196,10 +192,10 @@ const csafStatements = (document: JsonObject): Statement[] => {
   );
 };
 
-/** What is said of a case: each answer of a reader, of which one takes the first statement that fits and another the last. */
+/** The statements on a case: some readers take the first match, others the last. */
 type Said = (each: Case) => readonly boolean[];
 
-/** A statement without a version is about every version. */
+/** Returns the matching statements; one without a version applies to all versions. */
 const fitting = (statements: readonly Statement[], { id, named, version }: Case): boolean[] => {
   const fits = statements.filter(({ names, purl }) => {
     const bare = purl.split("?")[0] ?? "";
@@ -213,7 +209,7 @@ const documentsIn = async (kind: string): Promise<JsonObject[]> => {
   return found.filter((document) => document !== undefined);
 };
 
-/** As Trivy looks it up: one document of the package, by its package URL alone. */
+/** As Trivy looks it up: one document per package, by its package URL alone. */
 const repositoryStatements = async (): Promise<ReadonlyMap<string, readonly Statement[]>> => {
   const index = await readJson(join(folder, "vex/index.json"));
   const packages = await Promise.all(
@@ -227,11 +223,11 @@ const repositoryStatements = async (): Promise<ReadonlyMap<string, readonly Stat
   return new Map(packages);
 };
 
-/** Aliases of our own records made by hand, by their numbers. */
+/** Returns the aliases of our hand-written records, by ID. */
 const aliasesOf = async (): Promise<ReadonlyMap<string, readonly string[]>> =>
   new Map((await documentsIn("osv")).map((record) => [text(record, "id"), [text(record, "id"), ...texts(record, "upstream")]]));
 
-/** Versions from which on it is fixed, by "package name". */
+/** Returns the fixed versions by "package name". */
 const secdbFixes = (document: JsonObject | undefined): Map<string, Set<string>> => {
   const fixes = new Map<string, Set<string>>();
   for (const entry of list(document?.packages)) {
@@ -258,13 +254,13 @@ const readSaid = async (): Promise<Readonly<Record<keyof typeof statementsMin, S
       const found = named.startsWith("Wolfi ")
         ? (aliases.get(id) ?? []).flatMap((name) => [...(fixes.get(`${named.slice("Wolfi ".length)} ${name}`) ?? [])])
         : [];
-      // The order is the person's: a line has every bound.
+      // The hand-written order contains every bound.
       return found.map((fixed) => fixed !== "0" && line.indexOf(version) < line.indexOf(fixed));
     },
   };
 };
 
-test("what OpenVEX, CSAF, the repository and a secdb say of a version is what was imported says, whichever statement a reader takes", async () => {
+test("OpenVEX, CSAF, the VEX repository and a secdb agree with the imported records, whichever statement a reader takes", async () => {
   const different: string[] = [];
   for (const [kind, said] of Object.entries(await readSaid())) {
     let statements = 0;
@@ -281,7 +277,7 @@ test("what OpenVEX, CSAF, the repository and a secdb say of a version is what wa
   assert.equal(different.length, knownStatementDifferences, `${different.length} differ:\n${different.join("\n")}`);
 });
 
-test("a secdb that came in goes out equal, and its twin in YAML says the same to another reader", async () => {
+test("an imported secdb is exported unchanged, and its YAML form equals it for another reader", async () => {
   const source = await readJson(join(fixtures, "secdb.json"));
   assert.deepEqual(await readJson(join(folder, "secdb/alpine/v3.99/main.json")), source);
   const twin = await readFile(join(folder, "secdb/alpine/v3.99/main.yaml"), "utf8");

@@ -1,5 +1,5 @@
-// Which sources judge the ecosystems of a group's images, and whether they are up to date (docs/decisions/0074). Rows are written where
-// images are matched (server/advisories/feeds/match-images.ts); the state follows from the sources and the time, and is computed by each request.
+// The advisory sources of the ecosystems in a group's images, and whether they are current (docs/decisions/0074). Image matching
+// writes the rows (server/advisories/feeds/match-images.ts); each request computes the state from sources and time.
 
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -32,7 +32,7 @@ const withCoverage = (record: JsonObject, { state, sources }: Coverage): JsonObj
     changeTime: optionalTime(latestTime(sources.map(({ changeMs }) => changeMs))),
   });
 
-/** Which state an entry has is in no column: the entries of the groups asked for are judged first. */
+/** The state is not a column, so entries are evaluated first. */
 const conditions = async (context: ReadContext): Promise<Condition[]> => {
   const states = new Set(texts(context.request, "states"));
   if (states.size === 0) return [];

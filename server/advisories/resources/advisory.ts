@@ -1,5 +1,4 @@
-// What is known about a vulnerability in an artifact, event by event. Filled by imports, and by what organizations write themselves
-// (authored-advisory.ts).
+// Advisories: events about a vulnerability in an artifact, from imports and from organizations (authored-advisory.ts).
 
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -12,7 +11,7 @@ import { withWithdrawals } from "./rules/withdrawals.ts";
 
 const unspecified = /_UNSPECIFIED$/;
 
-/** Enums that say nothing are no filter. */
+/** Ignores unspecified enum values. */
 const readFilterValues = (request: JsonObject, key: string): readonly string[] | undefined => {
   const values = texts(request, key).filter((value) => !unspecified.test(value));
   return values.length > 0 ? values : undefined;
@@ -35,10 +34,10 @@ const readFacetFilter = (request: JsonObject): FacetFilter | undefined => {
   return set.length > 0 ? Object.fromEntries(set) : undefined;
 };
 
-/** What tells a CVE from others, long enough for an index. */
+/** The distinguishing part of a CVE ID, if long enough for the index. */
 const cveNumber = new RegExp(`^cve-\\d{4}-(\\d{${limits.trigramLength},})$`, "i");
 
-/** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (docs/decisions). */
+/** Withdrawn advisories are returned if requested by ID, and to clients that synchronize a copy (docs/decisions). */
 const showsWithdrawn = (request: JsonObject): boolean =>
   texts(part(request, "uidp"), "ids").length > 0 ||
   texts(request, "advisoryIds").length > 0 ||
@@ -53,14 +52,14 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
   const query = text(request, "query");
   if (query !== "") {
     const number = cveNumber.exec(query)?.[1];
-    // Nearly every row has the trigrams before the number: each is looked up for each row that has one of the number's.
+    // Nearly every row has the trigrams of the prefix, which would be rechecked for each row that matches the number.
     if (number !== undefined) found.push({ column: "search", comparison: "contains", value: containingPattern(number), indexed: true });
     found.push({ column: "search", comparison: "contains", value: containingPattern(query), indexed: number === undefined && hasTrigram(query) });
   }
   const filter = readFacetFilter(request);
   if (filter) {
     const facets = await findFacets(rows, filter);
-    // More of them than that are most of the rows: these are walked.
+    // More facets match most rows, so a scan is faster.
     found.push({ column: "facet", comparison: "any", value: facets, indexed: facets.length <= limits.facetsMax });
   }
   return found;

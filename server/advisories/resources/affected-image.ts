@@ -1,5 +1,5 @@
-// Which images a vulnerability is in (docs/decisions/0026), and what no source judges in them (docs/decisions/0074). Filled by the step
-// behind imports (server/advisories/feeds/match-images.ts).
+// The images that a vulnerability affects (docs/decisions/0026), and packages that no source covers (docs/decisions/0074). Written
+// after imports (server/advisories/feeds/match-images.ts).
 
 import { objectList, text, texts } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
@@ -7,17 +7,17 @@ import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel
 import type { Condition } from "#db";
 import { coverageStatement, placesOf, unjudgedOfTags } from "./coverage/statement.ts";
 
-/** An advisory has its own number and its aliases; the column holds all of them. */
+/** The column has an advisory's own ID and its aliases. */
 const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
   const ids = [...new Set(texts(request, "advisoryIds"))];
   return Promise.resolve(ids.length > 0 ? [{ column: "advisory_ids", comparison: "has", value: ids, indexed: true }] : []);
 };
 
-/** A list of affected images never goes without what was not judged. */
+/** The list always includes coverage gaps. */
 const listAffected = async (context: ReadContext): Promise<Outcome> => {
   const outcome = await list(boundOf(context, "gantry.images.v1.AffectedImage"))(context);
   const records = objectList(outcome.reply, "affectedImages");
-  // The tags of a resolved one may have another image by now.
+  // Tags of a resolved image may point elsewhere by now.
   const images = records.map((record) => ({
     owner: parentOf(text(record, "uid")),
     repo: text(record, "repo"),

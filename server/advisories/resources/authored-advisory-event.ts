@@ -1,5 +1,5 @@
-// One event of an advisory that an organization writes (docs/decisions/0089), and its review: another identity than the author approves
-// it, requests changes or rejects it. Only an approved event has any effect.
+// An event of an organization's own advisory (docs/decisions/0089), and its review: an identity other than the author approves it,
+// requests changes, or rejects it. Only approved events have an effect.
 
 import { blocked, denied, invalid, missing, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -13,7 +13,6 @@ import { actOf, approvedState, authorOf, isAuthor, noteReviewed, projectAdvisory
 const pendingState = "REVIEW_STATE_PENDING";
 const finalStates = new Set([approvedState, "REVIEW_STATE_REJECTED"]);
 
-/** What a reviewer looks at. */
 const contentFields = [
   "findings",
   "issue",
@@ -38,7 +37,7 @@ const reviewStateOf = (event: JsonObject | undefined): string => {
 
 const violationsOf = (draft: JsonObject): Violation[] => {
   const out: Violation[] = [];
-  // An empty one says something, too.
+  // An empty one is a statement too.
   if (!typeFields.some((field) => isObject(draft[field]))) out.push({ field: "detection", description: `${typeFields.join(" or ")} is required` });
   const reason = text(part(draft, "falsePositiveDetermination"), "type");
   if (isObject(draft.falsePositiveDetermination) && (reason === "" || reason === "TYPE_UNSPECIFIED"))
@@ -57,19 +56,18 @@ const requireAdvisory = async ({ rows }: RuleContext, uid: string): Promise<Auth
   return advisory;
 };
 
-/** Throws PERMISSION_DENIED unless the caller may review this event. */
 const requireReviewer = async (context: RuleContext, uid: string, advisory: AuthoredAdvisory, events: readonly AuthoredEvent[]): Promise<void> => {
   const { rows } = context;
   context.require(["advisories.approve"], uid);
   if (await findAuthorApproval(rows, rootOf(uid))) return;
   const event = events.find((each) => each.uid === uid);
-  // What the advisory is about is reviewed with its first event.
+  // The first event's review covers the advisory itself.
   const isReviewed = events.some(({ reviewState }) => reviewState === approvedState);
   if (event === undefined || isAuthor(context, event) || (!isReviewed && isAuthor(context, advisory)))
     throw denied("Permission denied: the author cannot review an advisory: another identity with advisories.approve must");
 };
 
-/** Reviews of an advisory have an order, also in one millisecond: the last approved event counts. */
+/** Review times of an advisory are strictly increasing, because the last approved event decides. */
 const noteReview = (draft: JsonObject, context: RuleContext, events: readonly AuthoredEvent[]): void => {
   const earlier = events.map(({ reviewTime }) => (reviewTime === undefined ? 0 : Date.parse(reviewTime)));
   draft.reviewer = authorOf(context);
@@ -142,7 +140,7 @@ const keepHistory = async (
   await projectAdvisory(context, advisory.uid);
 };
 
-/** What is approved is overruled, and not unsaid. */
+/** Approved events cannot be deleted, only overruled. */
 const deleteEvent = async (context: WriteContext): Promise<Outcome> => {
   const event = boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisoryEvent");
   const uid = text(context.request, "uid");

@@ -1,5 +1,4 @@
-// An advisory that an organization writes about its own artifact (docs/decisions/0089). What is approved of it becomes a record beside
-// those that are imported.
+// An advisory by an organization about its own artifact (docs/decisions/0089). Its approved state becomes a record like imported ones.
 
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -9,7 +8,6 @@ import { findAuthoredEvents, noteAuthor } from "#advisories/store";
 import { allocateNumber } from "./rules/advisory-number.ts";
 import { actOf, approvedState, authorOf, projectAdvisory, withAuthoredEvents, withdrawAuthored } from "./rules/authoring.ts";
 
-/** What an approval is about. */
 const reviewedFields = [
   "artifactName",
   "artifactType",
@@ -24,7 +22,7 @@ const reviewedFields = [
 const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
   reviewedFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-/** An advisory names its vulnerability: under its own number alone, no other source is about the same. */
+/** Requires an alias: no other source knows the advisory's own ID. */
 const violationsOf = (draft: JsonObject): Violation[] =>
   texts(draft, "aliases").length > 0
     ? []

@@ -1,6 +1,6 @@
-// The files that scanners and builders of their databases fetch, for callers with a token: what is public, and what the groups
-// that the caller sees hold besides. Without a token the open feed answers at the same paths. Answers differ from caller to
-// caller: none has a tag, and nobody keeps one (docs/decisions/0043).
+// Files for scanners and database builders, for callers with a token: public data, and that of groups visible to the caller. Without a
+// token, the open feed has the same paths. Responses depend on the caller, so they have no ETag and must not be cached
+// (docs/decisions/0043).
 
 import { methods } from "#contract/catalog.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -10,10 +10,10 @@ import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kern
 
 const variable = /\{(\w+)(=\*\*)?\}/g;
 
-/** As files of the feed are called: "+" is a letter like others in their names. */
+/** "+" stays literal in the feed's file names. */
 const encoded = (segment: string): string => encodeURIComponent(segment).replaceAll("%2B", "+");
 
-/** The path that was asked for: of the operation's paths the one whose names the request has all, and no others. */
+/** Returns the requested path: the most specific of the operation's paths with all its variables in the request. */
 const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
   const valueOf = (name: string): string => text(request, input.byName.get(name)?.json ?? name);
   const namesOf = (template: string): string[] => [...template.matchAll(variable)].map(([, name = ""]) => name);
@@ -25,7 +25,7 @@ const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
   );
 };
 
-/** Parts of a list are asked for in the query. */
+/** The query selects parts of a list. */
 const listQueryOf = (request: JsonObject): URLSearchParams =>
   new URLSearchParams(["since", "after"].flatMap((name): [string, string][] => (text(request, name) === "" ? [] : [[name, text(request, name)]])));
 

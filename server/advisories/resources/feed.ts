@@ -1,4 +1,4 @@
-// The sources that imports read, and how the last run of each ended (docs/decisions/0071). Written by server/advisories/feeds.
+// The sources of imports, and the result of each one's last run (docs/decisions/0071). Written by server/advisories/feeds.
 
 import { resource } from "#kernel";
 

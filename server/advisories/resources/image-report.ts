@@ -1,4 +1,4 @@
-// The report on an image of a repo, as version 1 shows it.
+// The vulnerability report of an image, in version 1's form.
 
 import { missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";

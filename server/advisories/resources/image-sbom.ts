@@ -1,5 +1,4 @@
-// SBOMs that were pushed for images, and whether they could be read. Filled by pushes and by what reads them
-// (server/advisories/feeds/sbom/read-waiting.ts).
+// SBOMs pushed for images, and whether they could be read. Written by pushes and server/advisories/feeds/sbom/read-waiting.ts.
 
 import { resource } from "#kernel";
 

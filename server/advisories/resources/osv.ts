@@ -1,6 +1,6 @@
-// What scanners ask of OSV, for callers with a token: public records, and those of the groups that the caller sees. Without a
-// token the open feed answers at the same addresses (server/advisories/feeds/osv). Answers differ from caller to caller: none has an
-// ETag, and no cache keeps one (docs/decisions/0036).
+// OSV queries of scanners with a token: public records, and those of groups visible to the caller. Without a token, the open feed has
+// the same paths (server/advisories/feeds/osv). Responses depend on the caller, so they have no ETag and must not be cached
+// (docs/decisions/0036).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";

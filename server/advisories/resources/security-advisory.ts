@@ -1,5 +1,5 @@
-// The security advisory feed. Documents and vulnerability records are open, and show what was imported as public;
-// what was resolved is computed from the packages of images and the fixes that their advisories tell of.
+// The security advisory feed. Documents and vulnerability records are public; resolved vulnerabilities are computed from images'
+// packages and their advisories' fixes.
 
 import { invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -33,11 +33,9 @@ import type { Read } from "#db";
 import { feedDocument } from "./rules/document.ts";
 import { type ImageSet, reportedPackages, resolvedIn, versionsByName } from "./rules/resolved.ts";
 
-/** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
+/** decisions: Lists. A gRPC request without the additive page fields comes from an existing client, and gets everything. */
 const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
   pageSize === undefined && pageToken === undefined && orderBy === undefined && skip === undefined;
-
-// ---- documents --------------------------------------------------------------------------------------------------
 
 const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]> => {
   const found = new Map<string, AdvisoryRow[]>();
@@ -71,8 +69,6 @@ const listDocuments = async (context: ReadContext): Promise<Outcome> => {
     wantsAll(request),
   );
 };
-
-// ---- vulnerability records --------------------------------------------------------------------------------------
 
 const withoutUnspecified = (list: string): JsonObject[] => {
   const entries = JSON.parse(list) as Json;
@@ -131,8 +127,6 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   });
 };
 
-// ---- resolved vulnerabilities -----------------------------------------------------------------------------------
-
 const dayMs = 24 * 60 * 60 * 1000;
 
 const daysOf = (request: JsonObject): string[] => {
@@ -149,17 +143,17 @@ interface Image {
   readonly tags: readonly string[];
 }
 
-/** resources: Advisory. Without tags it is `latest`. */
+/** resources: Advisory. The default tag is `latest`. */
 const askedImages = ({ imageRefs }: JsonObject): Image[] =>
   (Array.isArray(imageRefs) ? imageRefs.filter(isObject) : []).map((ref) => {
     const tags = texts(ref, "tags");
     return { repo: text(ref, "repo"), tags: tags.length > 0 ? tags : ["latest"] };
   });
 
-/** Whose images count: everybody's, and those that the caller sees; where the filter names a group, those that it sees there. */
+/** Returns the owners of images to include: the public, and groups visible to the caller, narrowed by the filter. */
 const imageOwners = ({ request, visiblePaths }: ReadContext): ImageOwners => {
   const [below, group] = ["descendantsOf", "childrenOf"].map((name) => text(part(request, "uidp"), name));
-  // Of two places one covers the other, or they have nothing in common.
+  // Two paths are nested or disjoint.
   const paths = below ? visiblePaths.flatMap((path) => (covers(path, below) ? [below] : covers(below, path) ? [path] : [])) : visiblePaths;
   return { paths, groups: group ? [group] : undefined, public: !below && !group };
 };
@@ -172,7 +166,7 @@ const imagesOf = async (context: ReadContext): Promise<ImagePackages[]> => {
 
 const tagKey = ({ owner, repo, tag }: Omit<ImagePackages, "packages">): string => JSON.stringify([owner, repo, tag]);
 
-/** The images of tags that ceased to be affected by something, each tag's by themselves; and all others together. */
+/** Groups images: each tag with known times by itself, all others together. */
 const imageSetsOf = async (rows: Read, images: readonly ImagePackages[], origins: ReadonlyMap<string, string>): Promise<ImageSet[]> => {
   const own = images.filter(({ owner }) => owner !== "");
   const left = new Map<string, Map<string, string>>();
@@ -201,7 +195,6 @@ const imageSetsOf = async (rows: Read, images: readonly ImagePackages[], origins
 
 interface Report {
   readonly vulnerabilities: JsonObject[];
-  /** When the last of it happened. */
   lastTime: string;
 }
 
@@ -232,7 +225,7 @@ const reportsOf = async (context: ReadContext, days: readonly string[]): Promise
   return found;
 };
 
-/** A report is of its day and of what was asked for. Its times lie within the day, so that every order is that of the days. */
+/** A report of one day for the requested images. Its times are within the day, so every order is by day. */
 const reportMessage = (day: string, images: readonly Image[], report: Report | undefined): JsonObject => {
   const date = `${day}T00:00:00.000Z`;
   return {

@@ -1,4 +1,4 @@
-// Reports of scanners on images (docs/decisions/0041). Version 1 alone has them. Filled by imports, by pushes and by matching.
+// Scanner reports on images (docs/decisions/0041), written by imports, pushes and matching. Version 1 only.
 
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -11,7 +11,7 @@ import { listCounts } from "./reports/count-days.ts";
 import { unjudgedOfDigests } from "./coverage/statement.ts";
 import { headOf, isOwnReport, reportOf, withUnjudged } from "./reports/shown.ts";
 
-/** Zero is no scanner that could be asked for: a filter without one is the same. */
+/** The zero value is the same as no filter. */
 const scannerNamed = (name: string): string => (name === "UNKNOWN" ? "" : name);
 
 const noPieces = async function* (): AsyncGenerator<JsonObject[]> {};
@@ -20,7 +20,7 @@ const listReports = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows, visiblePaths, services } = context;
   const [repoId, digest, tag] = [text(request, "repoId"), text(request, "digest"), text(request, "tag")];
   if (repoId === "" && digest === "") throw invalid([{ field: "repo_id", description: "repo_id or digest must be given" }]);
-  // Of a repo that the caller does not see nothing is looked up.
+  // Skips the lookup for an invisible repo.
   if (digest === "" && !visiblePaths.some((path) => covers(path, repoId))) return ownWholeList(context, 0, noPieces());
   const digests = digest !== "" ? [digest] : tag !== "" ? await findTagImages(rows, repoId, tag) : undefined;
   const scanner = part(request, "scanner");

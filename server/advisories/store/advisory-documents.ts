@@ -1,5 +1,5 @@
 // Table advisory_documents: the open feed's documents, one per origin package, maintained by triggers
-// (0007_common_fields.sql). Rows are never deleted; an empty document is not listed.
+//. Rows are never deleted; an empty document is not listed.
 
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, columns, expression, number, orderValue, pageClause, type PageTerms, type Read, text, time, wideCount } from "#db";

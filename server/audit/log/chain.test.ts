@@ -44,25 +44,25 @@ const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
 };
 
 for (const name of Object.keys(others) as (keyof Entry)[]) {
-  test(`the hash changes with ${name}`, () => {
+  test(`the hash depends on ${name}`, () => {
     for (const value of others[name]) assert.notEqual(hashEntry("before", { ...entry, [name]: value }), hash, JSON.stringify(value));
   });
 }
 
-test("the hash changes with the one before, and is 64 letters of hex", () => {
+test("the hash depends on the previous one, and is 64 hexadecimal digits", () => {
   assert.match(hash, /^[0-9a-f]{64}$/);
   for (const before of ["", "Before", "before\n"]) assert.notEqual(hashEntry(before, entry), hash);
 });
 
-test("the hash changes where a uid is moved from one list to another", () => {
+test("the hash changes if a UID moves from one list to another", () => {
   assert.notEqual(hashEntry("before", { ...entry, bindingUids: ["h", "i", "m"], resourceUids: ["n"] }), hash);
 });
 
-test("the hash is the same in whichever order the columns' types give the keys of act", () => {
+test("the hash does not depend on the order of keys in act", () => {
   assert.equal(hashEntry("before", { ...entry, act: { sub: "d", iss: "c" } }), hash);
 });
 
-test("what stands at the end of one field is not taken for the beginning of the next", () => {
+test("the hash distinguishes the boundary between two fields", () => {
   assert.notEqual(hashEntry("", { ...entry, operation: "ab", subject: "c" }), hashEntry("", { ...entry, operation: "a", subject: "bc" }));
   assert.notEqual(hashEntry("", { ...entry, operation: 'a","b' }), hashEntry("", { ...entry, operation: "a", subject: "b" }));
 });

@@ -1,12 +1,12 @@
-// An organization's entries as a chain: each has the hash of itself and of the one before. Pure.
+// An organization's entries as a hash chain. Pure.
 
 import { createHash } from "node:crypto";
 import type { AuditEntry } from "#audit/store";
 
-/** What the log keeps of an event, without the hash that comes of it. */
+/** An entry without the hash computed from it. */
 export type Entry = Omit<AuditEntry, "hash">;
 
-/** Where a chain stands: its last entry, or what stands before its first. */
+/** The end of a chain: its last entry, or the start. */
 export interface Link {
   readonly sequence: number;
   readonly hash: string;
@@ -14,7 +14,7 @@ export interface Link {
 
 export const chainStart: Link = Object.freeze({ sequence: 0, hash: "" });
 
-/** The entry as one text. A list, whose order nothing can change; the columns' types (jsonb) keep no order of keys. */
+/** A list with a fixed order, because jsonb keeps no order of keys. */
 const hashedText = (entry: Entry): string =>
   JSON.stringify([
     entry.uid,
@@ -36,7 +36,7 @@ const hashedText = (entry: Entry): string =>
     entry.resourceUids,
   ]);
 
-/** SHA-256, in hex, of the hash before and the entry. */
+/** Returns SHA-256, in hex, of the previous hash and the entry. */
 export const hashEntry = (previous: string, entry: Entry): string =>
   createHash("sha256")
     .update(`${previous}\n${hashedText(entry)}`)

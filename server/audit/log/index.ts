@@ -1,4 +1,4 @@
-// The public entry: the audit log.
+// Entry point of the audit log.
 
 export type { Link } from "./chain.ts";
 export { type Audit, openAudit } from "./loop.ts";

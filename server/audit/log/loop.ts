@@ -1,5 +1,5 @@
-// The loop that keeps the log: refusals are written down, and new events of the outbox are numbered and sealed. Any number of servers
-// do this at once; one at a time seals.
+// Loop of the audit log: writes refusals, numbers new events of the outbox and seals them. Runs on any number of servers; one at a
+// time seals.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -9,13 +9,13 @@ import { openRefusals, type RefusalServices, type RefusedCall } from "./refusals
 import { openSealing } from "./seal.ts";
 
 export interface Audit {
-  /** Takes down a call that was refused or only tried; never fails and never waits. */
+  /** Records a refused or validate-only call. Never throws or waits. */
   recordRefusal(call: RefusedCall): void;
-  /** Begins to keep the log by itself; unless it `seals`, it writes refusals alone, and another process seals. */
+  /** Starts the loop. Without `seals`, it only writes refusals, and another process seals. */
   start(seals: boolean): void;
-  /** Writes and seals all there is. */
+  /** Writes and seals everything pending. */
   finish(): Promise<void>;
-  /** Writes the refusals that were taken down, and no more by itself. What is not sealed yet is sealed by whoever comes next. */
+  /** Writes the collected refusals and stops. Another server seals the rest. */
   stop(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export const openAudit = (services: AuditServices): Audit => {
   const now = (): string => timestamp(clock());
 
   const tick = async (): Promise<void> => {
-    // By itself: the log waits neither for who sends events nor for a server that does.
+    // Numbering runs here too, so that the log does not depend on the delivery of events.
     const numbering = (async () => {
       while (!stopping && (await numberEvents(now())));
     })();

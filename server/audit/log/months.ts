@@ -1,6 +1,5 @@
-// The log's months: entries are partitioned by the month of sealing, and a month that has been kept long enough is
-// dropped at once. Each chain's head remembers the last entry that went, so that a beginning which somebody else deleted
-// shows.
+// Retention of the log: entries are partitioned by month of sealing, and expired months are dropped whole. Each head records the
+// last dropped entry, so that any other deletion is detected.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -18,26 +17,22 @@ import {
 import { lockExclusive, type Retention, type Store, sweptNothing, type Vault } from "#db";
 import { type Head, readHeads, writeHead } from "./heads.ts";
 
-/** The month of an RFC 3339 time. */
 export const monthOf = (time: string): Month => time.slice(0, 7);
 
-/** The head as its chain goes on in this month. */
+/** Returns the head for continuing in this month. */
 export const headInMonth = (head: Head, month: Month): Head =>
   head.month === month || head.last.sequence === 0
     ? { ...head, month }
     : { ...head, month, monthEnds: [...head.monthEnds, { month: head.month, last: head.last }] };
 
-/**
- * The head after everything before this month was dropped. By what is sealed alone: entries that somebody wrote into an
- * old month must not say that all before them went with it.
- */
+/** Uses sealed data only: entries inserted into an old month must not count as dropped. */
 const headAfterDrop = (head: Head, month: Month): Head => {
   const gone = head.month < month ? { month: head.month, last: head.last } : head.monthEnds.findLast((end) => end.month < month);
   if (!gone || gone.last.sequence <= head.dropped.sequence) return head;
   return { ...head, dropped: gone.last, monthEnds: head.monthEnds.filter((end) => end.month >= month) };
 };
 
-/** How many entries went, as the seals say; `targets`: had not got them. */
+/** Returns the number of sealed entries dropped. `targets` had not received them. */
 const dropMonth = (store: Store, vault: Pick<Vault, "seal" | "open">, month: Month, targets: readonly string[]): Promise<number> =>
   store.write(async (rows) => {
     await lockExclusive(rows, "sealing");
@@ -57,9 +52,9 @@ const dropMonth = (store: Store, vault: Pick<Vault, "seal" | "open">, month: Mon
 const startOf = (month: Month): string => `${month}-01T00:00:00.000Z`;
 
 /**
- * Drops the months before the last `months`, the running one included, as far as the database lets them go; one at a time. A
- * month that a target of the log has not got whole stays for limits.auditHeldMonths more, and is dropped then all the same:
- * what does not arrive must not fill the disk. Both are told in the log.
+ * Drops months older than the last `months`, including the current one, one at a time. A month that a target has not fully received
+ * stays limits.auditHeldMonths longer, and is then dropped anyway, because undelivered entries must not fill the disk. Both are
+ * logged.
  */
 export const auditRetention = (vault: Pick<Vault, "seal" | "open">, log: Log, months: number): Retention => ({
   table: "audit_entries",

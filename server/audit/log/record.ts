@@ -1,23 +1,21 @@
-// An entry of the log as it leaves the server: one line of JSON that says by itself to which organization's chain it belongs
-// and where. A receiver can verify the chain without this server (verify-file.ts).
-//
-// The line is plain ASCII: whatever a name holds, a reader of lines sees one line, and a terminal no letter that it obeys.
+// Export format of entries: one line of JSON that names its organization and position, so that a receiver can verify the chain
+// (verify-file.ts). Plain ASCII, so names cannot break lines or control a terminal.
 
 import { isObject, type Json, text, texts } from "#base/json.ts";
 import { findEntryHashes, type StoredAuditEntry } from "#audit/store";
 import type { Read } from "#db";
 import type { Entry } from "./chain.ts";
 
-/** An entry with its hashes, as it is sent. */
+/** An exported entry with its hashes. */
 export interface AuditRecord extends Entry {
-  /** The uid of the chain's organization; the operator's own for what is in none. */
+  /** UID of the chain's organization; the operator's for entries outside any organization. */
   readonly organization: string;
-  /** "" for the first entry of a chain, and where the one before is kept no longer. */
+  /** "" for the first entry of a chain, and if the previous one has been dropped. */
   readonly previousHash: string;
   readonly hash: string;
 }
 
-/** Entries of any chains, in the order of each, with the hashes of those before them. */
+/** Adds the previous hashes to entries of any chains. */
 export const recordsOf = async (
   read: Read,
   entries: readonly { readonly root: string; readonly entry: StoredAuditEntry }[],
@@ -34,10 +32,10 @@ export const recordsOf = async (
 
 const escaped = (letter: string): string => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** JSON in ASCII alone, without a line break. */
+/** Formats JSON in ASCII without line breaks. */
 export const asciiJson = (value: unknown): string => JSON.stringify(value).replace(/[\u007f-\uffff]/g, escaped);
 
-/** The line of an entry, without the line break. */
+/** Formats an entry as a line, without the line break. */
 export const recordLine = ({
   organization,
   entry,
@@ -71,7 +69,7 @@ const isTextMap = (value: Json | undefined): value is Record<string, string> =>
 
 const isTextList = (value: Json | undefined): value is string[] => Array.isArray(value) && value.every((each) => typeof each === "string");
 
-/** The entry of a line; undefined where the line is none. */
+/** Parses a line; returns undefined if it is no entry. */
 export const readRecord = (line: string): AuditRecord | undefined => {
   let value: Json;
   try {

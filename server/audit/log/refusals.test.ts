@@ -29,11 +29,11 @@ const callBy = (caller: string, operation: string): RefusedCall => ({
 
 const uidOf = (number: number): string => number.toString(16).padStart(40, "0");
 
-test("a refusal that cannot be written takes none of the others along, and is named in the log", async () => {
+test("a refusal that cannot be written is logged, and does not affect the others", async () => {
   const lines: string[] = [];
   const log: Log = (event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`);
   const refusals = openRefusals({ store, clock: () => Date.UTC(2026, 10, 20), log, publicUrl: "" });
-  // More than are written at once; and one with a text that no database takes.
+  // More than one batch, and one with a text that the database refuses.
   const organizations = 7;
   const perOrganization = limits.refusalsPerCallerMax - 1;
   assert.ok(organizations * perOrganization > limits.refusalsWrittenMax);

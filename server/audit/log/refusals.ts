@@ -1,6 +1,5 @@
-// Refused calls, and those that were only tried, on their way to the outbox. They come at the pace of whoever makes them, so
-// they are collected and written from time to time, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
-// what carries no valid token. Nobody can fill the disk with them, and nobody's drive out another's.
+// Collects refused and validate-only calls and writes them to the outbox periodically. Beyond a limit per identity and minute, calls
+// are only counted, as are most without a valid token. So no caller can fill the disk or displace others' entries.
 
 import { operatorUid } from "#authz";
 import type { Fault } from "#base/fault.ts";
@@ -14,22 +13,22 @@ import { isRoot, parentOf } from "#base/uid.ts";
 import { recordRefusals, type Refusal, refusedType, validatedOnlyType } from "#outbox";
 import type { Store } from "#db";
 
-/** A call that was refused, or only tried: then its code is OK. */
+/** Code OK means validate-only. */
 export interface RefusedCall {
-  /** The identity's uid; undefined where nobody could be made out. */
+  /** The identity's UID; undefined if unauthenticated. */
   readonly caller: string | undefined;
-  /** Full name of the operation, or the path of what is none. */
+  /** Full name of the operation, or a path. */
   readonly operation: string;
-  /** The uid that the call named; "" where it named none. */
+  /** UID in the request; "" if none. */
   readonly subject: string;
   readonly code: Fault["code"] | "OK";
   readonly requestSource: RequestSource;
 }
 
 export interface Refusals {
-  /** Never fails. */
+  /** Never throws. */
   add(call: RefusedCall): void;
-  /** Writes what was added. With `all`, also what is still being counted. */
+  /** Writes what was added; with `all`, also the running counts. */
   flush(all: boolean): Promise<void>;
 }
 
@@ -38,18 +37,17 @@ export interface RefusalServices {
   readonly clock: Clock;
   readonly log: Log;
   readonly publicUrl: string;
-  /** The processes that serve together; absent: this one alone. */
   readonly siblings?: Siblings;
 }
 
-/** The path at which a caller's refusals are logged: where it lives, the operator's where it is unknown. */
+/** The caller's group, or the operator's if unknown. */
 const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot(caller) ? caller : parentOf(caller));
 
 const isPerson = (caller: string): boolean => isRoot(caller) && caller !== operatorUid;
 
 export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }: RefusalServices): Refusals => {
   let collected: Refusal[] = [];
-  // Of the running minute: how many of each caller were written in full, and how many more there were.
+  // Current minute: entries written in full by caller, and counts beyond that.
   let windowMs = 0;
   const writtenOf = new Map<string, number>();
   const counted = new Map<string, Refusal>();
@@ -113,7 +111,7 @@ export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }:
       if (writing.length === 0) return;
       for (let start = 0; start < writing.length; start += limits.refusalsWrittenMax) {
         const some = writing.slice(start, start + limits.refusalsWrittenMax);
-        // They cannot wait in memory for a store that is away: there is no end to them.
+        // Dropped instead of buffered if the store is unavailable, because they are unbounded.
         await workInPieces(
           some,
           (piece) => store.write((rows) => recordRefusals(rows, publicUrl, piece)),

@@ -1,6 +1,5 @@
-// A state that was restored: an earlier one than readers have seen. That it was, and from what, is sealed in three places that fit each
-// other alone: a record of its own, the head of each chain, and the seal over all of them. So verification tells it from a state that
-// somebody has put back who has only the database; and what was known before and is gone is explained by it as far as it goes, no further.
+// Restores of the database, sealed in three places that must match: a record, the head of each chain, and the seal over all chains.
+// So verification distinguishes a restore from tampering, and a restore explains only the entries that it removed.
 
 import { isObject, type Json, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,19 +7,18 @@ import { type Binding, lockExclusive, type Read, type Vault, type Write } from "
 import { findAllSealed, findRestores, insertRestore } from "#audit/store";
 import { combineNonces, emptyProgress, type Head, newNonce, openHead, readProgress, type RestoreMark, writeHead, writeProgress } from "./heads.ts";
 
-/** A restore, as it is told. */
 export interface Restore {
-  /** Positions and numbers behind it are of the time since. */
+  /** Later positions and numbers belong to the time after the restore. */
   readonly base: number;
   /** RFC 3339. */
   readonly restoreTime: string;
-  /** Of the backup; "" where PostgreSQL itself has brought the state back. */
+  /** ID of the backup; "" for a restore by PostgreSQL's own tools. */
   readonly backupId: string;
-  /** RFC 3339: of the state. */
+  /** RFC 3339. */
   readonly stateTime: string;
-  /** The last event of the state. */
+  /** Last event of the restored state. */
   readonly position: number;
-  /** Who ran the command, and on which machine. */
+  /** User and machine of the command. */
   readonly by: string;
 }
 
@@ -28,10 +26,10 @@ const purpose = "restore";
 
 const boundTo = (base: number): Binding => [String(base)];
 
-/** One that is restored later has a larger base, whatever was there in between. */
+/** Returns a base larger than that of any earlier restore. */
 export const nextBase = async (rows: Read, nowMs: number): Promise<number> => Math.max(nowMs * 1000, ...(await findRestores(rows)).map(({ base }) => base + 1));
 
-/** Every chain goes on behind `base`, and says so. In the transaction of the restore. */
+/** Continues every chain behind `base` and seals that, in the restore's transaction. */
 export const writeRestore = async (rows: Write, vault: Pick<Vault, "seal" | "open">, restore: Restore): Promise<void> => {
   await lockExclusive(rows, "sealing");
   const { base, restoreTime } = restore;
@@ -39,7 +37,7 @@ export const writeRestore = async (rows: Write, vault: Pick<Vault, "seal" | "ope
   let { combinedNonce } = progress;
   for (const { root, sealed } of (await findAllSealed(rows)).heads) {
     const head = openHead(vault, root, sealed);
-    // What the key does not open stays as it is, and is told by verification.
+    // An unreadable seal stays; verification reports it.
     if (!head) continue;
     const nonce = newNonce();
     combinedNonce = combineNonces(combineNonces(combinedNonce, head.nonce), nonce);
@@ -66,11 +64,10 @@ const openRestore = (vault: Pick<Vault, "open">, base: number, sealed: string): 
 
 export interface RestoresVerdict {
   readonly restores: readonly Restore[];
-  /** What is wrong with their records, in a sentence each. */
   readonly problems: readonly string[];
 }
 
-/** What the database was restored from, as far as the secret key proves it. */
+/** Returns the restores that the secret key proves. */
 export const verifyRestores = async (rows: Read, vault: Pick<Vault, "open">): Promise<RestoresVerdict> => {
   const [found, progress] = [await findRestores(rows), await readProgress(rows, vault)];
   const sealedBases = new Set(progress?.restores ?? []);
@@ -88,6 +85,6 @@ export const verifyRestores = async (rows: Read, vault: Pick<Vault, "open">): Pr
   return { restores, problems };
 };
 
-/** The restore that has taken this entry away, which was known before; undefined: none has. */
+/** Returns the restore that removed this known entry, if any. */
 export const restoreBefore = ({ restores = [] }: Head, sequence: number): RestoreMark | undefined =>
   restores.find(({ base, at }) => at.sequence < sequence && sequence <= base);

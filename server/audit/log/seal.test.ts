@@ -30,14 +30,14 @@ const cases: readonly (readonly [title: string, subject: string, group: string, 
   ["a group that is no uid counts as none", repo, "nowhere", group],
 ];
 
-for (const [title, subject, receiver, path] of cases) test(`where an entry belongs: ${title}`, () => assert.equal(entryPath(subject, receiver), path));
+for (const [title, subject, receiver, path] of cases) test(`location of an entry: ${title}`, () => assert.equal(entryPath(subject, receiver), path));
 
-test("where an entry belongs: very deep down at the last level that an index has room for", () => {
+test("location of an entry: a very deep path is cut to the last level that fits the index", () => {
   assert.ok(deep.length <= limits.uidLengthMax);
   const path = entryPath(deep, deep);
   assert.equal(path, deep.slice(0, limits.auditPathLengthMax));
   assert.match(path, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})+$/);
   assert.equal(entryPath(`${deep}/${"d".repeat(16)}`, one), one);
-  // What PostgreSQL's manual allows one entry of a B-tree, less what the entry itself takes.
+  // Limit of a B-tree entry in PostgreSQL's manual, minus its overhead.
   assert.ok(40 + limits.uidLengthMax + path.length + 17 <= 2704 - 40);
 });

@@ -1,6 +1,5 @@
-// From the outbox to the log: an event that has its position there becomes an entry of its organization's chain. Behind
-// the writers: a change waits for none of this, and one that was committed cannot be missed, since positions have no gaps
-// (server/outbox/number.ts).
+// Seals numbered events of the outbox as entries of their organization's chain. Changes do not wait for sealing, and no committed
+// event is missed, because positions have no gaps (server/outbox/number.ts).
 
 import { operatorUid } from "#authz";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -29,15 +28,12 @@ import {
 } from "./heads.ts";
 import { headInMonth, monthOf } from "./months.ts";
 
-/**
- * The path, or the one above it that leaves an index space for a subject of any length: an entry without that space could
- * never be sealed, nor could anything behind it.
- */
+/** Leaves index space for any subject: an entry without it could never be sealed, and would block those behind it. */
 const indexablePath = (path: string): string => path.slice(0, limits.auditPathLengthMax);
 
 /**
- * Where an entry belongs: beside what it is about, so that whoever watches over a part of the tree sees it, in the
- * group that receives the event where that is another. What is in no organization is the operator's.
+ * Returns where an entry belongs: the parent of its subject, so that its administrators see it, or the receiving group if that is
+ * elsewhere. Without an organization it belongs to the operator.
  */
 export const entryPath = (subject: string, group: string): string => {
   const around = isUid(subject) && !isRoot(subject) ? parentOf(subject) : subject;
@@ -47,13 +43,12 @@ export const entryPath = (subject: string, group: string): string => {
 
 const entryUid = (path: string, sequence: number): string => `${path}/${sequence.toString(16).padStart(16, "0")}`;
 
-/** An event at one of the places where it is logged. */
 interface LocatedEvent {
   readonly event: AuditedEvent;
   readonly path: string;
 }
 
-/** The same event as one place sees it that it names (server/outbox/record.ts: LoggedAt). */
+/** The event as one location sees it (server/outbox/record.ts: LoggedAt). */
 const eventAt = (event: AuditedEvent, place: JsonObject): AuditedEvent => {
   const { loggedAt: _, ...auditContext } = event.auditContext;
   const own: JsonObject = { ...auditContext, bindings: texts(place, "bindings") };
@@ -61,7 +56,6 @@ const eventAt = (event: AuditedEvent, place: JsonObject): AuditedEvent => {
   return { ...event, auditContext: { ...own, actor: { subject: text(part(own, "actor"), "subject") }, address: "", userAgent: "" } };
 };
 
-/** Where an event is logged: at one place, or at all that it names, one in each organization. */
 const locate = (event: AuditedEvent): LocatedEvent[] => {
   const { loggedAt } = event.auditContext;
   const places = Array.isArray(loggedAt) ? loggedAt.filter(isObject) : [];
@@ -69,7 +63,7 @@ const locate = (event: AuditedEvent): LocatedEvent[] => {
   return places.map((place) => ({ event: eventAt(event, place), path: entryPath(event.subject, text(place, "path")) }));
 };
 
-/** The first of these whose entries are no more than limits.sealedMax together, and one of them at least. */
+/** Returns at least one event. */
 const firstOf = (events: readonly AuditedEvent[]): readonly AuditedEvent[] => {
   let entries = 0;
   const end = events.findIndex((event, index) => {
@@ -79,7 +73,6 @@ const firstOf = (events: readonly AuditedEvent[]): readonly AuditedEvent[] => {
   return end === -1 ? events : events.slice(0, end);
 };
 
-/** The entry of an event, as its audit context says (server/outbox/record.ts). */
 const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sealTime: string): Entry => {
   const { auditContext } = event;
   const actor = part(auditContext, "actor");
@@ -106,13 +99,12 @@ const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sea
 
 interface SealingState {
   readonly progress: Progress;
-  /** The outbox's last position: behind it there is nothing to seal yet. */
   readonly lastPosition: number;
 }
 
 /**
- * What sealing continues from. The position is the sealed one: the one beside it anybody could have raised, and events
- * would be passed over. What cannot be right does not stop the log either, and its progress says so for ever.
+ * The sealed position counts, because the unsealed copy could have been raised to skip events. An invalid state does not stop the log;
+ * the progress records it.
  */
 const readState = async (rows: Read, vault: Pick<Vault, "open">): Promise<SealingState> => {
   const progress = await readProgress(rows, vault);
@@ -121,15 +113,11 @@ const readState = async (rows: Read, vault: Pick<Vault, "open">): Promise<Sealin
   return { progress: progress.position <= lastPosition ? progress : { ...progress, position: lastPosition, broken: true }, lastPosition };
 };
 
-/**
- * The time of what is sealed now: later than all before it, also when the clock went back, so that each month's entries
- * come after those of the month before.
- */
+/** Later than all before it, even if the clock went back, so that months stay ordered. */
 const sealTimeAfter = (before: string, now: string): string => (before < now ? now : timestamp(Date.parse(before) + 1));
 
 type SealingVault = Pick<Vault, "seal" | "open">;
 
-/** Seals these events, in their order, and writes how far that comes. */
 const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, events: readonly AuditedEvent[], now: string): Promise<void> => {
   const sealTime = sealTimeAfter(progress.sealTime, now);
   await ensureAuditMonth(rows, monthOf(sealTime));
@@ -156,7 +144,7 @@ const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, 
   await writeProgress(rows, vault, { ...progress, position, entries: progress.entries + entries.length, sealTime, combinedNonce });
 };
 
-/** Seals some of what is next; true where there may be more. `now`: RFC 3339. */
+/** Seals the next events; returns true if there may be more. `now` is in RFC 3339. */
 export type SealNext = (now: string) => Promise<boolean>;
 
 interface Failed {
@@ -170,9 +158,8 @@ const withoutEvent = (progress: Progress, position: number): Progress => ({
 });
 
 /**
- * Seals limits.sealedMax events at once, fewer where these fail or have more entries. One that fails alone is set aside, if one behind it can
- * be sealed: otherwise it is not the event's fault. It is tried again after a pause that grows, and then has its entry
- * behind those that came later.
+ * Seals batches of limits.sealedMax events, and smaller ones after a failure. An event that fails alone is set aside if a later one
+ * can be sealed; otherwise the event is not the cause. It is retried with backoff, and its entry then follows later ones.
  */
 export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNext => {
   let count: number = limits.sealedMax;
@@ -180,7 +167,6 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
   const logSetAside = ({ position, eventId, type }: AuditedEvent, failures: number, cause: unknown): void =>
     log("audit.event.set_aside", { position, event: eventId, type, failures, cause });
 
-  /** Tries one of those that were set aside. */
   const retry = async (position: number, now: string): Promise<void> => {
     let found: AuditedEvent | undefined;
     try {
@@ -191,7 +177,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
         const [event] = await findEventsAfter(rows, position - 1, 1);
         found = event?.position === position ? event : undefined;
         const rest = withoutEvent(progress, position);
-        // Taken away by somebody before it was sealed.
+        // Removed before it was sealed.
         if (!found) await writeProgress(rows, vault, { ...rest, broken: true });
         else await sealEvents(rows, vault, rest, [found], now);
       });
@@ -211,14 +197,14 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
     }
   };
 
-  /** Those that are due, or that a clock has put off that was ahead. */
+  /** Due, or postponed too far by a clock running ahead. */
   const dueOf = ({ setAside = [] }: Progress, now: string): number[] => {
     const latest = timestamp(Date.parse(now) + limits.setAsideMaxMs + limits.clockToleranceMs);
     return setAside.filter(({ tryTime }) => tryTime <= now || tryTime > latest).map(({ position }) => position);
   };
 
   return async (now) => {
-    // Looked up outside first: most looks find nothing, and need no transaction.
+    // Read outside a transaction first, because most polls find nothing.
     const seen = await readState(store.read, vault);
     for (const position of dueOf(seen.progress, now).slice(0, limits.sweepRowsMax)) await retry(position, now);
     if (seen.lastPosition <= seen.progress.position) return false;
@@ -229,7 +215,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
       try {
         await store.write(async (rows) => {
           await lockExclusive(rows, "sealing");
-          // Behind the lock: the time of another server that seals is none of this piece's.
+          // After the lock, so that waiting for another server does not count.
           if (count > 1) await limitPiece(rows);
           const { progress } = await readState(rows, vault);
           const events = await findEventsAfter(rows, progress.position, count + failed.length);

@@ -1,6 +1,5 @@
-// Whether lines that left the server (record.ts) are what was written: by the lines alone, without the server's database or key.
-// What a chain proves of itself is that nothing between two of its entries was changed, added or taken away; what was cut off at an
-// end shows against what `gantry audit verify --json` says of the same log.
+// Verifies exported lines (record.ts) without the server's database or key. A chain proves that nothing between two of its entries
+// was changed, added or removed. A cut-off end shows only against the output of `gantry audit verify --json`.
 
 import { limits } from "#base/limits.ts";
 import { chainStart, hashEntry, type Link } from "./chain.ts";
@@ -8,20 +7,20 @@ import { type AuditRecord, readRecord } from "./record.ts";
 
 export interface RecordsVerdict {
   readonly root: string;
-  /** The number of the first entry, and the last one. */
+  /** Of the first entry. */
   readonly first: number;
   readonly last: Link;
-  /** Entries, each counted once; and how many lines were there again, the same. */
+  /** Distinct entries, and identical repetitions. */
   readonly entries: number;
   readonly repeated: number;
-  /** What is wrong, in a sentence each; empty: nothing is. */
+  /** One sentence per problem; empty if intact. */
   readonly problems: readonly string[];
 }
 
 export interface RecordsVerdicts {
-  /** By organization, in the order of their uids. */
+  /** Sorted by organization UID. */
   readonly verdicts: readonly RecordsVerdict[];
-  /** Lines that are no entry: what a server that died has left of one, if anything. */
+  /** Lines that are no entry, such as one cut off by a crash. */
   readonly otherLines: number;
 }
 
@@ -31,11 +30,11 @@ interface ChainSeen {
   entries: number;
   repeated: number;
   problem: string | undefined;
-  /** Hashes of the last entries, by number: what comes again must be the same. */
+  /** Hashes of recent entries by number, which repetitions must match. */
   readonly hashes: Map<number, string>;
 }
 
-/** What is wrong with an entry that comes behind these; undefined: nothing. Takes it in. */
+/** Returns the problem, if any. */
 const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
   const { sequence, hash, previousHash } = record;
   if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} has been changed`;
@@ -57,10 +56,7 @@ const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefin
   return undefined;
 };
 
-/**
- * Reads all lines, in their order, of any organizations mixed.
- * @param known ends of logs as they were at some time, by organization: the lines must go through them
- */
+/** Verifies all lines in order, of any mix of organizations. @param known known ends of logs by organization, which the lines must contain */
 export const verifyRecords = async (lines: AsyncIterable<string>, known: ReadonlyMap<string, Link> = new Map()): Promise<RecordsVerdicts> => {
   const chains = new Map<string, ChainSeen>();
   let otherLines = 0;
@@ -81,7 +77,7 @@ export const verifyRecords = async (lines: AsyncIterable<string>, known: Readonl
       hashes: new Map<number, string>(),
     };
     chains.set(organization, chain);
-    // Nothing behind the first break can be verified.
+    // Nothing after the first break can be verified.
     chain.problem ??= takeRecord(chain, record, known.get(organization));
   }
   const verdicts = [...chains]

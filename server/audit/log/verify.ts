@@ -1,4 +1,4 @@
-// Whether the log is what was written: every chain from its first kept entry to its sealed head.
+// Verifies the log: every chain from its first kept entry to its sealed head.
 
 import { isObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,20 +10,16 @@ import { type RestoresVerdict, restoreBefore, verifyRestores } from "./restores.
 
 export interface Verdict {
   readonly root: string;
-  /**
-   * The chain's end, as it is sealed; undefined where the seal cannot be opened. Kept elsewhere, it proves that nothing
-   * before it was taken away later.
-   */
+  /** The sealed end of the chain; undefined if the seal cannot be opened. Kept elsewhere, it proves that no earlier entry was removed later. */
   readonly last: Link | undefined;
-  /** Entries that were verified. */
   readonly entries: number;
-  /** What is wrong, in a sentence each; empty: nothing is. */
+  /** One sentence per problem; empty if intact. */
   readonly problems: readonly string[];
-  /** What was known before and is gone by a restore, in a sentence each. */
+  /** One sentence per known entry that a restore removed. */
   readonly notes: readonly string[];
 }
 
-/** Undefined where a column holds what none of ours ever held. */
+/** Undefined if a column has an impossible type. */
 const entryFromRow = (stored: StoredAuditEntry): Entry | undefined => {
   const { act, bindingUids, resourceUids } = stored;
   if (!isObject(act) || !Array.isArray(bindingUids) || !Array.isArray(resourceUids)) return undefined;
@@ -32,7 +28,7 @@ const entryFromRow = (stored: StoredAuditEntry): Entry | undefined => {
 
 interface ChainState {
   readonly head: Head | undefined;
-  /** Numbers of the entries that are there; undefined: there are none. */
+  /** Undefined if there are no entries. */
   readonly first: number | undefined;
   readonly last: number | undefined;
 }
@@ -42,7 +38,7 @@ const readChain = async (read: Read, vault: Pick<Vault, "open">, root: string): 
   return { head: sealed ? openHead(vault, root, sealed) : undefined, first: firstSequence, last: lastSequence };
 };
 
-/** From the first kept entry to the sealed end; stops at the first break, since nothing behind it can be verified. */
+/** Stops at the first break, because nothing after it can be verified. */
 const verifyEntries = async (
   read: Read,
   root: string,
@@ -74,7 +70,7 @@ const verifyEntries = async (
   return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
 };
 
-/** What was known before, as far as a restore has not taken it away, and what it has, in a sentence. */
+/** Ignores a known end that a restore removed, with a note. */
 const explainKnown = (
   head: Head,
   known: Link | undefined,
@@ -92,17 +88,14 @@ const explainKnown = (
   };
 };
 
-/**
- * Verifies one organization's chain.
- * @param knownBefore what the chain's end was at some earlier time, as somebody kept it elsewhere
- */
+/** Verifies one organization's chain. @param knownBefore an earlier end of the chain, kept elsewhere */
 export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, knownBefore?: Link): Promise<Verdict> => {
   const { head, first, last } = await readChain(read, vault, root);
   const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
   if (!head) {
     const since = knownBefore && restores.find(({ base }) => base >= knownBefore.sequence);
     const isAbsent = last === undefined && since !== undefined;
-    // That it is absent with its seal, the seal over all chains would tell.
+    // The seal over all chains would reveal a deletion together with the seal.
     if (isAbsent)
       return {
         root,
@@ -131,8 +124,8 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
 };
 
 /**
- * What is wrong with all chains together, in a sentence each: a chain that was cut off with its older seal put back, or
- * deleted with its seal, has nothing wrong in itself.
+ * Returns the problems of all chains together, one sentence each: a chain that was cut with its older seal restored, or deleted with
+ * its seal, is intact in itself.
  */
 export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): Promise<string[]> => {
   const { progress, unsealedPosition, entries, combinedNonce } = await readSealSummary(read, vault);

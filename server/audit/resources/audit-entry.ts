@@ -1,4 +1,4 @@
-// An entry of the audit log. Written by the log itself (server/audit), and by nobody else.
+// An entry of the audit log, written only by server/audit.
 
 import { resource } from "#kernel";
 

@@ -1,4 +1,4 @@
-// The public entry: the audit log, sent to where the operator wants it.
+// Entry point: sends the audit log to the operator's targets.
 
 export { type AuditTargets, openAuditTargets } from "./loop.ts";
 export { type AuditTarget, readTargets, readTargetsFile } from "./targets-file.ts";

@@ -1,8 +1,6 @@
-// Sends the audit log to the operator's targets, behind the sealing: each target by a loop of its own, so that one that is
-// slow or dead holds up nobody but itself. Of all servers of a database one at a time sends to a target.
-//
-// The order is that of sealing (server/audit/store/audit-entries.ts), in which each chain has its own; the place that a target has
-// reached moves on after it has confirmed, so that everything arrives at least once, and twice only behind that place.
+// Sends the sealed audit log to the operator's targets. Each target has its own loop and a lease: a slow one delays no other, and
+// one server at a time sends to it. A target's position advances after its confirmation, so delivery is at least once, in the order
+// of sealing (server/audit/store/audit-entries.ts).
 
 import { recordLine, recordsOf } from "#audit/log";
 import type { Outbound } from "#authn";
@@ -41,11 +39,10 @@ export interface AuditTargetServices {
 }
 
 export interface AuditTargets {
-  /** Begins to send by itself. */
   start(): void;
-  /** Sends all that is sealed to every target that is due and that no other server sends to. */
+  /** Sends everything sealed to every due target that no other server holds. */
   send(): Promise<void>;
-  /** Ends within limits.stopMs; what was under way then comes again. */
+  /** Stops within limits.stopMs; an interrupted batch is sent again. */
   stop(): Promise<void>;
 }
 
@@ -55,18 +52,18 @@ const sendTo = (target: AuditTarget, { outbound, publicUrl, userAgent }: AuditTa
   return sendToHttp(outbound, target, userAgent);
 };
 
-/** What a person reads of it: in the database, where `gantry doctor` finds it. */
+/** For the database, from which `gantry doctor` reports it. */
 const shortReason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 500);
 
 interface Sending {
-  /** Sends until there is no more, or until it fails. */
+  /** Sends until nothing is left or a batch fails. */
   run(): Promise<void>;
 }
 
 interface Ends {
-  /** No batch begins any more. */
+  /** No new batch starts. */
   readonly ending: AbortSignal;
-  /** What is under way is cut off. */
+  /** Batches in flight are aborted. */
   readonly stopping: AbortSignal;
 }
 
@@ -74,7 +71,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
   const { store, clock, log, metrics } = services;
   const { name } = target;
   const send = sendTo(target, services);
-  // Fewer where a batch is refused: it may be too large for the receiver.
+  // Halved after a failure, in case the batch is too large for the receiver.
   let count: number = limits.auditBatchMax;
   let behindToldMs = Number.NEGATIVE_INFINITY;
   const leaseEnd = (): string => timestamp(clock() + limits.auditTargetLeaseMs);
@@ -91,7 +88,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     metrics.count("gantry_audit_target_failures_total", { target: name });
   };
 
-  /** Sends what comes next behind a place; the place behind it. Undefined: there is nothing, or it did not arrive. */
+  /** Returns the new position; undefined if there is nothing, or the batch failed. */
   const sendNext = async (place: SealPlace): Promise<SealPlace | undefined> => {
     const found = await findEntriesSealedAfter(store.read, place, count, limits.auditBatchBytes);
     const [first, last] = [found[0]?.place, found.at(-1)?.place];
@@ -107,7 +104,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     try {
       await send(records.map(recordLine), AbortSignal.any([stopping, tooLong]));
     } catch (thrown) {
-      // It is nobody's failure that this server stops.
+      // Stopping this server is not the target's failure.
       if (stopping.aborted) await store.write((rows) => releaseTarget(rows, name, holder));
       else await fail(thrown, first, found.length);
       return undefined;
@@ -118,7 +115,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     return advanced ? last : undefined;
   };
 
-  /** Told once in an hour: a target that takes less than what comes never fails, and never has all of it. */
+  /** At most once an hour: a target slower than the log never fails. */
   const tellBehind = (sinceMs: number): void => {
     const nowMs = clock();
     if (nowMs - sinceMs < limits.auditBehindMs || nowMs - behindToldMs < limits.auditBehindMs) return;
@@ -128,7 +125,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
 
   return {
     async run() {
-      // Looked up first: most looks find nothing, and need no transaction.
+      // Read outside a transaction first, because most polls find nothing.
       const [state] = await findTargets(store.read, [name], timestamp(clock()), holder);
       if (state?.waitingSinceMs !== undefined) tellBehind(state.waitingSinceMs);
       if (!state?.isDue || state.waitingSinceMs === undefined) return;
@@ -171,7 +168,6 @@ export const openAuditTargets = (services: AuditTargetServices, targets: readonl
       return found.map(({ name, waitingSinceMs = nowMs }) => ({ labels: { target: name }, value: Math.max(0, nowMs - waitingSinceMs) / 1000 }));
     });
 
-  /** Begins with each target that is not under way. */
   const begin = async (): Promise<void> => {
     await noteOwn();
     for (const [name, sending] of sendings) {

@@ -1,5 +1,4 @@
-// To a file: lines at its end, on the disk before they count as sent. Opened for each batch, so that a file that was renamed
-// (logrotate) is left alone from the next batch on and a new one is made.
+// Appends to a file and syncs it before confirming. Opened per batch, so that log rotation by renaming works.
 
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -7,7 +6,7 @@ import type { Send } from "./send.ts";
 
 const lineBreak = 10;
 
-/** A new file must be found after a power cut, too. */
+/** A new file must survive a power failure. */
 const syncPlaceOf = async (path: string): Promise<void> => {
   const folder = await open(dirname(path), "r");
   try {
@@ -24,13 +23,13 @@ export const sendToFile =
     try {
       const { size } = await file.stat();
       const last = size > 0 ? await file.read(Buffer.alloc(1), 0, 1, size - 1) : undefined;
-      // What a server that died has left of a line ends here, and comes again whole.
+      // Ends the partial line of a crashed server; the entry is sent again.
       const begin = last !== undefined && last.buffer[0] !== lineBreak ? "\n" : "";
       try {
         await file.appendFile(`${begin}${lines.join("\n")}\n`);
         await file.sync();
       } catch (thrown) {
-        // A full disk is not filled with halves of the same lines.
+        // Retries must not fill a full disk with partial lines.
         await file.truncate(size).catch(() => {});
         throw thrown;
       }

@@ -1,5 +1,4 @@
-// To an HTTP endpoint: a POST for each batch, confirmed by any 2xx. A redirect is an answer like any other: what all
-// organizations do goes to the address that the operator wrote, and nowhere else.
+// Posts each batch to an HTTP endpoint; any 2xx confirms it. Redirects are not followed: the log goes only to the configured URL.
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
@@ -21,7 +20,7 @@ const readAuthorization = async (path: string): Promise<string> => {
   return value;
 };
 
-/** Why a request came to nothing: the cause, which the guarded client tells the log alone. */
+/** The guarded client keeps the cause for the log. */
 const causeOf = (thrown: unknown): unknown => (thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown);
 
 export const sendToHttp =

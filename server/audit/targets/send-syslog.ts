@@ -1,8 +1,7 @@
-// To a syslog receiver: RFC 5424 over TLS (RFC 5425) or TCP (RFC 6587), each message with its length before it.
+// Sends to a syslog receiver: RFC 5424 over TLS (RFC 5425) or TCP (RFC 6587).
 //
-// Syslog has no answer, and bytes that were written are not yet bytes that arrived. So each batch is a connection: when all of
-// it is written this side is closed, and the receiver closes its own when it has read to that end. A receiver that dies before
-// has bytes unread, for which its machine resets the connection.
+// Syslog has no acknowledgment, so each batch has its own connection. This side closes after writing, and the receiver after reading
+// everything. If it dies earlier, its machine resets the connection because of the unread bytes.
 
 import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
@@ -11,28 +10,24 @@ import { Fault } from "#base/fault.ts";
 import type { Send } from "./send.ts";
 import type { CertificateFiles } from "./targets-file.ts";
 
-/** Facility 13, log audit, and severity 6, informational (RFC 5424, 6.2.1). */
+/** Facility 13 (log audit), severity 6 (informational) (RFC 5424 §6.2.1). */
 const priority = 13 * 8 + 6;
 
 const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-/** RFC 5424, 6.2.4: printable ASCII without blanks. */
+/** RFC 5424 §6.2.4: printable ASCII without spaces. */
 const hostnameOf = (publicUrl: string): string => (URL.parse(publicUrl)?.hostname ?? "").replace(/[^\x21-\x7e]/g, "").slice(0, 255) || "-";
 
-/**
- * The message of a line. Nothing before the JSON is anybody's text but the operator's; the JSON is ASCII, so that it needs
- * no mark of its encoding, and has no line break for those who read lines all the same.
- */
+/** The header has no untrusted text; the JSON is ASCII without line breaks. */
 const syslogMessage = (line: string, hostname: string): string => {
   const { createTime } = JSON.parse(line) as { readonly createTime?: unknown };
   const time = typeof createTime === "string" && timeForm.test(createTime) ? createTime : "-";
   return `<${priority}>1 ${time} ${hostname} gantry - audit - ${line}`;
 };
 
-/** RFC 6587, 3.4.1 and RFC 5425, 4.3: octet counting. */
+/** RFC 6587 §3.4.1 and RFC 5425 §4.3: octet counting. */
 const frame = (message: string): string => `${Buffer.byteLength(message)} ${message}`;
 
-/** Writes it all, closes this side, and waits until the other one is closed in order. */
 const writeAndClose = (socket: Socket, text: string, signal: AbortSignal): Promise<void> =>
   new Promise((confirm, refuse) => {
     let isWritten = false;
@@ -48,7 +43,7 @@ const writeAndClose = (socket: Socket, text: string, signal: AbortSignal): Promi
     socket.on("error", (error) => end(error));
     socket.on("end", () => end(isWritten ? undefined : new Error("it closed the connection in the middle")));
     socket.on("close", () => end(new Error("the connection was lost")));
-    // Whatever it says is not looked at.
+    // Ignores anything received.
     socket.resume();
     socket.end(text, () => {
       isWritten = true;
@@ -64,7 +59,7 @@ export const sendToSyslog =
   async (lines, signal) => {
     const hostname = hostnameOf(publicUrl);
     const frames = lines.map((line) => frame(syslogMessage(line, hostname)));
-    // Anew for each batch: what is renewed needs no restart.
+    // Read per batch, so that renewal needs no restart.
     const certificate = shown && { cert: await readFile(shown.certificateFile, "utf8"), key: await readFile(shown.keyFile, "utf8") };
     const socket = await outbound.connect("audit", { ...target, shown: certificate }).catch((thrown: unknown) => {
       throw thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown;

@@ -1,7 +1,7 @@
-// What each kind of target does with a batch.
+// Interface of the target kinds.
 
 /**
- * Gives the lines to a target, and returns when it has confirmed all of them. Each is one entry in JSON, in ASCII and without a line
- * break. Throws where anything of it may be missing; then all of them come again.
+ * Sends lines to a target and resolves once it has confirmed all of them. Each line is one entry in ASCII JSON. Throws if anything may
+ * be missing; then all are sent again.
  */
 export type Send = (lines: readonly string[], signal: AbortSignal) => Promise<void>;

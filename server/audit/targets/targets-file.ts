@@ -1,4 +1,4 @@
-// GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent.
+// GANTRY_AUDIT_TARGETS: the file of audit targets.
 //
 //   {"targets": [
 //     {"name": "archive", "file": "/var/log/gantry/audit.jsonl"},
@@ -29,7 +29,7 @@ interface SyslogTarget {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** What is shown to a receiver that asks for it, as PEM files; read anew for each batch. */
+  /** Client certificate in PEM files; read per batch. */
   readonly shown: CertificateFiles | undefined;
 }
 
@@ -39,7 +39,7 @@ interface HttpTarget {
   readonly url: string;
   /** JSON lines, or one JSON array. */
   readonly body: "lines" | "array";
-  /** Holds the value of the Authorization header; read anew for each batch. */
+  /** File with the Authorization header's value; read per batch. */
   readonly authorizationFile: string | undefined;
 }
 
@@ -71,7 +71,7 @@ const readSyslog = (name: string, target: JsonObject): SyslogTarget => {
   const value = target.syslog;
   const refusal = (): Fault => targetsFault(`must have tls://HOST:PORT or tcp://HOST:PORT in "syslog" of target ${name}${refusedAddress(value)}`);
   const [, protocol, authority = ""] = /^(tls|tcp):\/\/([^/?#@]+)$/.exec(typeof value === "string" ? value : "") ?? [];
-  // As an address of http, which says what a host may be.
+  // Parsed as an http URL, which validates the host.
   const url = protocol === undefined ? null : URL.parse(`http://${authority}`);
   const port = Number(/:(\d{1,5})$/.exec(authority)?.[1]);
   if (!url || !(port >= 1 && port <= 65_535)) throw refusal();
@@ -112,7 +112,7 @@ const readTarget = (value: Json): AuditTarget => {
   return readHttp(name, value);
 };
 
-/** Reads the text of the file. Throws a Fault of one line. */
+/** Parses the file's text. Throws a one-line Fault. */
 export const readTargets = (json: string): AuditTarget[] => {
   let file: Json;
   try {
@@ -131,7 +131,7 @@ export const readTargets = (json: string): AuditTarget[] => {
   return targets;
 };
 
-/** Reads the file. Throws a Fault of one line. */
+/** Reads the file. Throws a one-line Fault. */
 export const readTargetsFile = async (path: string): Promise<AuditTarget[]> => {
   let json: string;
   try {

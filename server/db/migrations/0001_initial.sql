@@ -1,28 +1,27 @@
 -- breaking
 -- The baseline: every table as of the first release.
 --
--- A uid is its own resource path, so "below this group" is one range of the primary key and "in this organization" is
--- left(uid, 40). Text is collated "C": strings sort by their bytes (decisions: Lists).
--- Every list has an index for each order inside one organization: (left(uid, 40), <field>, uid).
--- left(uid, -17) is the parent. An index on it holds the uid too, so that children are counted without their rows. What
--- stands behind it is in another collation of the same order, so that the index serves only statements that name that one:
--- PostgreSQL 18 otherwise takes it for a text of a whole organization too, and skips over the parents of all organizations
--- (a count of a thousand branches, 1,000 parents in the table: 6.3 million buffers instead of 5,000).
--- Rows at the root are few among many, if any: a list of them has a small index of its own.
--- An empty list and an unspecified enum are null: a null costs nothing on the way from the database.
+-- A uid is a resource path. The rows below a group are one range of the primary key, and left(uid, 40) is the
+-- organization. Text uses collation "C": strings sort by bytes.
+-- Each list has an index per order inside an organization: (left(uid, 40), <field>, uid).
+-- left(uid, -17) is the parent. An index on it includes the uid, so that counting children reads no rows. Its next
+-- column uses another collation of the same order, so that only statements that name this collation use the index.
+-- Otherwise PostgreSQL 18 also picks it for lists of an organization, and skips through the parents of all
+-- organizations. Measured with 1,000 parents, counting a thousand branches: 6.3 million buffers instead of 5,000.
+-- Rows at the root are rare. They have a small index of their own.
+-- Empty lists and unspecified enums are null, because a null costs nothing to transfer.
 
 create extension if not exists pg_trgm;
 
 -- ---- What every domain shares -------------------------------------------------------------------------------------
 
--- One row for each root (organization, person): its version grows with every change of rights below it, and
--- cached rights are checked against it by the request's own statement (decisions: Access).
+-- One row per root (organization or user). Each permission change below a root increments its version. Each request's
+-- statement checks cached permissions against the version (decision 0003).
 create table access_versions (
   root text collate "C" primary key,
   version bigint not null default (1::bigint << 32) | floor(random() * 4294967296)::bigint
 );
 
--- Accepted terms.
 create table terms_acceptances (
   uid text collate "C" primary key,
   doc_id text collate "C" not null,
@@ -38,7 +37,7 @@ create index terms_acceptances_by_create_time on terms_acceptances (left(uid, 40
 create index terms_acceptances_by_update_time on terms_acceptances (left(uid, 40), update_time, uid);
 create index terms_acceptances_in_root on terms_acceptances (uid) where length(uid) = 40;
 
--- Answers kept for repeated writes.
+-- Responses stored for retries of idempotent writes.
 create table idempotency_keys (
   caller text collate "C" not null,
   key text collate "C" not null,
@@ -50,66 +49,64 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_create_time on idempotency_keys (create_time);
 
--- Every change's event, written in the change's own transaction. Delivery, the list of events and the audit log read it.
+-- One event per change, written in the change's transaction.
 create table outbox (
   id bigint generated always as identity primary key,
   event_id uuid not null unique,
-  -- Both set when the event is numbered: from then on it has a position in the order of all events. The uid is the
-  -- group's and the position; null for events that no group's subscriptions receive.
+  -- Both are null until the event has a position in the order of all events. The uid is the group's uid and the
+  -- position; null if no subscription of a group receives the event.
   uid text collate "C" unique,
   position bigint,
   type text collate "C" not null,
   source text not null,
   subject text collate "C" not null,
-  -- Whose subscriptions receive it: a group's uid, "/" above the roots, "" for none.
+  -- Group that receives the event: a uid, "/" above the roots, "" for none.
   group_uid text collate "C" not null,
-  -- For this subscription alone; null: for all of the group and above.
+  -- Only this subscription receives the event; null: all subscriptions of the group and its ancestors.
   subscription_uid text collate "C",
   audience text not null,
   extensions jsonb not null,
   body_type text not null,
-  -- What is sent, byte for byte: {"actor": …, "body": …}.
+  -- Exact bytes to send: {"actor": …, "body": …}.
   data text not null,
   request_id text not null,
   create_time timestamptz(3) not null,
-  -- By whom, by which call and right, and from where: {actor, operation, bindings, resources, address, userAgent, code, count}.
+  -- Origin of the change: {actor, operation, bindings, resources, address, userAgent, code, count}.
   audit_context jsonb not null default '{}'
 );
 create index outbox_waiting on outbox (id) where position is null;
 create index outbox_in_time on outbox (create_time);
--- The order of all events, for readers of them all (outbox: eventOrder). On the column itself the planner also took it for
--- the operator's lists by position, and for each organization read the events of all.
+-- Order of all events, for readers of all organizations. An index on the plain column misleads the planner. It would
+-- also use it for lists by position, and read the events of all organizations.
 create unique index outbox_in_order on outbox ((position + 0));
--- Events that are not listed have no uid: at first no event has, so that writing one enters it into four indexes less.
+-- Unlisted events have no uid. New events have none, so an insert updates four fewer indexes.
 create index outbox_by_position on outbox (left(uid, 40), position, uid) where uid is not null;
 create index outbox_by_create_time on outbox (left(uid, 40), create_time, uid) where uid is not null;
 create index outbox_by_type on outbox (left(uid, 40), type, uid) where uid is not null;
 create index outbox_by_parent on outbox (left(uid, -17), position, uid) where uid is not null;
--- What lies in no group. Without, a list of that alone went through everything that the caller may see: 0.4 s among half
--- a million events, and nothing found.
+-- Events outside of groups. Without this index, listing them took 0.4 s among half a million events, with no match.
 create index outbox_in_root on outbox (uid) where length(uid) = 40;
 
--- How many months of the log the database keeps, whatever a server asks for: the owner's word (`gantry admin migrate`).
+-- Months of audit log to keep, regardless of server settings. The database owner sets it (`gantry admin migrate`).
 create table audit_retention (
   one boolean primary key default true check (one),
   months integer not null check (months > 0)
 );
 
--- The number is the sum of an organization's slots. A backend writes one slot of them, so that writers of one organization
--- wait for each other only where they share it. Half of each page is left free, for the next version of a row.
+-- Row counts of an organization, as the sum of its slots. Each backend writes one slot. Writers wait for each other
+-- only if they share a slot. Half of each page stays free for updates.
 create table resource_counts (
   organization text collate "C" not null,
-  -- The table's name.
   resource text collate "C" not null,
   slot smallint not null,
-  -- Below 0 where more was deleted than made through this slot.
+  -- Negative if this slot has more deletions than inserts.
   row_count bigint not null,
-  -- How many more may be made through this slot without a look at the others.
+  -- Inserts that this slot may add without a check of the other slots.
   granted bigint not null default 0 check (granted >= 0),
   primary key (organization, resource, slot)
 ) with (fillfactor = 50);
 
--- What the operator has set. Without an organization ('') for the whole server; what is not here has its default.
+-- Quotas that the operator set. Organization '' is the whole server; a missing quota has its default.
 create table quotas (
   organization text collate "C" not null,
   name text collate "C" not null,
@@ -129,7 +126,7 @@ create table deletions (
   expire_time timestamptz(3) not null,
   kinds jsonb,
   row_count bigint not null,
-  -- The tables of its rows, in the order in which they come back.
+  -- Tables of the deleted rows, in the order of a restore.
   tables jsonb not null
 );
 create index deletions_by_parent on deletions (left(uid, -17), uid);
@@ -138,10 +135,10 @@ create index deletions_by_resource_type on deletions (left(uid, 40), resource_ty
 create index deletions_by_resource_uid on deletions (left(uid, 40), resource_uid, uid);
 create index deletions_by_create_time on deletions (left(uid, 40), create_time, uid);
 create index deletions_by_update_time on deletions (left(uid, 40), update_time, uid);
--- For maintenance alone: a list that could be ordered by it would take it, and read every organization's rows.
+-- For maintenance only. A list ordered by it would read the rows of all organizations.
 create index deletions_expired on deletions (expire_time, uid);
 
--- Rows as they were, by the names of their columns: a column that is made later has its default in what comes back.
+-- Deleted rows, keyed by column name. A restore gives columns that were added later their default.
 create table deleted_rows (
   deletion_uid text collate "C" not null,
   table_name text collate "C" not null,
@@ -149,29 +146,28 @@ create table deleted_rows (
   content jsonb not null,
   primary key (deletion_uid, table_name, number)
 );
--- A content stays while a deleted repo could come back that has it (collection), and counts as its organization's meanwhile.
+-- Garbage collection keeps a blob while a deletion refers to it, and counts it toward the organization's bytes.
 create index deleted_rows_by_blob on deleted_rows ((content ->> 'sha256'), (left(deletion_uid, 40))) where table_name = 'repo_blobs';
 
--- The slot of an organization in resource_counts is always locked first, so that these locks add no wait and no deadlock.
+-- Writers always lock the organization's slot in resource_counts first, so these locks add no waits or deadlocks.
 create table place_counts (
-  -- The uid of an organization, a group or whatever else the rows lie in.
+  -- Uid of the parent, such as an organization or group.
   place text collate "C" not null,
-  -- The table's name.
   resource text collate "C" not null,
   slot smallint not null,
-  -- Below 0 where more was deleted than made through this slot.
+  -- Negative if this slot has more deletions than inserts.
   children bigint not null,
-  -- With the children. Of an organization 0.
+  -- All descendants, children included; 0 for organizations.
   below bigint not null,
   primary key (place, resource, slot)
 ) with (fillfactor = 50);
 
--- The first month that is kept, as "2026-11", by the database's own clock: a server whose clock is ahead drops nothing.
+-- First month to keep, such as "2026-11", by the database clock.
 create function first_kept_audit_month() returns text language sql stable as $$
   select to_char(date_trunc('month', now() at time zone 'UTC') - make_interval(months => months - 1), 'YYYY-MM') from audit_retention
 $$;
 
--- What is kept no longer is counted no longer, where no repo has it and no other deletion keeps it.
+-- Subtracts blobs of purged deletions, unless a repo or another deletion still refers to them.
 create function deleted_blobs_gone() returns trigger language plpgsql as $$
 declare
   root text;
@@ -196,9 +192,9 @@ create trigger deleted_blobs_gone after delete on deleted_rows referencing old t
 
 -- ---- iam: groups, identities, permissions, sign-in, SCIM ----------------------------------------------------------
 
--- The UTS #39 skeleton, case-folded, of a name in the alphabet of Group.name ("a" to "z", digits, space, ".", "_", "-"), whose only
--- confusables are these. Spaces at the ends and runs of spaces are not seen either. Another alphabet needs another function:
--- server/iam/resources/group-names.test.ts compares them.
+-- Returns the case-folded UTS #39 skeleton of a Group.name ("a" to "z", digits, space, ".", "_", "-"). These are the
+-- only confusables of that alphabet. Spaces are trimmed and collapsed. server/iam/resources/group-names.test.ts
+-- compares the two.
 create function group_name_skeleton(name text) returns text language sql immutable strict parallel safe as $$
   select replace(translate(regexp_replace(btrim(name, ' '), ' +', ' ', 'g'), '01', 'ol'), 'm', 'rn')
 $$;
@@ -220,9 +216,9 @@ create index groups_by_create_time on groups (left(uid, 40), create_time, uid);
 create index groups_by_update_time on groups (left(uid, 40), update_time, uid);
 create index groups_by_parent on groups (left(uid, -17), name collate "POSIX", uid);
 create index groups_in_root on groups (uid) where length(uid) = 40;
--- A verified organization's name is a domain, and there is one organization for each (resources: Groups).
+-- A verified organization's name is a domain, unique among organizations.
 create unique index groups_verified on groups (name) where verified and length(uid) = 40;
--- Organizations by name: the first word of a repository's name.
+-- Organizations by name, the first segment of repository names.
 create index groups_organizations_by_name on groups (name, uid) where length(uid) = 40;
 create index groups_organizations_by_skeleton on groups (group_name_skeleton(name), uid) where length(uid) = 40;
 create index groups_by_skeleton on groups (left(uid, -17), group_name_skeleton(name), uid) where length(uid) > 40;
@@ -239,7 +235,7 @@ create table identities (
   static_keys jsonb,
   aws_identity jsonb,
   service_principal text,
-  -- The claims that a token must have literally; empty where a pattern decides. A person's are those of their provider.
+  -- Required claims of tokens; empty if a pattern matches them. A user's claims are the identity provider's.
   issuer text collate "C" not null default '',
   subject text collate "C" not null default '',
   last_seen_time timestamptz(3),
@@ -254,14 +250,13 @@ create index identities_by_parent on identities (left(uid, -17), name collate "P
 create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid);
 create index identities_in_root on identities (uid) where length(uid) = 40;
 create index identities_by_issuer on identities (issuer, subject);
--- For the look at a start at what patterns of issuers there are.
+-- For the check of issuer patterns at startup.
 create index identities_by_issuer_pattern on identities (uid) where claim_match ->> 'issuerPattern' <> '';
 
 create table roles (
   uid text collate "C" primary key,
   name text collate "C" not null,
   description text collate "C" not null default '',
-  -- Enum symbols in the order of their numbers.
   capabilities jsonb not null,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
@@ -276,7 +271,7 @@ create table role_bindings (
   uid text collate "C" primary key,
   identity_uid text collate "C" not null,
   role_uid text collate "C" not null,
-  -- From then on it gives no rights; null: it never ends.
+  -- The role binding has no effect from this time on; null: it never expires.
   expire_time timestamptz(3),
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
@@ -286,15 +281,14 @@ create index role_bindings_by_identity on role_bindings (identity_uid, uid);
 create index role_bindings_by_role on role_bindings (role_uid, uid);
 create index role_bindings_by_identity_uid on role_bindings (left(uid, 40), identity_uid, uid);
 create index role_bindings_by_role_uid on role_bindings (left(uid, 40), role_uid, uid);
--- People are found by where they are bound (people.ts).
+-- Users are found by their role bindings (people.ts).
 create index role_bindings_of_humans on role_bindings (uid, identity_uid) where length(identity_uid) = 40;
 create index role_bindings_in_root on role_bindings (uid) where length(uid) = 40;
 create index role_bindings_by_create_time on role_bindings (left(uid, 40), create_time, uid);
 create index role_bindings_by_update_time on role_bindings (left(uid, 40), update_time, uid);
--- Who holds something in a group: the identities of one role, in order. For who-can alone (holders.ts): with role_uid in
--- its own collation PostgreSQL took this index for lists by role as well, skipping over the groups, and for each
--- organization it read the whole server's bindings of the role. In another collation of the same order it serves only
--- statements that name that one.
+-- Role bindings of a group by role, in the order of identities; for the access report only (holders.ts). With the
+-- default collation of role_uid, PostgreSQL also used this index for lists by role. Those lists then read all bindings
+-- of the role on the server.
 create index role_bindings_by_place_and_role on role_bindings (left(uid, -17), role_uid collate "POSIX", identity_uid) include (uid, expire_time);
 
 create table group_invites (
@@ -304,14 +298,14 @@ create table group_invites (
   expiration_time timestamptz(3) not null,
   single_use boolean not null default false,
   key_id text collate "C" not null,
-  -- SHA-256 of the code; the code itself is nowhere.
+  -- SHA-256 of the code; the code is not stored.
   code_hash text collate "C",
-  -- Who created it: the invite gives nothing that they do not hold.
+  -- Creator. The invite grants only permissions that the creator has.
   invited_by text collate "C" not null default '',
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
   expire_time timestamptz(3),
-  -- The mappings that gave the maker what it promises, by a sign-in; '[]' where role bindings did.
+  -- Mappings that gave the creator the role at sign-in; '[]' if role bindings did.
   by_mappings jsonb not null default '[]'
 );
 create unique index group_invites_by_code on group_invites (code_hash);
@@ -322,7 +316,7 @@ create index group_invites_by_parent on group_invites (left(uid, -17), uid);
 create index group_invites_in_root on group_invites (uid) where length(uid) = 40;
 create index group_invites_by_role on group_invites (role_uid);
 
--- What a person's issuer says of them: the claims of their last sign-in.
+-- User claims from the issuer at the last sign-in.
 create table profiles (
   identity_uid text collate "C" primary key,
   name text not null default '',
@@ -331,15 +325,14 @@ create table profiles (
   picture text not null default ''
 );
 
--- The fields of IdentityMetadata that a person sets; no row where none is set.
+-- Fields of IdentityMetadata that the user set; no row if none is set.
 create table identity_metadata (
   uid text collate "C" primary key,
   said jsonb not null,
-  -- When a person last changed what they say about themselves.
   update_time timestamptz(3) not null default now()
 );
 
--- When a person last asked the owners of an organization for access.
+-- Time of the last access request of a user to the owners of an organization.
 create table group_access_requests (
   group_uid text collate "C" not null,
   identity_uid text collate "C" not null,
@@ -353,20 +346,18 @@ create table identity_providers (
   name text collate "C" not null,
   description text collate "C" not null default '',
   default_role text collate "C" not null,
-  -- As answers have it: without the client secret.
+  -- As in responses, without the client secret.
   oidc jsonb not null,
-  -- Sealed with the secret key, for the purpose "client secret".
+  -- Sealed with the secret key, purpose "client secret".
   client_secret_sealed text,
   scim_enabled boolean not null default false,
-  -- Grows with every change of what stands below.
+  -- Incremented on each SCIM change below the provider.
   scim_version bigint not null default 1,
-  -- When the SCIM token was made; null until there was a first one.
+  -- Creation time of the SCIM token; null before the first token.
   scim_token_create_time timestamptz(3),
-  -- SHA-256; null once revoked.
   scim_token_hash text,
-  -- Null: it never ends.
   scim_token_expire_time timestamptz(3),
-  -- The token before this one, while both work.
+  -- Previous token, while both are valid.
   scim_previous_token_hash text,
   scim_previous_token_expire_time timestamptz(3),
   create_time timestamptz(3) not null,
@@ -378,9 +369,7 @@ create index identity_providers_by_update_time on identity_providers (left(uid, 
 create index identity_providers_by_parent on identity_providers (left(uid, -17), name collate "POSIX", uid);
 create index identity_providers_in_root on identity_providers (uid) where length(uid) = 40;
 create index identity_providers_by_default_role on identity_providers (default_role, uid);
--- Which provider a token's issuer may belong to.
 create index identity_providers_by_issuer on identity_providers ((oidc ->> 'issuer'), uid);
--- Which organization's provider a token was made for, with every sign-in.
 create index identity_providers_by_client on identity_providers ((oidc ->> 'issuer'), (oidc ->> 'clientId'));
 comment on column identity_providers.client_secret_sealed is 'sealed to the row, its issuer and client id';
 
@@ -393,8 +382,8 @@ create table external_group_role_mappings (
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
--- The group's id by its hash: written in full it may be longer than an index entry. A text becomes its bytes with
--- every backslash doubled.
+-- Indexes the hash of the group ID, because an ID may exceed the size limit of index entries. The cast to bytea needs
+-- doubled backslashes.
 create unique index external_group_role_mappings_unique on external_group_role_mappings
   (identity_provider_uid, sha256(replace(external_group_id, '\', '\\')::bytea), role_uid, scope);
 create index external_group_role_mappings_by_parent on external_group_role_mappings (left(uid, -17), uid);
@@ -404,8 +393,8 @@ create index external_group_role_mappings_by_role on external_group_role_mapping
 create index external_group_role_mappings_by_create_time on external_group_role_mappings (left(uid, 40), create_time, uid);
 create index external_group_role_mappings_by_update_time on external_group_role_mappings (left(uid, 40), update_time, uid);
 
--- Who has signed in through which identity provider: its default role is given once. A row outlives the person's
--- identity, so that nobody gets back a role that was taken away by deleting themselves and signing in anew.
+-- First sign-in of each user per identity provider, so that the default role is assigned only once. A row outlives the
+-- identity, so that deleting it does not restore a removed role.
 create table provider_arrivals (
   provider_uid text collate "C" not null,
   identity_uid text collate "C" not null,
@@ -414,11 +403,11 @@ create table provider_arrivals (
 );
 
 create table sign_ins (
-  -- SHA-256 of the state that the provider sends back, and of the cookie of the browser that began.
+  -- SHA-256 of the state that the provider returns, and of the initiating browser's cookie.
   state_hash text primary key,
   browser_hash text not null,
   identity_provider_uid text collate "C" not null,
-  -- Nonce, PKCE verifier, invite and what to do afterwards; sealed for the purpose "sign in".
+  -- Nonce, PKCE verifier, invite and follow-up action; sealed, purpose "sign in".
   sealed text not null,
   expire_time timestamptz(3) not null,
   address_hash text collate "C" not null default ''
@@ -432,7 +421,7 @@ create table sessions (
   id text primary key,
   identity_uid text collate "C" not null,
   identity_provider_uid text collate "C" not null,
-  -- The groups of the token that a mapping referred to at sign-in.
+  -- Groups of the token that had a mapping at sign-in.
   groups text[] not null,
   create_time timestamptz(3) not null,
   expire_time timestamptz(3) not null
@@ -441,44 +430,41 @@ create index sessions_by_identity on sessions (identity_uid);
 create index sessions_by_identity_provider on sessions (identity_provider_uid);
 create index sessions_by_expire_time on sessions (expire_time);
 
--- One row for each family: the tokens of one sign-in, of which the latest alone works.
+-- One row per token family: the refresh tokens of one sign-in. Only the latest token is valid.
 create table refresh_tokens (
   id text primary key,
-  -- SHA-256 of the latest token's secret.
   secret_hash text not null,
   identity_uid text collate "C" not null,
   identity_provider_uid text collate "C" not null,
-  -- The claims and upper bounds of every access token of the family.
+  -- Claims and limits of each access token of the family.
   audience jsonb not null,
   act jsonb not null,
   email text,
   capabilities jsonb,
   scopes jsonb,
   create_time timestamptz(3) not null,
-  -- The latest token's.
   expire_time timestamptz(3) not null,
-  -- The client that a family of refresh tokens was given to; null where no client is known by an id.
+  -- Client ID that received the family; null if the client has no ID.
   client text collate "C"
 );
 create index refresh_tokens_by_identity on refresh_tokens (identity_uid);
 create index refresh_tokens_by_identity_provider on refresh_tokens (identity_provider_uid);
 create index refresh_tokens_by_expire_time on refresh_tokens (expire_time);
 
--- Sign-ins that end on another device than the browser's: device codes (RFC 8628), and tokens encrypted for a client's
--- key (authentication.md: 7).
+-- Sign-ins that finish on a different device: device codes (RFC 8628), and tokens encrypted to a client's key
+-- (authentication.md, section 7).
 create table device_codes (
-  -- SHA-256 of the device code (RFC 8628).
+  -- SHA-256 of the device code.
   device_hash text collate "C" primary key,
-  -- What a person types: too short for a hash to hide, and useless without a sign-in and the device code.
+  -- In plain text: too short to hash, and useless without a sign-in and the device code.
   user_code text collate "C" not null,
-  -- The client's name, and the authorization request (signin/device.ts).
+  -- Client name, and the authorization request (signin/device.ts).
   client text collate "C" not null,
   wanted jsonb not null,
   state text collate "C" not null default 'open',
-  -- Who approved it; why it was denied.
+  -- Approving user; reason of a denial.
   signed_in jsonb,
   reason text,
-  -- How often the client may poll, and when it last did.
   interval_ms integer not null,
   poll_time timestamptz(3),
   create_time timestamptz(3) not null,
@@ -489,17 +475,16 @@ create unique index device_codes_by_user_code on device_codes (user_code);
 create index device_codes_by_expire_time on device_codes (expire_time);
 create index device_codes_by_address on device_codes (address_hash, expire_time);
 
--- Wrong user codes that were typed, counted for all servers together.
+-- Wrong user codes per time window, across all servers.
 create table user_code_guesses (
   window_time timestamptz(3) primary key,
   wrong integer not null
 );
 
 create table headless_sessions (
-  -- SHA-256 of the client's public key.
   code_hash text collate "C" primary key,
   ecdh_public_key text collate "C" not null,
-  -- Base64. Only the client can read it.
+  -- Base64. Only the client can decrypt it.
   encrypted_token text collate "C" not null,
   expire_time timestamptz(3) not null,
   address_hash text collate "C" not null default ''
@@ -510,23 +495,22 @@ create index headless_sessions_by_address on headless_sessions (address_hash, ex
 create table signing_keys (
   kid text primary key,
   public_jwk jsonb not null,
-  -- Sealed with the secret key; unsealed the private key never touches the disk.
+  -- Sealed with the secret key; the plain private key never reaches the disk.
   private_jwk_sealed text not null,
   create_time timestamptz(3) not null,
-  -- From then on it signs nothing; it is published until its last token has expired.
+  -- Last time of signing. The key stays published until its last token has expired.
   retire_time timestamptz(3)
 );
 comment on column signing_keys.private_jwk_sealed is 'sealed to the row';
 
--- SHA-256 of the signature of each AWS request that was accepted: none is accepted twice, on any replica.
+-- SHA-256 of the signature of each accepted AWS request. Prevents replay on any replica.
 create table aws_requests (
   digest text primary key,
-  -- From then on the request is too old by itself.
   expire_time timestamptz(3) not null
 );
 create index aws_requests_by_expire_time on aws_requests (expire_time);
 
--- Accounts at cloud providers, at most one row for a group and under its uid.
+-- Accounts at cloud providers: at most one row per group, with the group's uid.
 create table account_associations (
   uid text collate "C" primary key,
   name text collate "C" not null,
@@ -548,7 +532,7 @@ create index account_associations_in_root on account_associations (uid) where le
 create table memberships (
   organization_uid text collate "C" not null,
   identity_uid text collate "C" not null,
-  -- How it came about: invite, provider, founding, operator, acceptance.
+  -- Origin: invite, provider, founding, operator, acceptance.
   basis text collate "C" not null,
   create_time timestamptz(3) not null,
   primary key (identity_uid, organization_uid)
@@ -558,9 +542,9 @@ create index memberships_by_organization on memberships (organization_uid);
 create table authorization_codes (
   code_hash text collate "C" primary key,
   address_hash text collate "C" not null,
-  -- What was asked for and who signed in, sealed.
+  -- Authorization request and signed-in user, sealed.
   sealed text not null,
-  -- What the code gave: the family of its refresh token, and a claim of its access tokens. Null until it was used.
+  -- Refresh token family, and a claim of its access tokens. Null until the code is used.
   grant_id text collate "C",
   expire_time timestamptz(3) not null
 );
@@ -576,16 +560,16 @@ create index revoked_grants_by_expire_time on revoked_grants (expire_time);
 create table scim_users (
   uid text collate "C" primary key,
   identity_provider_uid text collate "C" not null,
-  -- What the provider knows the person by at a sign-in; null until it says so.
+  -- Provider's ID of the user at sign-in; null if unknown.
   external_id text collate "C",
-  -- The person's identity, whether registered or not; null until it is known.
+  -- User's identity, registered or not; null if unknown.
   identity_uid text collate "C",
   active boolean not null,
-  -- Names in lower case, by which they are compared.
+  -- Lower-case name, for comparison.
   user_name text collate "C" not null,
   display_name text collate "C" not null default '',
   emails text[] collate "C" not null default '{}',
-  -- The user in RFC 7643's words, as it was sent, without what the server says itself.
+  -- User resource (RFC 7643) as received, without server-generated attributes.
   document text not null,
   version bigint not null default 1,
   create_time timestamptz(3) not null,
@@ -600,7 +584,7 @@ create index scim_users_by_uid on scim_users (identity_provider_uid, uid);
 create index scim_users_by_identity on scim_users (identity_uid, identity_provider_uid) where identity_uid is not null;
 create index scim_users_by_emails on scim_users using gin (emails);
 
--- Who was announced and is not any more: nobody comes in by a sign-in whom the provider has removed. Nothing else is kept of them.
+-- Users that the provider removed. They cannot sign in. No other data of them is kept.
 create table scim_removals (
   identity_provider_uid text collate "C" not null,
   external_id text collate "C" not null,
@@ -610,8 +594,8 @@ create table scim_removals (
 );
 create index scim_removals_by_identity on scim_removals (identity_uid, identity_provider_uid) where identity_uid is not null;
 
--- Who came by which external id through a provider whose people are not known by their subjects (correlation rule): a user that is
--- announced later is that person.
+-- Identities by external ID, for providers that do not correlate users by subject. A later SCIM user is linked to the
+-- identity.
 create table scim_arrivals (
   identity_provider_uid text collate "C" not null,
   external_id text collate "C" not null,
@@ -623,11 +607,10 @@ create table scim_groups (
   uid text collate "C" primary key,
   identity_provider_uid text collate "C" not null,
   external_id text collate "C",
-  -- By what mappings name it: the external id, or the name as it was sent where it has none.
+  -- Key that mappings use: the external ID, or the original name if it has none.
   mapped_as text collate "C" not null,
-  -- In lower case, by which it is compared.
   display_name text collate "C" not null,
-  -- The group in RFC 7643's words, as it was sent, without members and what the server says itself.
+  -- Group resource (RFC 7643) as received, without members and server-generated attributes.
   document text not null,
   version bigint not null default 1,
   create_time timestamptz(3) not null,
@@ -647,22 +630,21 @@ create table scim_members (
 create index scim_members_by_user on scim_members (user_uid, group_uid);
 
 create table sign_in_sessions (
-  -- What its access tokens name: 32 hexadecimal digits.
+  -- Session ID in access tokens: 32 hexadecimal digits.
   id text collate "C" primary key,
-  -- That of the identity provider, and the first 16 digits of the id.
+  -- Uid of the identity provider, and the first 16 digits of the ID.
   uid text collate "C" not null,
   identity_uid text collate "C" not null,
   identity_provider_uid text collate "C" not null,
-  -- The family of its refresh token; null if it has none.
+  -- Refresh token family; null if none.
   refresh_token_id text collate "C",
   kind text collate "C" not null,
-  -- What the client calls itself.
   program text collate "C" not null,
-  -- Where the person signed in; empty for sessions of before this table.
+  -- Sign-in address; empty if unknown.
   address text collate "C" not null,
   create_time timestamptz(3) not null,
   last_use_time timestamptz(3) not null,
-  -- When its last token expires, and when the last one expires that it can ever get.
+  -- Expiry of the last token, and the latest possible expiry of any token of the session.
   expire_time timestamptz(3) not null,
   end_time timestamptz(3) not null
 );
@@ -674,11 +656,10 @@ create index sign_in_sessions_by_end_time on sign_in_sessions (end_time);
 create table pending_memberships (
   organization_uid text collate "C" not null,
   identity_uid text collate "C" not null,
-  -- When the first of the bindings was created that the organization has now.
+  -- Creation time of the oldest current role binding in the organization.
   create_time timestamptz(3) not null,
   primary key (identity_uid, organization_uid)
 );
--- The newest first, for the page behind a sign-in.
 create index pending_memberships_by_create_time on pending_memberships (identity_uid, create_time, organization_uid);
 
 create table membership_declines (
@@ -689,16 +670,16 @@ create table membership_declines (
 );
 create index membership_declines_by_organization on membership_declines (organization_uid);
 
--- The unique index is what decides between two servers.
+-- Claims and reservations of group names. The primary key resolves races between servers.
 create table group_names (
   -- '' for organizations.
   parent text collate "C" not null,
   skeleton text collate "C" not null,
   name text collate "C" not null,
-  -- The group that has the name or, if not held, the organization that it is reserved for.
+  -- Group that has the name or, if not held, the organization that the name is reserved for.
   group_uid text collate "C" not null,
   held boolean not null,
-  -- An organization has had a repository under this name: only the operator releases it.
+  -- An organization had a repository under this name: only the operator can release it.
   used boolean not null default false,
   reserve_time timestamptz(3),
   primary key (parent, skeleton)
@@ -706,9 +687,8 @@ create table group_names (
 create index group_names_of_organizations on group_names (group_uid) where parent = '';
 create index group_names_reserved on group_names (name) where not held;
 
--- The versions are kept by triggers, so that no writer can forget them. Roots are locked in order, so that no two writers
--- wait for each other in a circle. Once for each statement: once for each row, a deletion of 27,000 bindings wrote one version
--- 27,000 times, each write behind all the earlier ones (5.1 s; now 0.1 s).
+-- Triggers update the versions, so that every writer does. Roots are locked in order to prevent deadlocks. Statement
+-- triggers are faster: row triggers wrote one version 27,000 times for 27,000 bindings (5.1 s instead of 0.1 s).
 create function grow_access_versions(roots text[]) returns void language sql as $$
   insert into access_versions as held (root)
   select distinct root from unnest(roots) as root where root <> '' order by root
@@ -724,13 +704,13 @@ begin
 end $$;
 create trigger groups_changed after insert on groups for each row execute function groups_changed();
 
--- Kind and status of an organization hold for every group below it: their rows follow it.
+-- All groups of an organization inherit its kind and status.
 create function groups_inherited() returns trigger language plpgsql as $$
 begin
   if length(new.uid) = 40 and (new.kind is distinct from old.kind or new.status is distinct from old.status) then
     update groups set kind = new.kind, status = new.status where uid > new.uid || '/' and uid < new.uid || '0';
   end if;
-  -- No right in a suspended organization counts, so everybody who has one there is affected (decisions: Access).
+  -- A suspended organization grants no permissions, which affects all its users (decision 0003).
   if length(new.uid) = 40 and new.status is distinct from old.status then
     perform grow_access_versions(array(
       select new.uid
@@ -746,7 +726,7 @@ begin
 end $$;
 create trigger groups_inherited after update of kind, status on groups for each row execute function groups_inherited();
 
--- How an identity is assumed decides these three columns; a person's are those of their provider and stay as written.
+-- The identity type sets these three columns, except for users.
 create function identities_derived() returns trigger language plpgsql as $$
 begin
   if new.claim_match is not null then
@@ -803,7 +783,7 @@ begin
   end if;
   return null;
 end $$;
--- A trigger with tables of what has changed is for one kind of statement.
+-- A trigger with transition tables supports only one kind of statement.
 create trigger role_bindings_made after insert on role_bindings referencing new table as made
   for each statement execute function role_bindings_changed();
 create trigger role_bindings_changed after update on role_bindings referencing old table as gone new table as made
@@ -811,7 +791,7 @@ create trigger role_bindings_changed after update on role_bindings referencing o
 create trigger role_bindings_gone after delete on role_bindings referencing old table as gone
   for each statement execute function role_bindings_changed();
 
--- All roots of one change in one statement, so that they are locked in order.
+-- One statement covers all roots of a change, so that they are locked in order.
 create function roles_changed() returns trigger language plpgsql as $$
 begin
   perform grow_access_versions(array(
@@ -846,8 +826,7 @@ create trigger external_group_role_mappings_changed after update on external_gro
 create trigger external_group_role_mappings_gone after delete on external_group_role_mappings referencing old table as gone
   for each statement execute function external_group_role_mappings_changed();
 
--- A provider that is gone authenticates nobody any more, and a person's uid can be used again: sessions and refresh tokens
--- of either end with it.
+-- Deleted providers authenticate no one, and a user's uid can be reused: sessions and refresh tokens of both end.
 create function identity_providers_ended() returns trigger language plpgsql as $$
 begin
   delete from sign_ins where identity_provider_uid = old.uid;
@@ -865,7 +844,7 @@ end $$;
 create trigger sessions_ended after delete on sessions referencing old table as gone
   for each statement execute function sessions_ended();
 
--- Nothing lies below an organization that is deleted, but what its deletions keep.
+-- Deletes the counts of a deleted organization, except for blobs that its deletions keep.
 create function organizations_gone() returns trigger language plpgsql as $$
 begin
   delete from resource_counts where organization in (select uid from gone where length(uid) = 40)
@@ -875,7 +854,7 @@ begin
 end $$;
 create trigger groups_organizations_gone after delete on groups referencing old table as gone for each statement execute function organizations_gone();
 
--- What is agreed to is loaded with the person's rights, so it is of their version (role_bindings_changed).
+-- Memberships load together with permissions, so they increment the user's version (role_bindings_changed).
 create function memberships_changed() returns trigger language plpgsql as $$
 begin
   perform grow_access_versions(array(select distinct left(identity_uid, 40) from changed));
@@ -886,7 +865,7 @@ create trigger memberships_made after insert on memberships referencing new tabl
 create trigger memberships_gone after delete on memberships referencing old table as changed
   for each statement execute function memberships_changed();
 
--- Rights are kept in memory until the identity ends: when that moves they are read anew.
+-- Permissions are cached until the identity expires. A new expiry reloads them.
 create function identities_expire_time_changed() returns trigger language plpgsql as $$
 begin
   perform grow_access_versions(array[left(new.uid, 40)]);
@@ -919,7 +898,7 @@ begin
 end $$;
 create trigger scim_groups_renamed after update of mapped_as on scim_groups for each row execute function scim_groups_renamed();
 
--- Groups count while SCIM is on.
+-- SCIM groups have an effect only while SCIM is on.
 create function scim_switched() returns trigger language plpgsql as $$
 begin
   if new.scim_enabled <> old.scim_enabled then
@@ -929,9 +908,9 @@ begin
 end $$;
 create trigger scim_switched after update of scim_enabled on identity_providers for each row execute function scim_switched();
 
--- A user who is removed becomes a removal, one who comes back a user, and an external id another, also where the quota is lower than
--- what is there: what goes leaves a grant of one row to its transaction. Grants of less than 25 count in no other (resources_made), so
--- that no more is made out of it later; and rows and grants are together no more than before.
+-- A removed user becomes a removal, and a restored user replaces one, even above the quota. Each deletion leaves its
+-- transaction a grant of one row. Other transactions ignore grants below 25 (resources_made), so rows plus grants never
+-- increase.
 create function scim_removals_counted_made() returns trigger language plpgsql as $$
 declare
   root text;
@@ -961,7 +940,7 @@ end $$;
 create trigger scim_removals_counted_gone after delete on scim_removals referencing old table as gone
   for each statement execute function scim_removals_counted_gone();
 
--- Beside resources_gone, which has counted them: by their names, the triggers of an event run one after the other.
+-- Runs after resources_gone, which updates the count: PostgreSQL fires triggers of an event in name order.
 create function scim_users_granted() returns trigger language plpgsql as $$
 begin
   update resource_counts set granted = greatest(granted, 1)
@@ -971,8 +950,9 @@ end $$;
 create trigger scim_users_granted after delete on scim_users referencing old table as gone
   for each statement execute function scim_users_granted();
 
--- Of members many go and come in one transaction. As many as it has taken out it puts in again, whatever the quota; this setting has
--- the organization and their number, and ends with the transaction. By groups first: half of the time for a hundred thousand.
+-- One transaction often replaces many members. It may insert as many as it deleted, regardless of the quota. A
+-- transaction-local setting holds organization and number. Grouping first halves the time for a hundred thousand
+-- members.
 create function scim_members_counted_gone() returns trigger language plpgsql as $$
 declare
   root text;
@@ -1008,14 +988,14 @@ begin
     released := current_setting('gantry.released_scim_members', true);
     if starts_with(released, root) then
       again := least(substr(released, 42)::bigint, made_rows);
-      -- Its slot is there: they have left it in this transaction.
+      -- The slot exists: this transaction deleted the members from it.
       update resource_counts set row_count = row_count + again
       where organization = root and resource = 'scim_members' and slot = pg_backend_pid() % 64;
       perform set_config('gantry.released_scim_members', root || ' ' || substr(released, 42)::bigint - again, true);
       made_rows := made_rows - again;
     end if;
     continue when made_rows = 0;
-    -- One request adds some 10,000 at most: a transaction that holds its slot shall wait for nobody's lock in count_made.
+    -- A request adds at most some 10,000. With its slot locked, it must not wait in count_made.
     update resource_counts set row_count = row_count + made_rows, granted = granted - made_rows
     where organization = root and resource = 'scim_members' and slot = pg_backend_pid() % 64
       and granted >= made_rows and (granted >= 10000 or xmin = pg_current_xact_id()::xid);
@@ -1028,7 +1008,7 @@ end $$;
 create trigger scim_members_counted_made after insert on scim_members referencing new table as made
   for each statement execute function scim_members_counted_made();
 
--- As for refresh tokens: a provider that is deleted authenticates nobody any more, and a person's uid can be used again.
+-- Ends sign-in sessions of deleted providers and identities, because a user's uid can be reused.
 create function sign_in_sessions_ended() returns trigger language plpgsql as $$
 begin
   if tg_table_name = 'identities' then
@@ -1041,7 +1021,7 @@ end $$;
 create trigger identities_end_sign_in_sessions after delete on identities for each row execute function sign_in_sessions_ended();
 create trigger identity_providers_end_sign_in_sessions after delete on identity_providers for each row execute function sign_in_sessions_ended();
 
--- Counted as 0003_quotas.sql counts resources.
+-- Counted like other resources: from the grant of the slot, else by count_made.
 create function pending_memberships_counted_made() returns trigger language plpgsql as $$
 declare
   root text;
@@ -1070,10 +1050,10 @@ end $$;
 create trigger pending_memberships_counted_gone after delete on pending_memberships referencing old table as gone
   for each statement execute function pending_memberships_counted_gone();
 
--- Kept by triggers, so that every writer of bindings and memberships keeps them: requests, sign-ins, SCIM, undelete.
+-- Triggers cover all writers of bindings and memberships: requests, sign-ins, SCIM, undelete.
 create function role_bindings_pending_made() returns trigger language plpgsql as $$
 begin
-  -- The row is locked where it is there, so that a concurrent deletion of the last other binding waits, or is waited for.
+  -- Locks an existing row, to serialize with a concurrent deletion of the last other binding.
   insert into pending_memberships as held (organization_uid, identity_uid, create_time)
   select left(made.uid, 40), made.identity_uid, min(made.create_time) from made
   where length(made.identity_uid) = 40
@@ -1095,7 +1075,7 @@ begin
   where (held.identity_uid, held.organization_uid) in (select identity_uid, left(uid, 40) from gone where length(identity_uid) = 40)
   order by held.identity_uid, held.organization_uid for update;
   if found then
-    -- A statement of its own: its snapshot has the bindings of whoever was waited for.
+    -- A separate statement: its snapshot includes the bindings of the transaction that held the lock.
     delete from pending_memberships as held
     where (held.identity_uid, held.organization_uid) in (select identity_uid, left(uid, 40) from gone where length(identity_uid) = 40)
       and not exists (
@@ -1107,7 +1087,7 @@ end $$;
 create trigger role_bindings_pending_gone after delete on role_bindings referencing old table as gone
   for each statement execute function role_bindings_pending_gone();
 
--- Another user in the same binding. A trigger with tables of what has changed takes no list of columns.
+-- The identity of a binding changed. A trigger with transition tables cannot have a column list.
 create function role_bindings_pending_changed() returns trigger language plpgsql as $$
 begin
   if old.identity_uid <> new.identity_uid then
@@ -1149,7 +1129,7 @@ end $$;
 create trigger membership_declines_answered after insert on membership_declines referencing new table as made
   for each statement execute function membership_declines_answered();
 
--- Fails as a unique index does if another group has the name, or it is reserved for another organization.
+-- Fails like a unique index if another group has the name, or it is reserved for another organization.
 create function claim_group_name(claimed groups) returns void language plpgsql as $$
 declare
   is_root boolean := length(claimed.uid) = 40;
@@ -1163,9 +1143,9 @@ begin
   set name = excluded.name, group_uid = excluded.group_uid, held = true, used = claim.used or excluded.used, reserve_time = null
   where claim.group_uid = excluded.group_uid
     or not claim.held and (
-      -- The operator says whose the domain is.
+      -- The operator has verified the owner of the domain.
       claimed.verified
-      -- Never used for images, and no undelete brings its organization back.
+      -- Never used for images, and no undelete can restore its organization.
       or not claim.used and not exists (
         select from deletions where left(uid, 40) = left(claim.group_uid, 40) and resource_uid = claim.group_uid
       )
@@ -1187,8 +1167,8 @@ begin
   if not found then
     return;
   end if;
-  -- Another one has had the same name since before names were unique. What an organization that is gone has used stays reserved all the
-  -- same: clients still know images by it.
+  -- Older groups may share the name. A used name of a deleted organization stays reserved, because clients still know
+  -- images by it.
   if is_root then
     select * into heir from groups
     where length(uid) = 40 and group_name_skeleton(name) = form and uid <> released.uid order by verified desc, create_time, uid limit 1;
@@ -1218,7 +1198,7 @@ end $$;
 create trigger groups_named after insert or delete on groups for each row execute function groups_named();
 create trigger groups_renamed after update of name on groups for each row when (old.name is distinct from new.name) execute function groups_named();
 
--- A group that is deleted has nothing below it, but perhaps what the same transaction deletes next: only what adds up to nothing goes.
+-- The transaction may delete rows of the group afterwards, so only counts that sum to zero are removed.
 create function places_gone() returns trigger language plpgsql as $$
 begin
   delete from place_counts where place in (select uid from gone) and (place, resource) in (
@@ -1233,11 +1213,10 @@ create trigger groups_places_gone after delete on groups referencing old table a
 create table subscriptions (
   uid text collate "C" primary key,
   sink text not null,
-  -- Null: all types.
   event_types jsonb,
-  -- Who created it, and whose right to do so is checked again before each delivery.
+  -- Creator. The creator's permission is checked before each delivery.
   creator text collate "C" not null default '',
-  -- Sealed with the secret key: they sign, so they must be read again.
+  -- Sealed with the secret key, not hashed, because they sign requests.
   secret_sealed text not null default '',
   previous_secret_sealed text,
   previous_secret_expire_time timestamptz(3),
@@ -1253,8 +1232,8 @@ create index subscriptions_in_root on subscriptions (uid) where length(uid) = 40
 comment on column subscriptions.secret_sealed is 'sealed to the row';
 comment on column subscriptions.previous_secret_sealed is 'sealed to the row';
 
--- Each event's deliveries, one for each subscription. uid: the subscription's and the event's position. Of the events of one
--- subject only the first is PENDING, the others wait behind it, so that they arrive in their order.
+-- Deliveries of each event, one per subscription. The uid is the subscription's uid and the event's position. Only the
+-- first event of a subject is PENDING and the others wait, which preserves their order.
 create table deliveries (
   uid text collate "C" primary key,
   subscription_uid text collate "C" not null,
@@ -1268,14 +1247,13 @@ create table deliveries (
   next_attempt_time timestamptz(3),
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  -- False: it goes at once, beside the events of its subject, and none of them waits for it (a test).
+  -- False: sent immediately, independent of the order of its subject (test events).
   in_order boolean not null default true,
-  -- Until when a claim holds. No index knows this column, so that a claim leaves the row where it is in all of them (a
-  -- heap-only update, for which pages keep room) instead of entering it into each once more.
+  -- Expiry of the lease. No index has this column, so that a lease is a heap-only update; pages keep room for it.
   lease_time timestamptz(3)
 ) with (fillfactor = 70);
 create index deliveries_pending on deliveries (subscription_uid, next_attempt_time) where state = 'DELIVERY_STATE_PENDING';
--- By a hash of the subject: deep down in a tree two uids and a subject are longer than an entry of an index may be.
+-- Hashes the subject: in deep trees, two uids and a subject exceed the size limit of index entries.
 create index deliveries_by_subject on deliveries (subscription_uid, hashtextextended(subject, 0), uid)
   where state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING');
 create index deliveries_at_once on deliveries (subscription_uid) where state = 'DELIVERY_STATE_PENDING' and not in_order;
@@ -1285,26 +1263,24 @@ create index deliveries_by_parent on deliveries (left(uid, -17), uid);
 create index deliveries_in_root on deliveries (uid) where length(uid) = 40;
 create index deliveries_done on deliveries (update_time) where state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED');
 create index deliveries_dead on deliveries (update_time) where state = 'DELIVERY_STATE_DEAD';
--- The dead among a million that were delivered: 2.3 s without.
+-- Finding dead deliveries among a million delivered ones took 2.3 s without this index.
 create index deliveries_by_state on deliveries (left(uid, 40), state, uid);
--- An event that is to be sent still is not deleted: found by the event, among what is on its way alone.
+-- Events with unfinished deliveries are not deleted. This index finds them by event.
 create index deliveries_on_their_way_by_event on deliveries (event_id)
 where state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING');
 
--- Events that have their position and have yet to become deliveries (server/events/delivery/fan-out.ts). A row for each organization
--- that has such events, and for each event, or each delivery, that could not be made with the others or goes its own way.
+-- Events with a position that still need deliveries (server/events/delivery/fan-out.ts). One row per organization with
+-- such events, and one per event or delivery that failed or runs separately.
 create table fan_outs (
-  -- The organization's uid, the event's, or that of the delivery that is to be.
+  -- Uid of the organization, the event or the future delivery.
   uid text collate "C" primary key,
-  -- For this subscription alone; null: for all that receive the events.
+  -- Only this subscription; null: all that receive the events.
   only_subscription_uid text collate "C",
-  -- The last event that every subscription has.
   position bigint not null,
-  -- Of the event behind it: the last subscription that has it; empty: none has.
+  -- Last subscription that has the next event; empty: none.
   subscription_uid text collate "C" not null default '',
-  -- The last event that there is to do.
   last_position bigint not null,
-  -- In a row; and when it is tried again.
+  -- Consecutive failures, and time of the next attempt.
   failures integer not null default 0,
   try_time timestamptz(3) not null
 );
@@ -1312,10 +1288,10 @@ create index fan_outs_single on fan_outs (try_time) where only_subscription_uid 
 
 -- ---- audit: the audit log -----------------------------------------------------------------------------------------
 
--- What the log keeps of an event. Partitioned by months, so that a month can be dropped at once; by the time of sealing,
--- which follows the chains' own order, so that a drop takes the beginning of each chain.
+-- Audit log entries, in partitions by month so that a month can be dropped as a whole. Seal time follows the order of
+-- the chains, so a drop removes the beginning of each chain.
 create table audit_entries (
-  -- The group that it belongs to, and its number in the organization's chain.
+  -- Group of the entry, and its number in the organization's chain.
   uid text collate "C" not null,
   sequence bigint not null,
   create_time timestamptz(3) not null,
@@ -1332,7 +1308,7 @@ create table audit_entries (
   user_agent text not null,
   request_id text not null,
   event_id text not null,
-  -- Of a batch: the rows that it created or deleted.
+  -- Rows that a batch created or deleted.
   resource_uids jsonb not null default '[]',
   hash text not null,
   primary key (uid, seal_time)
@@ -1345,52 +1321,51 @@ create index audit_entries_by_subject on audit_entries (left(uid, 40), subject, 
 create index audit_entries_by_code on audit_entries (left(uid, 40), code, uid);
 create index audit_entries_by_parent on audit_entries (left(uid, -17), uid);
 create index audit_entries_in_root on audit_entries (uid) where length(uid) = 40;
--- The audit log in the order in which it was sealed, in which it is sent.
+-- Order in which entries are sealed and exported.
 create index audit_entries_by_seal_time on audit_entries (seal_time);
 
--- How far each chain goes, and how much of its beginning has been dropped: sealed with the secret key, so that nobody
--- who has only the database can write a chain anew.
+-- End of each chain and length of its dropped beginning, sealed with the secret key. Database access alone is not
+-- enough to rewrite a chain.
 create table audit_chains (
   root text collate "C" primary key,
   sealed text not null
 );
 
--- How far the outbox has been sealed, and what all chains together come to, sealed too; one row.
+-- Position up to which the outbox is sealed, and the seal over all chains; one row.
 create table audit_progress (
   one boolean primary key default true check (one),
   position bigint not null,
   sealed text not null,
-  -- Positions before it whose events could not be sealed; they are tried again, and kept until then.
+  -- Earlier positions with events that could not be sealed. They are kept and retried.
   set_aside bigint[] not null default '{}'
 );
 
--- What this database was restored from, each time (server/audit/log/restores.ts). A state that comes from a backup goes back behind what
--- readers have seen: positions of events and numbers of the audit log go on behind `base`, which is later than all that were ever given.
+-- Restores of this database (server/audit/log/restores.ts). Readers may have seen newer data than the backup has. Event
+-- positions and audit log numbers therefore continue after `base`, which exceeds all earlier ones.
 create table restores (
-  -- The time of the restore in microseconds since 1970: more than there was ever an event.
+  -- Restore time in microseconds since 1970: greater than the number of events ever written.
   base bigint primary key,
   restore_time timestamptz(3) not null,
-  -- What it was restored from, by whom, sealed with the secret key.
+  -- Backup and operator of the restore, sealed with the secret key.
   sealed text not null
 );
 
--- How far each of the operator's targets has the audit log. A row stays when its target is taken out of the settings.
+-- Export progress of each audit log target. Rows outlive the settings.
 create table audit_targets (
   name text collate "C" primary key,
-  -- The last entry that arrived there; of those that were sealed at one time the last one by organization and number.
+  -- Last exported entry; entries with equal seal times are ordered by organization and number.
   seal_time timestamptz(3) not null default '-infinity',
   root text collate "C" not null default '',
   sequence bigint not null default 0,
-  -- Entries that ever arrived.
   sent bigint not null default 0,
-  -- When it may be tried again, how often it has failed in a row, since when, and why.
+  -- Next attempt, consecutive failures, time of the first of them, and error.
   next_time timestamptz(3) not null default '-infinity',
   failures integer not null default 0,
   failed_since timestamptz(3),
   problem text not null default '',
-  -- The last month that was dropped before it had arrived there.
+  -- Last month that was dropped before its export.
   missed_month text not null default '',
-  -- When a server last had it in its settings.
+  -- Last time that a server had the target in its settings.
   seen_time timestamptz(3) not null,
   lease_holder text,
   lease_until timestamptz(3)
@@ -1399,8 +1374,8 @@ create table audit_targets (
 insert into audit_progress (position, sealed) values (0, '');
 insert into audit_retention (months) values (13);
 
--- Makes the partition of this month unless it is there. Made beside and attached: to create it in place would wait for
--- every reader, and every reader for it.
+-- Creates the partition of a month if it does not exist. It is attached afterwards: creating it in place would wait for
+-- all readers, and block them.
 create function create_audit_month(month text) returns void language plpgsql strict security definer as $$
 declare
   part text := 'audit_entries_' || replace(month, '-', '_');
@@ -1416,8 +1391,8 @@ begin
   );
 end $$;
 
--- Drops the entries of a month that is over. It waits for every reader, and every reader for it: rather another hour than
--- a second.
+-- Drops the entries of a past month. A drop waits for readers and blocks them, so it fails after 1 s and is retried
+-- later.
 create function drop_audit_month(month text) returns void language plpgsql strict security definer set lock_timeout = '1s' as $$
 begin
   if month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' then
@@ -1444,7 +1419,6 @@ create table repos (
   readme text not null default '',
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  -- When a repo's readme was last changed; null: never.
   readme_update_time timestamptz(3),
   anonymous_pull boolean not null default false
 );
@@ -1453,7 +1427,6 @@ create index repos_in_root on repos (uid) where length(uid) = 40;
 create index repos_by_name on repos (left(uid, 40), name, uid);
 create index repos_by_create_time on repos (left(uid, 40), create_time, uid);
 create index repos_by_update_time on repos (left(uid, 40), update_time, uid);
--- How many repos are kept the same as another one.
 create index repos_by_sync_source on repos ((sync_config ->> 'source'), uid) where sync_config is not null;
 
 create table tags (
@@ -1464,14 +1437,14 @@ create table tags (
   bundles jsonb,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  -- The families that a list leaves out by default (resources: Tags).
+  -- Kinds of tags that lists omit by default.
   is_referrer boolean not null generated always as (name like 'sha256-%') stored,
   is_date boolean not null generated always as (name ~ '-20[0-9]{6}$') stored,
   is_epoch boolean not null generated always as (name ~ '-r[0-9]+$') stored
 );
 create unique index tags_unique on tags (left(uid, -17), name collate "POSIX") include (uid);
 create index tags_in_root on tags (uid) where length(uid) = 40;
--- The rows of a list by default: often the smaller part, and by name all referrers stand together.
+-- Rows of default lists, often the smaller part. All referrers are adjacent by name.
 create index tags_plain on tags (uid) where not is_referrer and not is_date and not is_epoch;
 create index tags_plain_by_parent on tags (left(uid, -17), name collate "POSIX", uid) where not is_referrer and not is_date and not is_epoch;
 create index tags_plain_by_name on tags (left(uid, 40), name, uid) where not is_referrer and not is_date and not is_epoch;
@@ -1480,7 +1453,7 @@ create index tags_by_digest on tags (left(uid, 40), digest, uid);
 create index tags_by_create_time on tags (left(uid, 40), create_time, uid);
 create index tags_by_update_time on tags (left(uid, 40), update_time, uid);
 
--- The platform manifests behind a tag's digest, as imported.
+-- Platform manifests of a tag's digest, as imported.
 create table manifests (
   repo_uid text collate "C" not null,
   index_digest text collate "C" not null,
@@ -1493,23 +1466,21 @@ create table manifests (
   primary key (repo_uid, index_digest, architecture, variant, os, digest)
 );
 
--- Where this database's blobs lie (docs/decisions/0031-where-blobs-lie.md): one row. The place says the same of itself, so that
--- a server with another disk, or another database's, is told from one that has them.
+-- Location of this database's blobs (decision 0031); one row. The blob storage has the same IDs. This detects a server
+-- with a wrong disk.
 create table blob_places (
   only_one boolean primary key default true check (only_one),
   store_id text collate "C" not null,
-  -- Empty until the first content is kept there.
   place_id text collate "C" not null default '',
-  -- When the contents that no row names were last looked for.
   sweep_time timestamptz(3) not null,
-  -- When one of the servers last looked for what others have left, and since when that was never long ago. A database that is an older copy
-  -- shows by it that it does not know what was completed meanwhile.
+  -- Last sweep for leftovers of other servers, and start of the unbroken series of such sweeps. An old copy of the
+  -- database shows by it that it lacks recent uploads.
   leftover_time timestamptz(3) not null default '-infinity',
   leftover_since timestamptz(3)
 );
 
--- One row for each content, however many repos have it. A content whose removal has begun is hidden; one that is uploaded
--- again meanwhile gets another key.
+-- One row per blob, shared by all repos. A blob is hidden once its removal starts. A concurrent upload of the same blob
+-- gets a new key.
 create table blobs (
   sha256 text collate "C" primary key,
   sha512 text collate "C" unique,
@@ -1519,7 +1490,7 @@ create table blobs (
   remove_time timestamptz(3)
 );
 
--- Which repo has which blob. One that no manifest needs stays until its lease is over: a manifest may be on its way.
+-- Blobs of each repo. An unused blob stays until its lease expires: a manifest may follow.
 create table repo_blobs (
   repo_uid text collate "C" not null,
   sha256 text collate "C" not null references blobs,
@@ -1529,7 +1500,7 @@ create table repo_blobs (
 );
 create index repo_blobs_by_blob on repo_blobs (sha256, repo_uid);
 
--- Uploads under way. `state` is the blob place's own note of how far its content is; whoever appends holds the row for a while.
+-- Uploads in progress. `state` is the blob storage's progress record. An appending request leases the row.
 create table uploads (
   id text collate "C" primary key,
   repo_uid text collate "C" not null,
@@ -1545,14 +1516,13 @@ create table uploads (
 create index uploads_by_repo on uploads (repo_uid, id);
 create index uploads_by_update_time on uploads (update_time);
 
--- Contents of the blob place that no row names any more.
 create table blob_removals (
   key text collate "C" primary key,
   state jsonb,
   create_time timestamptz(3) not null
 );
 
--- Manifests, with their bytes: JSON, so a text. `algorithm`: of the digest by which it was pushed last, and is told of by tag.
+-- Manifests with their bytes, as JSON text. `algorithm` is that of the last pushed digest, shown for tags.
 create table repo_manifests (
   repo_uid text collate "C" not null,
   sha256 text collate "C" not null,
@@ -1565,20 +1535,20 @@ create table repo_manifests (
   subject text collate "C" not null,
   annotations jsonb,
   create_time timestamptz(3) not null,
-  -- When a manifest was last pushed, pulled or named by another, as exactly as limits.manifestUseMs: one that nobody uses and no tag names
-  -- may be collected where the operator wants that. Of those that are here it is not known, so they count as used today.
+  -- Last push, pull or reference, with a resolution of limits.manifestUseMs. Garbage collection may remove unused
+  -- manifests without tags if the operator enables it.
   use_time timestamptz(3) not null default now(),
   primary key (repo_uid, sha256)
 );
 create unique index repo_manifests_by_sha512 on repo_manifests (repo_uid, sha512);
 create index repo_manifests_by_subject on repo_manifests (repo_uid, subject, sha256) where subject <> '';
--- When images end by their referrers.
+-- End-of-life referrers of images.
 create index repo_manifests_lifecycle on repo_manifests (repo_uid, subject)
   where artifact_type = 'application/vnd.microsoft.artifact.lifecycle';
 create index repo_manifests_charts on repo_manifests (left(repo_uid, 40), repo_uid, create_time desc)
   where artifact_type = 'application/vnd.cncf.helm.config.v1+json';
 
--- The blobs that a manifest needs, which its repo keeps for it.
+-- Blobs that a manifest needs. Its repo keeps them.
 create table manifest_blobs (
   repo_uid text collate "C" not null,
   sha256 text collate "C" not null,
@@ -1589,7 +1559,7 @@ create table manifest_blobs (
 );
 create index manifest_blobs_by_blob on manifest_blobs (repo_uid, blob);
 
--- The manifests that an index lists, by the digests that it gives; they need not be here.
+-- Manifests that an index lists, by digest; they may be absent.
 create table manifest_children (
   repo_uid text collate "C" not null,
   sha256 text collate "C" not null,
@@ -1599,23 +1569,23 @@ create table manifest_children (
 );
 create index manifest_children_by_child on manifest_children (repo_uid, child);
 
--- The operator's policies: tags whose repo and name fit the pattern are deprecated from that day on.
+-- Operator's tag policies: a tag with a matching repo and name is deprecated from `end_date` on.
 create table tag_policies (
-  -- The organization, or '' for all.
+  -- Organization, or '' for all.
   organization text collate "C" not null,
   pattern text collate "C" not null,
   -- "2026-04-30"
   end_date text collate "C" not null,
-  -- Tags up to this one were looked at, since the day came; all of them, where it is applied. Later tags are as they are made.
+  -- Last tag checked since the date; all of them once applied. New tags are checked on creation.
   seen_uid text collate "C" not null default '',
   applied boolean not null default false,
   primary key (organization, pattern)
 );
 
--- Tags that are deprecated by a policy or by what was pushed about their digest, and not because somebody said so.
+-- Tags deprecated by a policy or a pushed referrer, not by a user.
 create table ended_tags (
   tag_uid text collate "C" primary key,
-  -- Whether the reason may have gone.
+  -- The reason may no longer apply.
   recheck boolean not null default false
 );
 create index ended_tags_to_check on ended_tags (tag_uid) where recheck;
@@ -1626,21 +1596,18 @@ create table tag_history (
   name text collate "C" not null,
   digest text collate "C" not null,
   start_time timestamptz(3) not null,
-  -- When it was moved or deleted.
   end_time timestamptz(3)
 );
 create index tag_history_by_name on tag_history (repo_uid, name, id);
 create index tag_history_by_digest on tag_history (repo_uid, digest);
 create index tag_history_by_end_time on tag_history (end_time) where end_time is not null;
 
--- With which charts the images of a repo are deployed.
 create table repo_deployments (
   repo_uid text collate "C" primary key,
   charts jsonb not null,
   fields_as_published boolean not null default false
 );
 
--- What holds for the repos of an organization unless they say otherwise.
 create table registry_settings (
   root_uid text collate "C" primary key,
   unique_tags boolean not null,
@@ -1648,13 +1615,12 @@ create table registry_settings (
 );
 
 create table lifecycles (
-  -- The group that it is for.
   owner text collate "C" not null,
-  -- The source that tells it: what it tells no longer goes.
+  -- Source of the lifecycle. A lifecycle that its source drops is deleted.
   feed text collate "C" not null,
   -- "nodejs"
   product text collate "C" not null,
-  -- The names that repos and packages of the product have; the product's own first.
+  -- Names of the product's repos and packages, the product's own name first.
   names jsonb not null,
   -- [{"version": "18", "releaseDate": "2022-04-19", "end": "2025-04-30", …}], in the source's order.
   releases jsonb not null,
@@ -1698,25 +1664,25 @@ create table pending_repos (
   uid text collate "C" primary key,
   group_uid text collate "C" not null,
   path text collate "C" not null,
-  -- The repository that it has become: requests under way go on there.
+  -- Repository created from it. Requests in progress continue there.
   repo_uid text collate "C",
   create_time timestamptz(3) not null,
-  -- When something was last pushed to it, or its client last heard that a blob is there.
+  -- Last push, or last check by a client that a blob exists.
   update_time timestamptz(3) not null
 );
 create unique index pending_repos_by_path on pending_repos (path, group_uid) where repo_uid is null;
 create index pending_repos_by_group on pending_repos (group_uid);
 create index pending_repos_by_update_time on pending_repos (update_time);
 
--- Keys of the blob place that a long request is writing to and no other row names: what a server that died has left under any other key
--- goes within an hour.
+-- Keys that a long request is writing and no other row refers to. Other keys that a crashed server left are removed
+-- within an hour.
 create table blob_writes (
   key text collate "C" primary key,
   lease_time timestamptz(3) not null
 );
 
--- As in 0016_registry.sql, and what is kept of deleted repos counts as what repos have: else whoever deletes and pushes again
--- has as many bytes as they like. What is given back to a repo was counted all the time.
+-- Counts each blob once per organization. Blobs of deleted repos count too: otherwise deleting and pushing again evades
+-- the quota. Restored blobs were counted all along.
 create function blobs_given() returns trigger language plpgsql as $$
 declare
   root text;
@@ -1757,7 +1723,7 @@ begin
 end $$;
 create trigger repo_blobs_taken after delete on repo_blobs referencing old table as gone for each statement execute function blobs_taken();
 
--- A tag can be renamed (UpdateTag): then images are matched under both names (0018_tags_over_time.sql).
+-- Queues changed tags for matching. A renamed tag (UpdateTag) is matched under both names.
 create function tags_to_match() returns trigger language plpgsql as $$
 declare
   uids text[];
@@ -1790,7 +1756,7 @@ begin
 end $$;
 create trigger repos_use_names after insert on repos referencing new table as made for each statement execute function repos_use_names();
 
--- What is pending goes with its path. Bytes of blobs are counted by the triggers of repo_blobs.
+-- Deletes uploads and blobs of a deleted pending repo. Triggers of repo_blobs count the bytes.
 create function pending_repos_gone() returns trigger language plpgsql as $$
 begin
   with ended as (delete from uploads using gone where uploads.repo_uid = gone.uid returning uploads.key, uploads.state)
@@ -1801,8 +1767,8 @@ end $$;
 create trigger pending_repos_gone after delete on pending_repos referencing old table as gone
   for each statement execute function pending_repos_gone();
 
--- A new repository gets what is pending for its path, below the group that it was begun in; whoever creates it, and however. The
--- organization's bytes stay the same, so nothing is counted; what the repository has twice goes.
+-- A new repository adopts pending uploads and blobs of its path, below the group where the push began. The
+-- organization's bytes stay the same, so nothing is counted. Duplicates are deleted.
 create function pending_repos_adopted() returns trigger language plpgsql as $$
 declare
   found record;
@@ -1830,10 +1796,9 @@ create trigger pending_repos_adopted after insert on repos referencing new table
 
 -- ---- advisories: sources, records, matches, reports ---------------------------------------------------------------
 
--- The combinations of values that advisories have in the fields that filters select by and that have few values:
--- artifact's and component's type, architecture, and types, review states, authors and reviewers of events. A filter on
--- any of these finds the few facets that match; each is a range of one index of advisories, in the order of their uids
--- (docs/decisions).
+-- Combinations of the low-cardinality fields that advisory filters select by: artifact and component type,
+-- architecture, and the types, review states, authors and reviewers of events. A filter finds its few matching facets.
+-- Each facet is a range of one advisories index, in uid order (decision 0011).
 create table advisory_facets (
   id integer generated always as identity primary key,
   digest text collate "C" not null unique,
@@ -1852,7 +1817,7 @@ create table advisories (
   advisory_id text collate "C" not null,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  -- Withdrawn: kept, and answered to a request by its id.
+  -- Withdrawn: kept, and returned only by ID.
   delete_time timestamptz(3),
   author text not null,
   artifact_name text collate "C" not null,
@@ -1867,13 +1832,13 @@ create table advisories (
   origin text collate "C" not null,
   namespace text not null,
   facet text collate "C" not null,
-  -- The text that `query` searches, in lower case.
+  -- Lower-case text that `query` searches.
   search text collate "C" not null,
-  -- Answered by the open operations too.
+  -- Also returned by unauthenticated operations.
   public boolean not null,
   feed text collate "C" not null,
   digest text collate "C" not null,
-  -- The document that a record's row was written from, and its form; NULL and "" for rows of the version before.
+  -- Source document of the row, and its format; null and "" if unknown.
   document_id bigint,
   form text collate "C" not null default ''
 );
@@ -1887,14 +1852,12 @@ create index advisories_by_component_name on advisories (left(uid, 40), componen
 create index advisories_by_component_location on advisories (left(uid, 40), component_location, uid) where delete_time is null;
 create index advisories_by_facet on advisories (left(uid, 40), facet, uid) where delete_time is null;
 create index advisories_by_create_time on advisories (left(uid, 40), create_time, uid) where delete_time is null;
--- Lists of changes contain withdrawals too.
 create index advisories_by_update_time on advisories (left(uid, 40), update_time, uid);
 create index advisories_by_aliases on advisories using gin (aliases) where delete_time is null;
 create index advisories_by_search on advisories using gin (search gin_trgm_ops) where delete_time is null;
 create index advisories_published on advisories (origin, uid) where public and delete_time is null;
 create index advisories_published_by_id on advisories (advisory_id, uid) where public;
 create index advisories_published_own on advisories (origin, uid) where public and delete_time is null and form = 'wolfi';
--- Our own advisories by their package.
 create index advisories_published_artifact on advisories (artifact_name) where public and delete_time is null and form = 'wolfi';
 create index advisories_without_document on advisories (feed, uid collate "POSIX") where document_id is null;
 create index advisories_deleted_by_artifact_name on advisories (left(uid, 40), artifact_name, uid) where delete_time is not null;
@@ -1903,11 +1866,10 @@ create index advisories_deleted_by_component_location on advisories (left(uid, 4
 create index advisories_deleted_by_create_time on advisories (left(uid, 40), create_time, uid) where delete_time is not null;
 create index advisories_deleted_by_advisory_id on advisories (left(uid, 40), advisory_id, uid) where delete_time is not null;
 create index advisories_deleted_by_legacy_advisory_id on advisories (left(uid, 40), legacy_advisory_id, uid) where delete_time is not null;
--- Only our own advisories are read in the order of their changes (server/advisories/store/advisories.ts): of every other public one the entry was
--- written for nothing.
+-- Only own advisories are read in change order (server/advisories/store/advisories.ts).
 create index advisories_own_by_update_time on advisories (update_time, advisory_id) where public and form = 'wolfi';
 
--- Records of vulnerabilities: CVE, OSV, RustSec. `owner` is the group that they were imported for, "" for public ones.
+-- Vulnerability records: CVE, OSV, RustSec. `owner` is the group of the import, "" for public records.
 create table vulnerabilities (
   owner text collate "C" not null,
   id text collate "C" not null,
@@ -1920,7 +1882,7 @@ create table vulnerabilities (
   publish_time timestamptz(3),
   modify_time timestamptz(3),
   withdraw_time timestamptz(3),
-  -- Left out of lists: rejected, withdrawn by its source, or gone from it.
+  -- Omitted from lists: rejected, withdrawn by its source, or missing in it.
   hidden boolean not null,
   feed text collate "C" not null,
   digest text collate "C" not null,
@@ -1931,12 +1893,12 @@ create table vulnerabilities (
 );
 create index vulnerabilities_by_owner on vulnerabilities (owner, hidden, id);
 create index vulnerabilities_by_feed on vulnerabilities (feed, owner, id);
--- The open list of vulnerabilities in the order of its times; vulnerabilities_by_owner has that of its numbers.
+-- Public vulnerability list by time; vulnerabilities_by_owner covers the order by ID.
 create index vulnerabilities_by_create_time on vulnerabilities (create_time, id) where owner = '' and not hidden;
 create index vulnerabilities_by_update_time on vulnerabilities (update_time, id) where owner = '' and not hidden;
 create index vulnerabilities_without_document on vulnerabilities (feed, owner, id) where document_id is null;
 
--- Which packages are built from which origin package.
+-- Origin package of each package.
 create table package_origins (
   name text collate "C" primary key,
   origin text collate "C" not null,
@@ -1944,13 +1906,13 @@ create table package_origins (
 );
 create index package_origins_by_origin on package_origins (origin, name);
 
--- The packages in the images behind a repo's tags, as imported. `owner` as with vulnerabilities.
+-- Packages in the images of a repo's tags, as imported. `owner` as in vulnerabilities.
 create table image_packages (
   owner text collate "C" not null,
   repo text collate "C" not null,
   tag text collate "C" not null,
   architecture text collate "C" not null,
-  -- "apko" of "public/apko": an image is found by its last name too.
+  -- "apko" of "public/apko": lookups may use only the last segment.
   short_repo text collate "C" not null generated always as (regexp_replace(repo, '^.*/', '')) stored,
   -- {"name": "version"}
   packages jsonb not null,
@@ -1971,44 +1933,40 @@ create table feeds (
   group_uid text collate "C" not null,
   source text collate "C" not null,
   manner text not null,
-  -- Records that vanished from a file have been withdrawn.
+  -- Records that disappeared from a file are withdrawn.
   settled boolean not null,
-  -- What imports have written of a source and not yet told: counts of records, {"group": {…}, "everybody": {…}}. Added to
-  -- in the transaction that writes the records, told and emptied in the one that ends the import (server/advisories/feeds).
+  -- Record counts that imports wrote but not yet reported: {"group": {…}, "everybody": {…}}. The writing transaction
+  -- adds to it. The transaction that ends the import reports and clears it (server/advisories/feeds).
   unreported jsonb not null default '{}',
-  -- "" is an unknown licence; the author is the operator's word (--author), "" the format's own.
+  -- License "" is unknown. The author is the value of --author, or "" for the default of the format.
   license text not null default '',
   author text not null default '',
-  -- As gantry.feeds.v1.Feed has it: the group, and a segment that is the row's own.
+  -- Uid of gantry.feeds.v1.Feed: the group and the row's segment.
   uid text collate "C" not null generated always as (group_uid || '/' || lpad(to_hex(id), 16, '0')) stored,
-  -- The source without what may be secret in an address.
+  -- Source without secrets of its URL.
   source_name text not null default '',
-  -- The number of the run that is under way, or was the last; open until it ends. Concurrent imports of one source share it.
+  -- Number of the current or last run; open until it ends. Concurrent imports of a source share the run.
   run integer not null default 0,
   run_open boolean not null default false,
-  -- The last run that changed records, and when it ended: what `gantry import undo` reverts.
+  -- Last run that changed records, and its end: `gantry import undo` reverts it.
   changed_run integer not null default 0,
   change_time timestamptz(3),
   success_time timestamptz(3),
-  -- Records that the source tells.
   record_count integer not null default 0,
-  -- NULL before the first run of this version.
   state text,
   detail text not null default '',
-  -- Why a run held back, of how many records, since when, and a digest of which ones.
+  -- Held run: reason, number of records, start, and a digest of the records.
   hold_reason text,
   held_record_count integer not null default 0,
   hold_time timestamptz(3),
   hold_digest text not null default '',
-  -- Release files that the source no longer has.
   absent_files jsonb,
-  -- How long after its last success the source is stale; 0: as the setting says.
+  -- Staleness threshold after the last success; 0: the setting.
   stale_after_ms bigint not null default 0,
-  -- What the source covers may have changed since feed_ecosystems was written.
+  -- Coverage may have changed since feed_ecosystems was written.
   coverage_due boolean not null default true,
-  -- Archives of published records are prepared as files (docs/decisions/0075). published_version changes in each transaction that
-  -- changes something that such an archive holds, so that a request finds out from the few rows of feeds whether a file is
-  -- current. Random numbers: a counter of a restored database would repeat. Null: nothing of the source was ever published.
+  -- Version of the published records; null: never published. Changes with each archived record, so that requests can
+  -- detect outdated archive files (decision 0075). It is random, because a counter would repeat after a restore.
   published_version uuid,
   unique (kind, group_uid, source)
 );
@@ -2022,12 +1980,12 @@ create table feed_files (
   part integer not null,
   digest text not null,
   records text[] not null,
-  -- Set when the source no longer has this file and the file judged a release: the release is no longer judged.
+  -- Time when the source dropped the file. Its release is no longer evaluated.
   absent_time timestamptz(3),
   primary key (feed_id, name, part)
 );
 
--- Which server repeats an import next, among all servers of this database.
+-- Import schedules, shared by all servers of this database.
 create table feed_schedules (
   schedule text collate "C" primary key,
   next_time timestamptz(3) not null,
@@ -2038,61 +1996,58 @@ create table feed_schedules (
   last_outcome text
 );
 
--- The open feed's documents, one for each origin package that something was ever published about. Kept by the triggers
--- below, so that no writer of advisories can forget it, and so that a page in the order of any time is a range of an
--- index. Other than the advisories themselves a document is one row however many it has.
+-- Documents of the public feed, one per origin package with a published advisory. The triggers below update them for
+-- all writers. A page in any time order is one index range.
 create table advisory_documents (
   origin text collate "C" primary key,
-  -- How many advisories it has that are published and not withdrawn; 0: it is not listed.
+  -- Number of published, not withdrawn advisories; 0: not listed.
   listed integer not null,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
 create index advisory_documents_by_create_time on advisory_documents (create_time, origin) where listed > 0;
 create index advisory_documents_by_update_time on advisory_documents (update_time, origin) where listed > 0;
--- A file's name, as CSAF makes it of a number (2.0, 5.1).
+-- File name that CSAF derives from an ID (2.0, section 5.1).
 create index advisory_documents_by_file_name on advisory_documents (regexp_replace(lower(origin), '[^-+a-z0-9]+', '_', 'g'));
 
 create table source_documents (
   id bigint generated always as identity primary key,
   feed_id integer not null references feeds on delete cascade,
-  -- Where in its source it stands (feed_files).
+  -- Location in its source (feed_files).
   file text collate "C" not null,
   part integer not null,
-  -- The name of its format, and its number there: OSV's id, a CVE's number, a package.
+  -- Format, and its ID there: OSV ID, CVE ID or package.
   form text collate "C" not null,
   origin_id text collate "C" not null,
-  -- From 0: of documents with the same number in the same place.
+  -- Ordinal from 0 among documents with the same ID and location.
   ordinal integer not null,
   digest text not null,
-  -- The document's own; "" where it has none, and its source's counts.
+  -- License of the document; "": the license of its source applies.
   license text not null,
-  -- The operator wants it published.
   public boolean not null,
-  -- Why OSV cannot say what it says; "" where it can.
+  -- Reason why OSV cannot represent the document; "" if it can.
   left_out text not null,
   -- False: no file of the source has it any longer.
   told boolean not null,
-  -- As its origin says.
   modify_time timestamptz,
-  -- When this content came, and when anything last changed of what is published of it.
+  -- Import of this content, and last change of its published form.
   import_time timestamptz(3) not null,
   change_time timestamptz(3) not null,
   -- JSON, deflated (RFC 1951).
   body bytea not null,
-  -- OSV's ecosystems of a document, without a release: what its archives are named after. NULL: written by the version before.
+  -- OSV ecosystems of the document without releases, which name its archives. Null: unknown.
   ecosystems text[],
-  -- affected_packages also lists each record under its ecosystem without a release, by all of its entries. Documents of earlier
-  -- imports have version 0; the next import of their source writes them again.
+  -- Version 1 also lists each record in affected_packages under its ecosystem without a release. The next import of the
+  -- source rewrites documents of version 0.
   index_version smallint not null default 0,
-  -- Missing: the source was read and did not have it; it counts until the end of the run has decided.
+  -- Absent from the source when last read; effective until the run ends.
   missing boolean not null default false,
   added_run integer not null default 0,
-  -- When the document was withdrawn: its source no longer has it, or its origin says so. NULL while it holds.
+  -- Withdrawal by its origin or by absence from its source. Null while it is effective.
   withdraw_time timestamptz(3),
   unique (feed_id, file, part, form, origin_id, ordinal)
 );
--- It is compressed already.
+-- Already compressed.
 alter table source_documents alter column body set storage external;
 create index source_documents_by_origin_id on source_documents (origin_id, form);
 create index source_documents_by_feed on source_documents (feed_id, id);
@@ -2100,7 +2055,7 @@ create index source_documents_gone on source_documents (feed_id) where not told;
 create index source_documents_published on source_documents (origin_id, form) where public;
 create index source_documents_changed on source_documents (change_time, origin_id) where public;
 create index source_documents_modified on source_documents (modify_time, id) where public and left_out = '';
--- What sources have no longer, in the order in which it goes.
+-- Documents that sources dropped, in purge order.
 create index source_documents_gone_by_change_time on source_documents (change_time) where not told;
 create index source_documents_missing on source_documents (feed_id) where missing;
 create index source_documents_withdrawn on source_documents (coalesce(withdraw_time, change_time), id) where public and not told;
@@ -2109,7 +2064,7 @@ create table document_records (
   document_id bigint not null references source_documents on delete cascade,
   record_key text collate "C" not null,
   modify_time timestamptz,
-  -- False: the document tells it no longer, and it has not been decided yet who tells it instead.
+  -- False: the document dropped the record, and its new source is undecided.
   told boolean not null,
   missing boolean not null default false,
   primary key (document_id, record_key)
@@ -2121,7 +2076,7 @@ create index document_records_missing on document_records (document_id) where mi
 create table feed_validators (
   feed_id integer not null references feeds on delete cascade,
   address text collate "C" not null,
-  -- How the feed was read: read in another manner, everything is fetched.
+  -- Manner of reading the feed. A change fetches everything again.
   manner text not null,
   etag text not null,
   last_modified text not null,
@@ -2129,8 +2084,8 @@ create table feed_validators (
   primary key (feed_id, address)
 );
 
--- What each source tells, a row for each number; `owner` as with vulnerabilities. Of the rows of one number and owner the
--- one that counts is shown. A row may stand before any record of that number does.
+-- Known exploits by source, one row per ID; `owner` as in vulnerabilities. The effective row of an ID is shown. A row
+-- may precede its vulnerability record.
 create table known_exploits (
   feed_id integer not null references feeds on delete cascade,
   id text collate "C" not null,
@@ -2167,11 +2122,9 @@ create table affected_packages (
   name text collate "C" not null,
   origin_id text collate "C" not null,
   document_id bigint not null references source_documents on delete cascade,
-  -- As its document is.
   public boolean not null,
-  -- As its origin wrote it.
   modified text not null,
-  -- The document's entries about the package, as JSON: their ranges and versions.
+  -- The document's ranges and versions for the package, as JSON.
   entries text not null,
   primary key (document_id, ecosystem, name)
 );
@@ -2195,9 +2148,9 @@ create table affected_images (
   end_time timestamptz(3),
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  -- All numbers of the advisory, for the filter.
+  -- All IDs of the advisory, for filters.
   advisory_ids jsonb not null default '[]',
-  -- {"tag": "time"}: since when a tag has the image no longer, or the image is no longer affected.
+  -- {"tag": "time"}: time when the tag moved off the image, or the image was no longer affected.
   left_tags jsonb not null default '{}',
   suppression jsonb
 );
@@ -2214,40 +2167,38 @@ create index affected_images_by_advisory_ids on affected_images using gin (advis
 create index affected_images_by_end_time on affected_images (end_time) where end_time is not null;
 
 create table document_signing_keys (
-  -- OpenPGP's fingerprint, in hexadecimal.
+  -- OpenPGP fingerprint, in hexadecimal.
   fingerprint text collate "C" primary key,
-  -- Armored (RFC 9580, 6).
+  -- Armored (RFC 9580, section 6).
   public_key text not null,
-  -- Sealed with the secret key; unsealed the private key never touches the disk.
+  -- Sealed with the secret key; the plain private key never reaches the disk.
   private_key_sealed text not null,
   create_time timestamptz(3) not null,
-  -- From then on it signs nothing; it stays published for those who keep what it signed.
+  -- Last time of signing. The key stays published to verify earlier signatures.
   retire_time timestamptz(3)
 );
--- Of two servers that need the first one at once, one makes it.
+-- If two servers need the first key at once, only one creates it.
 create unique index document_signing_keys_current on document_signing_keys ((true)) where retire_time is null;
 
 create table csaf_documents (
   document_id bigint primary key references source_documents on delete cascade,
-  -- Whose it is: the namespace of its publisher, and the folder that is made of it.
+  -- Publisher's namespace, and the directory name derived from it.
   issuer text collate "C" not null,
   folder text collate "C" not null,
-  -- The publisher, as JSON.
   publisher text not null,
   file_name text collate "C" not null,
   title text not null,
-  -- WHITE or UNLABELED; what may not be shown to everybody has a reason beside.
+  -- WHITE or UNLABELED; restricted documents also have a reason.
   label text not null,
   initial_release_time timestamptz(3),
   current_release_time timestamptz(3),
-  -- Why no list may have it; "" where one may.
+  -- Reason for omission from lists; "" if listed.
   left_out text not null
 );
 create index csaf_documents_by_file_name on csaf_documents (folder, file_name, document_id);
 
--- Under which CVE numbers a record's vulnerability is known, its own and its aliases: facts (known_exploits,
--- exploit_predictions) are told by these, and hold for every record that has one. What the version before writes beside is
--- found by its facts when it next changes.
+-- CVE IDs of a vulnerability record, its own and its aliases. Facts (known_exploits, exploit_predictions) are keyed by
+-- CVE ID and apply to all its records.
 create table vulnerability_cves (
   owner text collate "C" not null,
   cve text collate "C" not null,
@@ -2259,11 +2210,11 @@ create index vulnerability_cves_by_id on vulnerability_cves (owner, id);
 
 create table changes_to_match (
   id bigint generated always as identity primary key,
-  -- '' for all organizations: what everybody may see.
+  -- '' for all organizations: public data.
   root text collate "C" not null default '',
-  -- The package of advisories that changed; '' for none.
+  -- Package of the changed advisories; '' for none.
   name text collate "C" not null default '',
-  -- The group and the repo whose images changed; '' for none. Neither a package nor a repo: everything.
+  -- Group and repo of the changed images; '' for none. Without package and repo: everything.
   owner text collate "C" not null default '',
   repo text collate "C" not null default '',
   of_tag boolean not null default false
@@ -2271,12 +2222,11 @@ create table changes_to_match (
 create index changes_to_match_of_tags on changes_to_match (id) where of_tag;
 
 create table image_sboms (
-  -- Below its repo: always the same for the same image and document.
+  -- Below its repo; deterministic for an image and document.
   uid text collate "C" primary key,
   repo_uid text collate "C" not null,
-  -- The image's manifest, by sha256.
   digest text collate "C" not null,
-  -- The manifest that carries the document, and the blob that is the document.
+  -- Manifest with the document, and the document blob.
   manifest_digest text collate "C" not null,
   document_digest text collate "C" not null,
   state text collate "C" not null,
@@ -2288,12 +2238,12 @@ create table image_sboms (
   update_time timestamptz(3) not null,
   -- {"name": "version"}, {"name": ["version", "version"]}
   packages jsonb not null default '{}',
-  -- While it waits: when it is tried (again), and how often it was.
+  -- While pending: next attempt, and number of attempts.
   try_time timestamptz(3) not null,
   tries integer not null default 0,
-  -- Whether the images of the organization were matched since.
+  -- The organization's images were matched since.
   matched boolean not null default false,
-  -- The manifest that carried it was deleted: the row goes when the images were matched without it.
+  -- Its manifest was deleted; the row follows after the next match.
   gone boolean not null default false
 );
 create index image_sboms_by_create_time on image_sboms (left(uid, 40), create_time, uid);
@@ -2307,34 +2257,34 @@ create index image_sboms_unmatched on image_sboms (left(uid, 40)) where not matc
 
 create table vuln_reports (
   id bigint generated always as identity primary key,
-  -- The repo in which it counts, and the image: its manifest, by sha256.
+  -- Repo of the report, and SHA-256 of the image manifest.
   repo_uid text collate "C" not null,
   digest text collate "C" not null,
-  -- GRYPE, TRIVY, UNKNOWN; what the tool calls itself, and its version.
+  -- GRYPE, TRIVY or UNKNOWN; the tool's name and version.
   scanner text collate "C" not null,
   tool text collate "C" not null,
   version text collate "C" not null,
   database_time timestamptz(3),
-  -- When the scanner made it, or where that is not said, when it came; and when it came last.
+  -- Time of the scan, or of the first upload if unknown; time of the last upload.
   create_time timestamptz(3) not null,
   seen_time timestamptz(3) not null,
-  -- Of its bytes, by sha256: the same report is one row.
+  -- SHA-256 of the report: identical reports share one row.
   document_digest text collate "C" not null,
   finding_count integer not null,
   -- {"CVE-2024-1234": "HIGH"}
   severities jsonb not null,
   -- JSON, deflated (RFC 1951).
   findings bytea not null,
-  -- As its scanner wrote it, deflated; and how many bytes that are.
+  -- Original report, deflated; and its uncompressed size.
   raw bytea not null,
   raw_bytes integer not null,
-  -- The manifest that carried it; '' for what did not come with a push.
+  -- Manifest of the report; '' if it was not pushed.
   manifest_digest text collate "C" not null,
-  -- When a later one of the same tool came.
+  -- Arrival of a later report from the same tool.
   replace_time timestamptz(3),
   unique (repo_uid, digest, document_digest)
 );
--- They are compressed already.
+-- Already compressed.
 alter table vuln_reports alter column findings set storage external;
 alter table vuln_reports alter column raw set storage external;
 create index vuln_reports_by_image on vuln_reports (digest, repo_uid, create_time, id);
@@ -2342,22 +2292,22 @@ create index vuln_reports_by_manifest on vuln_reports (repo_uid, manifest_digest
 create index vuln_reports_by_replace_time on vuln_reports (replace_time) where replace_time is not null;
 create index vuln_reports_by_repo on vuln_reports (repo_uid, create_time, id);
 
--- Documents that were pushed about images and may be reports: they are read behind the push, and then their rows go.
+-- Pushed referrers that may be reports, to read after the push.
 create table pushed_reports (
   repo_uid text collate "C" not null,
-  -- The manifest that carries the document, the image, and the blob that is the document.
+  -- Manifest with the document, the image, and the document blob.
   manifest_digest text collate "C" not null,
   digest text collate "C" not null,
   document_digest text collate "C" not null,
   create_time timestamptz(3) not null,
-  -- When it is tried (again), and how often it was.
+  -- Next attempt, and number of attempts.
   try_time timestamptz(3) not null,
   tries integer not null default 0,
   primary key (repo_uid, manifest_digest, digest, document_digest)
 );
 create index pushed_reports_by_try_time on pushed_reports (try_time);
 
--- The largest number of records of each day, and how many were withdrawn on it. Rows of 30 days.
+-- Maximum record count and withdrawals per day, for 30 days.
 create table feed_days (
   feed_id integer not null references feeds on delete cascade,
   day date not null,
@@ -2366,30 +2316,29 @@ create table feed_days (
   primary key (feed_id, day)
 );
 
--- What the last run that changed records replaced: for each source the rows of one run.
+-- Rows that the last changing run of each source replaced.
 create table feed_reversals (
   feed_id integer not null references feeds on delete cascade,
   run integer not null,
   -- "document", "part", "known exploit" or "exploit prediction".
   what text not null,
   key text collate "C" not null,
-  -- The row before; null where there was none.
+  -- Previous row; null if there was none.
   previous jsonb,
-  -- A document's, deflated.
   body bytea,
   primary key (feed_id, run, what, key)
 );
 alter table feed_reversals alter column body set storage external;
 
--- What a document says now that has dropped some of its records: the stored one counts until it is decided whether they are withdrawn.
+-- New content of documents that dropped records, effective once the withdrawal is decided.
 create table pending_documents (
   document_id bigint primary key references source_documents on delete cascade,
-  -- JSON, deflated, as source_documents has it.
+  -- JSON, deflated, as in source_documents.
   body bytea not null
 );
 alter table pending_documents alter column body set storage external;
 
--- That a source has a record under a new ID: the row goes when the source has the old ID again, or with the source.
+-- New IDs of renamed records. A row is deleted if the source restores the old ID.
 create table record_successors (
   feed_id integer not null references feeds on delete cascade,
   old_id text collate "C" not null,
@@ -2398,39 +2347,35 @@ create table record_successors (
 );
 create index record_successors_by_old_id on record_successors (old_id);
 
--- The ecosystems whose packages the records of a source judge, with the release as the source writes it: "Debian:12".
+-- Ecosystems that a source covers, with the release as the source writes it: "Debian:12".
 create table feed_ecosystems (
   feed_id integer not null references feeds on delete cascade,
   ecosystem text collate "C" not null,
-  -- Every record of it is public.
   public boolean not null,
-  -- Since when the source has no file of this release; null while it has one.
   end_time timestamptz(3),
   primary key (feed_id, ecosystem)
 );
 create index feed_ecosystems_public on feed_ecosystems (ecosystem) where public;
 
--- The images that tags name and whose packages are known.
 create table image_coverage (
   owner text collate "C" not null,
   repo text collate "C" not null,
   tag text collate "C" not null,
   architecture text collate "C" not null,
-  -- The name of the repo in its group.
   short_repo text collate "C" not null,
   repo_uid text collate "C" not null,
-  -- That of the tag; empty if the group has no such tag.
+  -- Digest of the tag; empty if the group has no such tag.
   digest text collate "C" not null,
-  -- The digest, or that of what the image is made of.
+  -- The digest or, if empty, that of the imported or read packages.
   identity text collate "C" not null,
-  -- A list of "ecosystem:release".
+  -- List of "ecosystem:release".
   ecosystems jsonb not null,
   primary key (owner, repo, tag, architecture)
 );
 create index image_coverage_by_short_repo on image_coverage (owner, short_repo, tag);
 create index image_coverage_by_digest on image_coverage (repo_uid, digest);
 
--- The ecosystems and releases of each group's images.
+-- Ecosystems and releases of each group's images.
 create table advisory_coverage (
   uid text collate "C" primary key,
   ecosystem text collate "C" not null,
@@ -2457,7 +2402,7 @@ create table authored_advisories (
   aliases jsonb,
   legacy_advisory_id text not null default '',
   distribution text not null default '',
-  -- The upstream token behind the author's: issuer and subject.
+  -- Issuer and subject of the upstream token.
   author_act text not null default ''
 );
 create index authored_advisories_by_advisory_id on authored_advisories (left(uid, 40), advisory_id, uid);
@@ -2486,7 +2431,7 @@ create table authored_advisory_events (
   patched jsonb,
   review_time timestamptz(3),
   author_act text not null default '',
-  -- Of an approved one: fingerprints of the advisories that its reviewer saw, by uid.
+  -- If approved: fingerprints of the advisories that the reviewer saw, by uid.
   basis jsonb
 );
 create index authored_advisory_events_by_create_time on authored_advisory_events (left(uid, 40), create_time, uid);
@@ -2494,20 +2439,20 @@ create index authored_advisory_events_by_update_time on authored_advisory_events
 create index authored_advisory_events_by_parent on authored_advisory_events (left(uid, -17), uid);
 create index authored_advisory_events_in_root on authored_advisory_events (uid) where length(uid) = 40;
 
--- What the approved false positive says that is the last decision of an advisory.
+-- Approved false positive that is the last decision of an advisory.
 create table advisory_suppressions (
   uid text collate "C" primary key,
   suppression jsonb not null
 );
 
--- Kept for good, also of deleted organizations: no number is ever given twice.
+-- Kept permanently, even for deleted organizations, so that IDs are never reused.
 create table advisory_numbers (
   root text collate "C" primary key,
   prefix text collate "C" not null unique,
   last bigint not null default 0
 );
 
--- Behind an import: what the table's indexes of lists have put off is put in, and the planner learns of its new rows.
+-- After an import: flushes pending entries of GIN indexes and updates planner statistics.
 create function refresh_import_statistics(imported text) returns void language plpgsql strict security definer as $$
 begin
   if imported not in ('advisories', 'advisory_facets', 'exploit_predictions', 'image_packages', 'known_exploits', 'library_artifacts', 'library_versions',
@@ -2520,8 +2465,7 @@ begin
   execute format('analyze %I', imported);
 end $$;
 
--- Adds up differences, in the order of the names: what two writers change of one document at a time is right after both,
--- and neither waits for the other in a circle.
+-- Adds differences in name order. Concurrent changes of a document sum up correctly, without deadlocks.
 create function documents_changed() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
@@ -2540,7 +2484,7 @@ begin
     select origin, sum(listed), min(create_time), max(update_time) from (
       select origin, (delete_time is null)::integer as listed, create_time, update_time from written where public
       union all
-      -- What it leaves changes too, at the time of the change.
+      -- The previous document changes too, at the time of the change.
       select replaced.origin, - (replaced.delete_time is null)::integer, replaced.create_time, written.update_time
       from replaced join written using (uid) where replaced.public
     ) as difference group by origin order by origin
@@ -2593,7 +2537,7 @@ for each statement execute function origins_to_match();
 create trigger origins_to_match_changed after update on package_origins referencing new table as written
 for each statement execute function origins_to_match();
 
--- By the repos under which packages are known of the tags' images: imported for the tag, or read of SBOMs that the repo has.
+-- Queues the repos with known packages of the tags' images: imported for the tag, or from the repo's SBOMs.
 create function note_tags_to_match(tag_uids text[], tag_names text[]) returns void language sql as $$
   insert into changes_to_match (root, owner, repo, of_tag)
   select left(image.owner, 40), image.owner, image.repo, true from (
@@ -2607,7 +2551,7 @@ create function note_tags_to_match(tag_uids text[], tag_names text[]) returns vo
   ) as image
 $$;
 
--- The sources' rows are held by the imports that write their documents, so that this makes none wait.
+-- Imports already lock the feed rows that they write documents for, so this adds no waits.
 create function documents_published() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'DELETE' then
@@ -2625,7 +2569,7 @@ for each statement execute function documents_published();
 create trigger source_documents_published_gone after delete on source_documents referencing old table as replaced
 for each statement execute function documents_published();
 
--- Our own advisories are records that are made from their rows.
+-- Own advisories are published from their rows, without a document.
 create function own_advisories_published() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'DELETE' then
@@ -2645,7 +2589,7 @@ for each statement execute function own_advisories_published();
 create trigger advisories_published_gone after delete on advisories referencing old table as replaced
 for each statement execute function own_advisories_published();
 
--- They name the severities of their vulnerabilities.
+-- Archives contain the severities of vulnerabilities.
 create function severities_published() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'DELETE' then
@@ -2680,7 +2624,6 @@ create table library_artifacts (
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
   delete_time timestamptz(3),
-  -- The digest of each feed's last record.
   digests jsonb not null
 );
 create index library_artifacts_by_name on library_artifacts (name, uid) where delete_time is null;
@@ -2690,7 +2633,7 @@ create index library_artifacts_by_update_time on library_artifacts (update_time,
 create index library_artifacts_by_ecosystem on library_artifacts (ecosystem) where delete_time is null;
 create index library_artifacts_by_search on library_artifacts using gin (search gin_trgm_ops) where delete_time is null;
 create index library_artifacts_by_feed on library_artifacts using gin (digests);
--- Libraries of Python by their names as PEP 503 compares them.
+-- Python libraries by normalized name (PEP 503).
 create index library_artifacts_by_python_name on library_artifacts (regexp_replace(search, '[-_.]+', '-', 'g'))
   where delete_time is null and ecosystem = 'ECOSYSTEM_PYTHON';
 
@@ -2698,7 +2641,7 @@ create table library_versions (
   artifact_uid text collate "C" not null,
   version text collate "C" not null,
   uid text collate "C" not null,
-  -- Sorts by its bytes as the ecosystem sorts versions (base/versions).
+  -- Byte order equals the version order of the ecosystem (base/versions).
   sort_key text collate "C" not null,
   description text not null,
   size_bytes bigint not null,
@@ -2712,7 +2655,7 @@ create index library_versions_by_version on library_versions (artifact_uid, sort
 create index library_versions_by_create_time on library_versions (artifact_uid, create_time, version) where delete_time is null;
 create index library_versions_by_update_time on library_versions (artifact_uid, update_time, version) where delete_time is null;
 
--- Request groups: lists of libraries that somebody asks for, and their items. An item lies below its group, and goes with it.
+-- Request groups: lists of requested libraries, and their items. An item is deleted with its group.
 create table request_groups (
   uid text collate "C" primary key,
   parent_id text collate "C" not null,
@@ -2744,7 +2687,7 @@ create table request_group_items (
   package_name text collate "C" not null,
   version text collate "C" not null,
   ecosystem text not null,
-  -- Sorts by its bytes as the ecosystem sorts versions (base/versions).
+  -- Byte order equals the version order of the ecosystem (base/versions).
   sort_key text collate "C" not null,
   availability text not null,
   availability_reason text not null,
@@ -2759,16 +2702,15 @@ create index request_group_items_by_package on request_group_items (left(uid, 40
 
 -- ---- Triggers of tables of several domains ----------------------------------------------------------------------
 
--- Counts what was made where the slot has nothing granted, and grants it what it may make next. One at a time for each number:
--- whoever comes here holds its lock until the end of its transaction. Throws GQ001 where the quota leaves nothing.
+-- Counts inserts for a slot without a grant, and gives the slot a grant for later inserts. Callers of one count wait
+-- for each other's transactions. Throws GQ001 if the quota is exhausted.
 --
--- Rows and grants of all slots together are never more than the quota: what is made out of a grant changes nothing of their sum,
--- a deletion makes it smaller, and only here it grows, by no more than the quota leaves. What others here have added is seen,
--- for they have committed; what is not seen (rows made out of grants, deletions) can only have made the sum smaller.
--- And what is granted keeps nobody out: before anybody is refused, grants are taken back.
+-- Rows plus grants of all slots never exceed the quota. An insert from a grant keeps the sum; a deletion reduces it.
+-- Only this function increases it, by at most the remaining quota. It sees all earlier additions, which have committed.
+-- Invisible changes can only reduce the sum. Grants never cause a refusal: they are revoked first.
 create function count_made(made_in text, made_of text, made_rows bigint) returns void language plpgsql as $$
 declare
-  -- Without a setting of its own a connection is of a version that knows no quotas, or no server's at all.
+  -- A connection without the setting is not from a server that has quotas.
   quota bigint := coalesce(
     (select value from quotas where organization = made_in and name = replace(made_of, '_', '-')),
     (select value from quotas where organization = '' and name = replace(made_of, '_', '-')),
@@ -2785,22 +2727,21 @@ begin
   if quota is null then return; end if;
   select quota - sum(row_count + granted), sum(granted) into spare, grants from resource_counts where organization = made_in and resource = made_of;
   if spare < 0 and grants > 0 then
-    -- Waits for whoever is making something out of them.
+    -- Waits for transactions that are using the grants.
     update resource_counts set granted = 0 where organization = made_in and resource = made_of and granted > 0;
     select quota - sum(row_count) into spare from resource_counts where organization = made_in and resource = made_of;
   end if;
   if spare < 0 then
     raise exception 'too many % in %', made_of, made_in using errcode = 'GQ001', detail = quota;
   end if;
-  -- A share of what is spare, so that grants of idle slots are few; what is too little for one transaction is none.
+  -- Grants a share of the remaining quota, to limit grants of idle slots. Too small shares are skipped.
   if spare / 32 >= 25 then
     update resource_counts set granted = granted + least(spare / 32, 1000)
     where organization = made_in and resource = made_of and slot = pg_backend_pid() % 64;
   end if;
 end $$;
 
--- Kept by triggers, so that no writer can forget it. Organizations are taken in order, so that no two writers wait for each other
--- in a circle.
+-- Counts the rows of all writers. Organizations are locked in order to prevent deadlocks.
 create function resources_made() returns trigger language plpgsql as $$
 declare
   first_uid text;
@@ -2811,7 +2752,7 @@ begin
   select min(uid), left(max(uid), 40), count(*) into first_uid, last_root, made_rows from made where length(uid) > 40;
   root := left(first_uid, 40);
   if root = last_root then
-    -- 25 rows of one transaction need no other look: a transaction that holds its slot shall wait for nobody's lock above.
+    -- 25 rows of a transaction need no check. With its slot locked, it must not wait in count_made.
     update resource_counts set row_count = row_count + made_rows, granted = granted - made_rows
     where organization = root and resource = tg_table_name and slot = pg_backend_pid() % 64
       and granted >= made_rows and (granted >= 25 or xmin = pg_current_xact_id()::xid);
@@ -2823,7 +2764,7 @@ begin
       select left(uid, 40) as root, count(*) as made_rows from made where length(uid) > 40 group by left(uid, 40) order by left(uid, 40)
     ) as each;
   end if;
-  -- Most often one row is made, in an organization or in a group directly below it: that has one place.
+  -- Fast path: one row in an organization or a direct child group has a single parent count.
   if made_rows = 1 and length(first_uid) <= 74 then
     update place_counts set children = children + 1, below = below + (length(first_uid) > 57)::int
     where place = left(first_uid, -17) and resource = tg_table_name and slot = pg_backend_pid() % 64;
@@ -2860,7 +2801,7 @@ begin
   if gone_rows = 0 then return null; end if;
   update resource_counts set row_count = row_count - gone_rows
   where root = last_root and organization = root and resource = tg_table_name and slot = pg_backend_pid() % 64;
-  -- Cheaper than an insert that finds its row there.
+  -- Cheaper than an insert with a conflict.
   if not found then
     insert into resource_counts as held (organization, resource, slot, row_count)
     select left(uid, 40), tg_table_name, pg_backend_pid() % 64, - count(*)
@@ -2891,8 +2832,7 @@ create trigger request_groups_counted_gone after delete on request_groups refere
 create trigger scim_users_counted_gone after delete on scim_users referencing old table as gone for each statement execute function resources_gone();
 create trigger scim_groups_counted_gone after delete on scim_groups referencing old table as gone for each statement execute function resources_gone();
 
--- In a function of the owner no name may be anybody else's: PostgreSQL's own, then this schema's, and a temporary table's
--- last.
+-- Pins the search path of functions that run as the owner: PostgreSQL's schema, this schema, temporary tables last.
 do $$
 declare
   name text;
@@ -2903,7 +2843,7 @@ begin
   end loop;
 end $$;
 
--- What replaces a function takes its search path away (0001_baseline.sql).
+-- Repeats the search path of refresh_import_statistics, because replacing a function resets it.
 do $$
 begin
   execute format('alter function refresh_import_statistics(text) set search_path = %I, pg_temp', current_schema());

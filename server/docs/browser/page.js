@@ -1,9 +1,9 @@
-// What a browser adds to the docs pages: signing in, requests, copying. Plain JavaScript, as browsers take it; its types are
-// checked (server/docs/browser/tsconfig.json).
+// Browser part of the docs pages: sign-in, requests, copying. Plain JavaScript with checked types
+// (server/docs/browser/tsconfig.json).
 //
-// The token is a variable of this page and nothing else: it is in no storage, no cookie, no address and no element. A page
-// that is loaded anew has none, so while there is one, links within the docs are followed by putting the next page in the place
-// of this one. Requests go to this origin, which is looked at before each (and which the content policy demands besides).
+// The token is only in a variable: not in storage, cookies, URLs or elements. A reload loses it, so while there is one, links within
+// the docs replace the page's content instead. Requests go only to this origin, checked before each one and enforced by the content
+// policy.
 
 /**
  * @template {Element} E
@@ -28,7 +28,7 @@ const say = (selector, text, isBad = false) => {
 /** @param {unknown} thrown */
 const thrownMessage = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
 
-// ---- the token ------------------------------------------------------------------------------------------------
+// ---- token ----------------------------------------------------------------------------------------------------
 
 /**
  * @typedef {{ readonly text: string, readonly whose: string, readonly details: string, readonly endsMs: number }} HeldToken
@@ -47,7 +47,7 @@ const claimsOf = (text) => {
     const claims = JSON.parse(new TextDecoder().decode(bytes));
     if (typeof claims === "object" && claims !== null) return claims;
   } catch {
-    // Said below.
+    // Handled below.
   }
   throw new Error("This is no token: its middle part cannot be read.");
 };
@@ -91,7 +91,7 @@ const forgetToken = (why, isBad = false) => {
 
 const timerMax = 2 ** 31 - 1;
 
-/** Nothing that the browser holds goes along, nothing of the answer is kept, and no redirection is followed. @returns {RequestInit} */
+/** Sends no credentials, stores no response, and follows no redirect. @returns {RequestInit} */
 const bareRequest = () => ({
   credentials: "omit",
   cache: "no-store",
@@ -100,7 +100,7 @@ const bareRequest = () => ({
   signal: AbortSignal.timeout(timeoutMs),
 });
 
-/** What the server says of the token: it may not be taken here, and it may be of somebody with a name. @param {HeldToken} token */
+/** Asks the server whether it accepts the token, and for the user's name. @param {HeldToken} token */
 const askWhose = async (token) => {
   const response = await fetch("/auth/v1/ok", {
     ...bareRequest(),
@@ -128,15 +128,15 @@ const holdToken = (text) => {
   showAccount();
   say("#account-status", "Requests are made with this token.");
   find("#forget", HTMLButtonElement)?.focus();
-  // An answer that does not come says nothing about the token.
+  // A failed request says nothing about the token.
   askWhose(held).catch(() => {});
 };
 
-// ---- signing in with the browser ------------------------------------------------------------------------------
+// ---- sign-in with the browser ---------------------------------------------------------------------------------
 //
-// The authorization code grant with PKCE, in a window of its own, so that this page stays as it is. The window ends at
-// /docs/signed-in, which tells the pages of this origin the code. It is of use to nobody but the page that began, which knows
-// it by its state and has the verifier; neither has ever been anywhere else.
+// Authorization code grant with PKCE, in a separate window, so that this page stays. The window ends at /docs/signed-in, which
+// broadcasts the code to pages of this origin. Only the page that started it has the matching state and verifier, which never leave
+// it.
 
 const channelName = "gantry-docs-sign-in";
 const redirectPath = "/docs/signed-in";
@@ -153,7 +153,7 @@ const base64url = (bytes) =>
 
 const randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 
-/** The server's own name, which is what it issues tokens as. */
+/** The server's own name, the issuer of its tokens. */
 const issuer = document.body.dataset.issuer ?? location.origin;
 const client = () => ({ client_id: new URL("/docs", issuer).href, redirect_uri: new URL(redirectPath, issuer).href });
 
@@ -193,7 +193,7 @@ const listenForSignIns = () => {
     const { verifier } = pending;
     pending = undefined;
     channel.postMessage({ taken: data.state });
-    // RFC 9207: who answers says who it is.
+    // RFC 9207: checks the issuer of the response.
     if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
     else if (typeof data.code === "string")
       exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${thrownMessage(thrown)}`, true));
@@ -201,11 +201,11 @@ const listenForSignIns = () => {
   });
 };
 
-/** The window of a sign-in tells how it ended, and goes. */
+/** Broadcasts the result of a sign-in and closes the window. */
 const endSignIn = () => {
   const told = new URLSearchParams(location.search);
   const [state, code, iss, error, description] = ["state", "code", "iss", "error", "error_description"].map((name) => told.get(name));
-  // What was told stands in no address any more, nor in this window's history.
+  // Removes the result from the URL and the history.
   history.replaceState(null, "", redirectPath);
   const channel = new BroadcastChannel(channelName);
   channel.addEventListener("message", ({ data }) => {
@@ -232,7 +232,7 @@ const pathPart = (value) => {
   return parts.map(encodeURIComponent).join("/");
 };
 
-/** The request that the form says. @param {HTMLFormElement} form @returns {Request} */
+/** Builds the form's request. @param {HTMLFormElement} form @returns {Request} */
 const requestOf = (form) => {
   let path = form.dataset.path ?? "/";
   const query = new URLSearchParams();
@@ -248,7 +248,7 @@ const requestOf = (form) => {
     else for (const each of list === undefined ? [value] : value.split("\n").map((line) => line.trim())) if (each !== "") query.append(name, each);
   }
   const search = query.size > 0 ? `?${query}` : "";
-  // A path may end before its last value: what is made then lies at the root.
+  // An empty last path parameter addresses the root.
   while (path.length > 1 && path.endsWith("/")) path = path.slice(0, -1);
   const url = new URL(path + search, location.origin);
   if (url.origin !== location.origin) throw new Error("The path leads to another server.");
@@ -319,7 +319,7 @@ const showAnswer = (form, response, shown) => {
   place.hidden = false;
 };
 
-/** Where a list goes on, the form is filled in for its next page. @param {HTMLFormElement} form @param {string} next */
+/** Offers the next page of a list. @param {HTMLFormElement} form @param {string} next */
 const offerNextPage = (form, next) => {
   find(".next-page", HTMLButtonElement, form)?.remove();
   const field = find('[data-name="page_token"], [data-name="pageToken"]', HTMLInputElement, form);
@@ -376,7 +376,7 @@ const sendRequest = async (form) => {
 // ---- pages ----------------------------------------------------------------------------------------------------
 
 const addCopyButtons = () => {
-  // Only where a page may write to the clipboard: over TLS, and on the machine itself.
+  // The clipboard API requires TLS or localhost.
   if (!navigator.clipboard) return;
   for (const block of document.querySelectorAll(".code")) {
     const code = find("pre", HTMLElement, block);
@@ -396,7 +396,7 @@ const addCopyButtons = () => {
   }
 };
 
-/** Goes on from a page that was removed to where the section of the fragment is now. */
+/** Redirects from a removed page to the new location of the fragment's section. */
 const followMoved = () => {
   const moved = find("#moved", HTMLElement);
   const section = moved && location.hash !== "" ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
@@ -404,7 +404,7 @@ const followMoved = () => {
   if (link) location.replace(link.href);
 };
 
-/** Prepares the page's own part, which changes when another page takes its place. */
+/** Prepares the page's content, again after each replacement. */
 const preparePage = () => {
   followMoved();
   for (const form of document.querySelectorAll("form.try")) {
@@ -421,13 +421,13 @@ const preparePage = () => {
   find("#contents [aria-current]", HTMLElement)?.scrollIntoView({ block: "nearest" });
 };
 
-/** The page that is shown, without its fragment. */
+/** The current page, without its fragment. */
 let shownPath = location.pathname + location.search;
 
 /** @param {URL} url @returns {Promise<Document>} */
 const loadPage = (url) =>
   new Promise((resolve, reject) => {
-    // Read as a document, in which nothing runs; markup is never made of a text here.
+    // Parsed as a document, in which nothing runs; text never becomes markup.
     const request = new XMLHttpRequest();
     request.open("GET", url);
     request.responseType = "document";
@@ -458,7 +458,7 @@ const showPage = async (url, isNew) => {
   heading?.focus({ preventScroll: true });
 };
 
-/** Goes there without losing the token; false where the browser shall do it by itself. @param {URL} url */
+/** Navigates without losing the token; returns false if the browser should do it. @param {URL} url */
 const goWithin = (url) => {
   const isWithin = url.origin === location.origin && (url.pathname === "/docs" || url.pathname.startsWith("/docs/"));
   if (!held || !isWithin || url.pathname + url.search === shownPath) return false;

@@ -1,4 +1,4 @@
-// One attempt: the event is signed and sent. Of the answer nothing is kept but the class of its status (attack 21).
+// One delivery attempt: signs and sends an event. Only the status class of the response is kept (attack 21).
 
 import { Fault } from "#base/fault.ts";
 import type { KeyObject } from "node:crypto";
@@ -16,7 +16,6 @@ import type { CompletedAttempt } from "./complete.ts";
 import { attributeHeaders, bodyDigest, signatureHeaders, signingKeyOf } from "./envelope.ts";
 import { brokenDelayMs, delayMs, retryAfterMs } from "./schedule.ts";
 
-/** What attempts need of the server. */
 export interface AttemptServices {
   readonly store: Store;
   readonly vault: Pick<Vault, "open">;
@@ -27,21 +26,19 @@ export interface AttemptServices {
   readonly metrics: Pick<Metrics, "count" | "observe">;
   readonly delaysSeconds: readonly number[];
   readonly userAgent: string;
-  /** Absent: nothing is traced. */
   readonly traces?: Traces | undefined;
 }
 
-/** What it takes to create a subscription, and so to have one. */
+/** Required to create a subscription, and to keep receiving events. */
 const neededCapabilities = ["subscriptions.create"];
 
-/** What the attempts of one claim have in common, looked up once: rights as they are when the claim is made, opened secrets. */
+/** Lookups shared by the attempts of one claim: permissions at claim time, and opened secrets. */
 export interface Batch {
   rightsOf(creator: string): Promise<Rights | undefined>;
-  /** Throws where one cannot be opened: nothing is sent that its receiver could not check (attack 23). */
+  /** Throws if a secret cannot be opened: an event that its receiver could not verify is not sent (attack 23). */
   signingKeysOf(delivery: ClaimedDelivery): readonly KeyObject[];
 }
 
-/** Gives what `find` gives for a text, and the same for the same text. */
 const memoize = <T>(find: (text: string) => T): ((text: string) => T) => {
   const found = new Map<string, T>();
   return (text) => {
@@ -51,7 +48,6 @@ const memoize = <T>(find: (text: string) => T): ((text: string) => T) => {
   };
 };
 
-/** For attempts that begin together. */
 export const openBatch = ({ store, vault, clock }: AttemptServices): Batch => {
   const signingKey = (uid: string) => (sealed: string) => {
     const secret = vault.open(subscriptionSecretPurpose, sealed, subscriptionSecretBinding(uid));
@@ -66,7 +62,7 @@ export const openBatch = ({ store, vault, clock }: AttemptServices): Batch => {
   };
 };
 
-/** Whether whoever made the subscription may still receive the events of its group (attack 26). */
+/** Permissions of the creator still count (attack 26). */
 const isPermitted = async ({ rightsOf }: Batch, { creator, subscription }: ClaimedDelivery): Promise<boolean> => {
   const rights = await rightsOf(creator);
   return rights !== undefined && !rights.closed && missingCapability(rights, neededCapabilities, parentOf(subscription)) === undefined;
@@ -74,10 +70,10 @@ const isPermitted = async ({ rightsOf }: Batch, { creator, subscription }: Claim
 
 interface SinkAnswer {
   readonly statusClass: string;
-  /** Of an address that could not be reached nothing is shown: how long that took says what stands in between (attack 21). */
+  /** Undefined for unreachable addresses: the time would reveal what is in between (attack 21). */
   readonly latencyMs: number | undefined;
   readonly delivered: boolean;
-  /** What Retry-After asks for; 0 for nothing. */
+  /** Requested by Retry-After; 0 if absent. */
   readonly retryAfterMs: number;
 }
 
@@ -106,7 +102,7 @@ const send = async (services: AttemptServices, { signingKeysOf }: Batch, deliver
     return { statusClass, latencyMs: tookMs(), delivered: statusClass === "2xx", retryAfterMs: retryAfterMs(headers["retry-after"], clock()) };
   } catch (cause) {
     trace?.end(cause instanceof Fault ? cause.code : "INTERNAL", true);
-    // Nothing was sent: that the organization's share is in use is no failure of the sink's.
+    // Nothing was sent: the organization's concurrency limit is no failure of the receiver.
     if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
     log("delivery.failed", { delivery: delivery.uid, cause });
     const late = tookMs() >= limits.deliveryTimeoutMs;
@@ -114,7 +110,7 @@ const send = async (services: AttemptServices, { signingKeysOf }: Batch, deliver
   }
 };
 
-/** Sends once. Never throws: whatever goes wrong is an attempt that failed. */
+/** Sends once. Never throws: any error is a failed attempt. */
 export const attemptDelivery = async (services: AttemptServices, batch: Batch, delivery: ClaimedDelivery): Promise<CompletedAttempt> => {
   const { clock, log, delaysSeconds } = services;
   const { uid, subscription, subject, attempts } = delivery;
@@ -136,8 +132,7 @@ export const attemptDelivery = async (services: AttemptServices, batch: Batch, d
     return waitMs === undefined ? completed("dead", answer) : completed("pending", answer, waitMs);
   } catch (cause) {
     if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") return completed("unsent");
-    // Ours, not the sink's (the store is away, a secret cannot be opened): it is set aside for as long as a failure would be,
-    // and for as long as a claim holds at least.
+    // An internal error (store down, unreadable secret), not the receiver's: back off as after a failure, but at least for a lease.
     log("delivery.broken", { delivery: uid, attempts, cause });
     return { ...completed("pending", undefined, brokenDelayMs(delaysSeconds, attempts)), isBroken: true };
   }

@@ -1,5 +1,4 @@
-// Which deliveries this server sends next. Each is claimed for the time of a lease: no other server takes it until then,
-// and if this one dies it is due again by itself.
+// Claims the next deliveries with a lease: no other server takes them meanwhile, and after a crash they become due again.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -10,21 +9,20 @@ import { limitPiece, type Store } from "#db";
 
 interface Claimed {
   readonly deliveries: readonly ClaimedDelivery[];
-  /** False if nothing can become due by time alone. */
+  /** False if nothing becomes due by time alone. */
   readonly isAnyPending: boolean;
 }
 
-/** Claims what is due, as far as the quota and the subscriptions' loads allow. */
+/** Claims due deliveries within the quota and the subscriptions' loads. */
 export type Claim = (nowMs: number, quota: ClaimQuota, loads: readonly SubscriptionLoad[]) => Promise<Claimed>;
 
 export const openClaims = (store: Store, log: Log): Claim => {
   const pauses = openPauses();
 
-  /** One that cannot be claimed is tried again later. */
   const setAside = async (uid: string, cause: unknown, nowMs: number): Promise<void> => {
     const failures = pauses.fail(uid, nowMs);
     log("delivery.set_aside", { delivery: uid, failures, cause });
-    // So that it takes nobody's turn. What cannot even be put off this server leaves out by itself.
+    // Frees its slot. If even this fails, the local backoff skips it.
     await store.write((rows) => postponeDelivery(rows, uid, timestamp(nowMs + setAsideMs(failures)))).catch(() => {});
   };
 

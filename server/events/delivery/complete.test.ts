@@ -1,5 +1,5 @@
-// Leases: whose result counts where a server was so slow that another one took over. Two servers share a database, and
-// the sink holds its answers back.
+// Leases: which result counts after another server took over a slow delivery. Two servers share a database, and the receiver delays
+// its responses.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -26,9 +26,9 @@ interface HeldRequest {
 
 interface HoldingSink {
   readonly url: string;
-  /** The next request that arrives, in the order of arrival; it waits for its answer. */
+  /** Returns the next request in order of arrival; it waits for its response. */
   next(): Promise<HeldRequest>;
-  /** Requests that arrived and that next() has not returned. */
+  /** Number of requests not yet returned by next(). */
   unread(): number;
 }
 
@@ -61,7 +61,7 @@ const openHoldingSink = async (): Promise<HoldingSink> => {
   };
 };
 
-/** Two servers with a database of their own and one key. */
+/** Two servers with one database and key. */
 const openTwo = async (delays: string): Promise<readonly [World, World]> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-lease-"));
@@ -89,13 +89,16 @@ interface TakenOver {
   readonly slow: { readonly request: HeldRequest; readonly finished: Promise<void> };
   readonly other: { readonly request: HeldRequest; readonly finished: Promise<void> };
   readonly sink: HoldingSink;
-  /** The subscription's row and those of its deliveries, every column. */
+  /** All columns of the subscription and its deliveries. */
   rows(): Promise<unknown>;
-  /** States and attempts, in the order of events. */
+  /** States and attempts in the order of events. */
   deliveries(): Promise<unknown>;
 }
 
-/** A delivery, with another event of its subject behind it, that a slow server still sends when its lease ends and another one claims it. */
+/**
+ * A delivery, with another event of its subject after it, that a slow server is still sending when its lease expires and another
+ * server claims it.
+ */
 const takeOver = async (delays: string): Promise<TakenOver> => {
   const [first, second] = await openTwo(delays);
   const sink = await openHoldingSink();
@@ -106,7 +109,7 @@ const takeOver = async (delays: string): Promise<TakenOver> => {
   await first.ok("registry.ReposService/UpdateRepo", { repo: { uid: repo, description: "later" }, updateMask: "description" });
   const { read } = first.server.application.services.store;
   const slow = { finished: first.server.delivery.finish(), request: await sink.next() };
-  // Its own clock stands still, so that it sees no lease end.
+  // Its clock does not advance, so that it sees no lease expire.
   second.clock.now = first.clock.now + limits.deliveryLeaseMs;
   const other = { finished: second.server.delivery.finish(), request: await sink.next() };
   assert.equal(other.request.webhookId, slow.request.webhookId, "the same event");
@@ -123,7 +126,7 @@ for (const [title, delays] of [
   ["its last one", "0"],
   ["one that would be tried again", "0,0,0"],
 ] as const) {
-  test(`the result of an attempt whose claim was taken over does not count: a late failure changes nothing, be it ${title}`, async () => {
+  test(`a late failure of an attempt with an expired claim changes nothing, be it ${title}`, async () => {
     const { slow, other, sink, rows, deliveries } = await takeOver(delays);
     const before = await rows();
     slow.request.answer(500);
@@ -142,10 +145,10 @@ for (const [title, delays] of [
   });
 }
 
-test("what arrived has arrived, whoever sent it: a late success counts, and the failure of the claim that took over does not", async () => {
+test("a late success counts, and the failure of the claim that took over does not", async () => {
   const { slow, other, sink, rows, deliveries } = await takeOver("0");
   slow.request.answer(200);
-  // The slow server goes on with the event behind it.
+  // The slow server continues with the next event.
   (await sink.next()).answer(200);
   await slow.finished;
   assert.deepEqual(await deliveries(), [

@@ -1,4 +1,4 @@
-// What attempts came to, written down: the deliveries, which event of each subject is sent next, and how each sink does.
+// Stores the results of attempts: deliveries, the next event of each subject, and the health of receivers.
 
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -13,18 +13,17 @@ import { limitPiece, lockOrder, tryLockOrder, type Write } from "#db";
 export interface CompletedAttempt extends AttemptResult {
   readonly subscription: string;
   readonly subject: string;
-  /** It could not even be sent: nothing is known of the sink. */
+  /** It could not be sent, so it says nothing about the receiver. */
   readonly isBroken?: boolean;
 }
 
-/** For the subscriptions whose rows delivery changes. */
 export type DeliveryKernel = Pick<Kernel, "services" | "resources">;
 
 const disabledType = "dev.gantry.events.subscription.disabled.v1";
 
 const byItself = { operation: "", actor: undefined, bindings: () => [], origin: () => ownOrigin, requestId: "" };
 
-/** Disables those of these subscriptions whose sinks have failed for too long; an event tells their groups. */
+/** Receivers that fail for too long. */
 const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscriptions: readonly string[], nowMs: number): Promise<void> => {
   const context = changeContext(kernel, rows, byItself);
   const resource = boundOf(context, "chainguard.platform.events.v2.Subscription");
@@ -52,7 +51,6 @@ const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscri
 
 const subscriptionsOf = (attempts: readonly CompletedAttempt[]): string[] => [...new Set(attempts.map(({ subscription }) => subscription))];
 
-/** What is known of their sinks: those that work, and those that fail. */
 const noteSinks = async (kernel: DeliveryKernel, rows: Write, counted: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
   const sent = counted.filter(({ isBroken = false }) => !isBroken);
   const working = subscriptionsOf(sent.filter(({ became }) => became === "delivered"));
@@ -76,9 +74,8 @@ const writeResults = async (kernel: DeliveryKernel, rows: Write, attempts: reado
 const organizationOf = ({ subscription }: CompletedAttempt): string => rootOf(subscription);
 
 /**
- * Writes what became of these attempts, in one transaction, and returns those of organizations whose events somebody is
- * enqueuing at the moment: nobody waits for these here. The result of one whose claim was taken over counts for nothing,
- * unless it arrived.
+ * Stores these results in one transaction. Returns those of organizations locked by fan-out, without waiting for it. The result of a
+ * claim that was taken over is ignored, unless it was delivered.
  */
 export const completeAttempts = (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<CompletedAttempt[]> =>
   kernel.services.store.write(async (rows) => {
@@ -89,7 +86,7 @@ export const completeAttempts = (kernel: DeliveryKernel, attempts: readonly Comp
     return attempts.filter((attempt) => !held.has(organizationOf(attempt)));
   });
 
-/** The same for attempts of one organization, once its events are enqueued. */
+/** The same for attempts of one organization, waiting for its fan-out. */
 export const completeInTurn = (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> =>
   kernel.services.store.write(async (rows) => {
     for (const root of new Set(attempts.map(organizationOf))) await lockOrder(rows, root, "shared");

@@ -1,5 +1,4 @@
-// A delivery waits no longer than its schedule says, also where the clock was ahead for a while and came back: what it put
-// off then would be sent when it was as late as that again.
+// Corrects deliveries that were scheduled while the clock ran ahead: none waits longer than its schedule.
 
 import { limits } from "#base/limits.ts";
 import { workInPieces } from "#base/pieces.ts";
@@ -12,14 +11,14 @@ export interface DelayServices {
   readonly clock: Clock;
 }
 
-/** Looks through some subscriptions, where it is time for that; true where there are more to look through. */
+/** Checks some subscriptions if due; returns true if there are more. */
 export type DelayStep = () => Promise<boolean>;
 
-/** Looks at its first step, whenever the clock went back, and from time to time: another server may have had the wrong one. */
+/** Checks on the first step, after the clock went back, and periodically, because another server's clock may have been wrong. */
 export const openDelays = ({ store, clock }: DelayServices): DelayStep => {
   let seenMs = Number.NEGATIVE_INFINITY;
   let lookedMs = Number.NEGATIVE_INFINITY;
-  /** Where the look is; undefined: there is none at the moment. */
+  /** Undefined if no check is running. */
   let after: string | undefined;
 
   return async () => {
@@ -40,7 +39,7 @@ export const openDelays = ({ store, clock }: DelayServices): DelayStep => {
         }),
       (uid) => void cannot.push(uid),
     );
-    // Of one subscription there may be more than are found at once.
+    // A subscription may have more than one page.
     if (uids.length > cannot.length) return true;
     after = lastSubscription;
     if (after === undefined) lookedMs = nowMs;

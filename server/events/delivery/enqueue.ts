@@ -1,10 +1,9 @@
-// Notes which events are to become deliveries, in the transaction that gave them their positions: each event once. The
-// deliveries themselves are made behind it (fan-out.ts).
+// Notes which events become deliveries, in the transaction that assigns their positions. The deliveries follow later (fan-out.ts).
 
 import { extendFanOuts, type NewFanOut } from "#events/store";
 import type { NumberedEvent, Write } from "#db";
 
-/** What is to be done for these events: one thing for each organization, and one for each event with a single recipient. */
+/** One per organization, and one per event with a single recipient. */
 const fanOutsOf = (events: readonly NumberedEvent[]): NewFanOut[] => {
   const organizations = new Map<string, NewFanOut>();
   const single: NewFanOut[] = [];
@@ -23,5 +22,5 @@ const fanOutsOf = (events: readonly NumberedEvent[]): NewFanOut[] => {
   return [...organizations.values(), ...single];
 };
 
-/** Needs the lock "numbering". */
+/** Requires the lock "numbering". */
 export const enqueueEvents = (rows: Write, events: readonly NumberedEvent[], now: string): Promise<void> => extendFanOuts(rows, fanOutsOf(events), now);

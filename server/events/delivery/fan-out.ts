@@ -1,16 +1,14 @@
-// FAN-OUT. An event that has its position becomes a delivery to each subscription that receives it. An organization may have
-// thousands of subscriptions and change a thousand things at once, and so this is done in pieces: some events for all
-// subscriptions where these are few, some subscriptions of one event where they are many. Table fan_outs keeps how far each
-// organization has come; a piece and its progress are one transaction, so that each delivery is made once, whoever dies.
+// FAN-OUT. Turns a numbered event into a delivery for each receiving subscription, in batches: some events for all subscriptions if
+// these are few, or some subscriptions of one event. Table fan_outs keeps the progress, updated in the batch's transaction, so each
+// delivery is created once.
 //
-//   organization   events behind a position, for all subscriptions
-//   event          one that failed: out of its organization's way, for the subscriptions that have it not yet
-//   delivery       one that failed, or an event with a single recipient (a test): neither waits for anything else
+//   organization   events after a position, for all subscriptions
+//   event          one that failed, for its remaining subscriptions, without blocking its organization
+//   delivery       one that failed, or an event with a single recipient (a test), independent of all others
 //
-// Turns go round: each organization gives a share of one transaction, whoever needs more has one of its own, and then it is
-// the next one's turn. A piece that fails is halved; a single event or delivery that fails goes its own way, which is told
-// in the log, and is tried again after a pause that grows. Any number of servers do this at once: of one organization
-// one at a time, by the lock of its order, for which nobody waits long.
+// Organizations take turns: each has a share of a common transaction, and a larger one gets its own. A failed batch is halved; a
+// single failed event or delivery is set aside and retried with backoff. Any number of servers run this, one at a time per
+// organization (the lock of its order).
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -43,7 +41,7 @@ export interface FanOutServices {
   readonly log: Log;
 }
 
-/** Makes some deliveries for everybody whose turn it is; true where there may be more. */
+/** Creates some deliveries for each organization in turn; returns true if there may be more. */
 export type FanOutStep = () => Promise<boolean>;
 
 const partOf = ({ uid, position, subscription, lastPosition }: FanOut): EventPart => ({
@@ -53,11 +51,9 @@ const partOf = ({ uid, position, subscription, lastPosition }: FanOut): EventPar
   subscription,
 });
 
-/** Whether all subscriptions together are no more than one piece may have. */
 const isWhole = ({ subscription, subscriptions }: FanOut, deliveriesMax: number): boolean =>
   subscription === "" && subscriptions <= deliveriesMax && deliveriesMax > 1;
 
-/** Some of the events for all their subscriptions. */
 const enqueueWhole = async (rows: Write, works: readonly FanOut[], now: string): Promise<void> => {
   const ranges = works.flatMap(({ uid, position, subscriptions, untilPosition }) =>
     untilPosition === undefined || subscriptions === 0 ? [] : [{ root: rootOf(uid), afterPosition: position, untilPosition }],
@@ -73,10 +69,9 @@ const enqueueWhole = async (rows: Write, works: readonly FanOut[], now: string):
   if (advanced.length > 0) await advanceFanOuts(rows, advanced);
 };
 
-/** Some more subscriptions of one event. */
 const enqueuePart = async (rows: Write, work: FanOut, deliveriesMax: number, now: string): Promise<void> => {
   const done = await insertSomeDeliveries(rows, partOf(work), deliveriesMax, now);
-  // No event: what was left of them is kept no longer.
+  // The remaining events have been deleted by retention.
   const advanced: Advanced =
     done === undefined
       ? { uid: work.uid, position: work.lastPosition, subscription: "" }
@@ -85,13 +80,11 @@ const enqueuePart = async (rows: Write, work: FanOut, deliveriesMax: number, now
 };
 
 export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep => {
-  /** How many deliveries a piece may have that has failed before; it grows again with each that is done. */
+  /** After failures; they grow again with each success. */
   const sizes = new Map<string, number>();
   const pauses = openPauses();
-  /** Where the round is. */
   let after = "";
 
-  /** One piece of one of them. */
   const doAlone = async (uid: string): Promise<void> => {
     const size = sizes.get(uid) ?? limits.fanOutMax;
     const isFound = await store.write(async (rows) => {
@@ -104,13 +97,12 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
       else await enqueuePart(rows, work, size, now);
       return true;
     });
-    // Slowly, so that most of them are of a size that works.
+    // Slow growth, so that most batches have a working size.
     const next = Math.ceil(size * 1.25);
     if (isFound && next < limits.fanOutMax) sizes.set(uid, next);
     else sizes.delete(uid);
   };
 
-  /** The next event of an organization, or the next delivery of an event, goes its own way. */
   const setAsideNext = async (uid: string, cause: unknown): Promise<void> => {
     const isEvent = uid !== rootOf(uid);
     const setAside = await store.write(async (rows) => {
@@ -119,7 +111,7 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
       const next = work && (await findNextDelivery(rows, partOf(work)));
       if (!next || (isEvent && next.subscription === undefined)) return undefined;
       const nowMs = clock();
-      // What fails again and again has ever longer to go on.
+      // Repeated failures back off longer.
       const failures = work.failures + 1;
       const pausedUntil = timestamp(nowMs + (failures === 1 ? 0 : setAsideMs(failures - 1)));
       const own = isEvent && next.subscription !== undefined ? deliveryUidOf(next.subscription, next.position) : next.eventUid;
@@ -140,10 +132,10 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     log("delivery.enqueue.set_aside", { [isEvent ? "delivery" : "event"]: setAside, cause });
   };
 
-  /** What failed is halved the next time, and a single one is set aside. */
+  /** Halves a batch; sets a single item aside. */
   const fail = async (uid: string, cause: unknown): Promise<void> => {
     if (isAway(cause)) throw cause;
-    // Somebody else has the organization's order: the next round tries again.
+    // The organization is locked; the next round retries.
     if (!isPieceFault(cause)) return;
     const size = sizes.get(uid) ?? limits.fanOutMax;
     if (size > 1) {
@@ -156,7 +148,7 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     });
   };
 
-  /** A share of each in one transaction; those that need one of their own. */
+  /** Returns those that need their own transaction. */
   const doTogether = async (uids: readonly string[]): Promise<string[]> => {
     const share = Math.floor(limits.fanOutMax / Math.max(uids.length, 1));
     return store.write(async (rows) => {
@@ -175,7 +167,6 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     });
   };
 
-  /** One turn of each of these. */
   const goRound = async (uids: readonly string[]): Promise<void> => {
     const [small, others] = [uids.filter((uid) => !sizes.has(uid)), uids.filter((uid) => sizes.has(uid))];
     const alone =

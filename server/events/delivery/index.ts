@@ -1,4 +1,4 @@
-// The public entry: events on their way to sinks.
+// Entry point of event delivery.
 
 export { enqueueEvents } from "./enqueue.ts";
 export { newSecret } from "./envelope.ts";

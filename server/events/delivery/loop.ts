@@ -1,6 +1,5 @@
-// The loops that bring events to their sinks: new events are numbered and become deliveries; those that are due are claimed
-// and sent, and what attempts came to is written down. Neither loop waits for the other. Any number of servers do this at
-// once.
+// Delivery loops: one numbers events and creates deliveries; the other claims, sends and stores results. The loops are independent,
+// on any number of servers.
 
 import { limits } from "#base/limits.ts";
 import { openPauses, workInPieces } from "#base/pieces.ts";
@@ -16,40 +15,38 @@ import { openDelays } from "./delays.ts";
 import { openFanOut } from "./fan-out.ts";
 
 export interface Delivery {
-  /** Numbers what has happened and makes its deliveries; sends nothing. */
+  /** Numbers events and creates their deliveries, without sending. */
   enqueue(): Promise<void>;
-  /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
+  /** Sends everything due, including what becomes due meanwhile. */
   finish(): Promise<void>;
-  /** Claims nothing more, lets what is being sent end, and writes it down. */
+  /** Stops claiming, finishes the attempts in flight, and stores their results. */
   stop(): Promise<void>;
 }
 
 export interface DeliveryOptions {
   readonly numberEvents: NumberEvents;
   readonly kernel: DeliveryKernel;
-  /** The loops do not run by themselves. */
+  /** Do not start the loops. */
   readonly byHand?: boolean;
 }
 
-/** Those of CompletedAttempt that say how long the sink took. */
+/** Status classes with a measured latency. */
 const statusClasses = ["1xx", "2xx", "3xx", "4xx", "5xx", "timeout"] as const;
 
-/** Opens the loops. */
 export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
   const { store, clock, log, metrics } = services;
-  /** How many attempts are running for each subscription. */
   const inFlightOf = new Map<string, number>();
-  // Subscriptions whose sink answered the last attempt at once, be it with a refusal. A slow or dead one never gets so
-  // far, so that however many there are of them, they hold up each other and nobody else.
+  // Subscriptions with a receiver that answered the last attempt quickly. Slow or dead receivers never qualify, so they only delay
+  // each other.
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
   let completed: CompletedAttempt[] = [];
-  /** Completions that wait for their organizations' turn. */
+  /** Results that wait for their organization's lock. */
   let inTurn = 0;
   let wake = (): void => {};
   const sendingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.restLookMs });
   const enqueuingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.restLookMs });
-  /** Whether something can become due by time alone. */
+  /** Whether anything becomes due by time alone. */
   let isAnyPending = true;
   let stopping = false;
   const claim = openClaims(store, log);
@@ -64,7 +61,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     else inFlightOf.delete(subscription);
   };
 
-  /** Where an organization's share of connections is full, nothing more of it is claimed for a while. */
+  /** Pauses claims beyond the organization's connection limit. */
   const updateFull = ({ subscription, became, statusClass }: CompletedAttempt): void => {
     const root = rootOf(subscription);
     if (statusClass !== undefined) full.end(root);
@@ -108,20 +105,19 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       return { uid, inFlight: running, claimable: Math.max(0, most - running), quick: quick.has(uid) };
     });
 
-  // The sinks have their events; the leases end and they get them again. Better twice than never.
+  // The events were delivered; after the lease they are sent again (at least once).
   const logUncompleted = (attempts: readonly CompletedAttempt[], cause: unknown): void =>
     log("delivery.completion.failed", { deliveries: attempts.length, first: attempts[0]?.uid, cause });
 
   const complete = (attempts: readonly CompletedAttempt[], write: (piece: readonly CompletedAttempt[]) => Promise<void>): Promise<void> =>
     workInPieces(attempts, write, (attempt, cause) => logUncompleted([attempt], cause)).catch((cause: unknown) => logUncompleted(attempts, cause));
 
-  /** Writes down what attempts came to; how many these were. */
   const completeEnded = async (): Promise<number> => {
     const attempts = completed;
     completed = [];
     const left: CompletedAttempt[] = [];
     await complete(attempts, async (piece) => void left.push(...(await completeAttempts(kernel, piece, clock()))));
-    // Whoever has to wait for their organization's turn keeps nobody else waiting.
+    // Results that wait for their organization's lock do not delay others.
     for (const waiting of Map.groupBy(left, ({ subscription }) => rootOf(subscription)).values()) {
       inTurn++;
       void complete(waiting, (piece) => completeInTurn(kernel, piece, clock())).then(() => {
@@ -132,17 +128,16 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     return attempts.length;
   };
 
-  /** Numbers new events, and makes some deliveries for everybody who has events; true where there may be more. */
   const enqueueSome = async (): Promise<boolean> => {
     if (stopping) return false;
     const [numbered] = await Promise.allSettled([numberEvents(timestamp(clock()))]);
-    // What cannot be numbered holds up nothing that has its position.
+    // A numbering failure does not stop the fan-out of numbered events.
     const isMore = await fanOut();
     if (numbered.status === "rejected") throw numbered.reason;
     return numbered.value || isMore;
   };
 
-  /** Claims what is due and begins to send it; how many these are. */
+  /** Returns the number of deliveries started. */
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
     const isLooking = await findDelays();
@@ -159,13 +154,12 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     return claimed.deliveries.length + (isLooking ? 1 : 0);
   };
 
-  /** One pass; how much it moved. Both at once: what a completion releases, the next tick claims. */
+  /** Returns the amount of work. Concurrent: completions release what the next tick claims. */
   const tick = async (): Promise<number> => {
     const [ended, sent] = await Promise.all([completeEnded(), sendDue()]);
     return ended + sent;
   };
 
-  /** Until an attempt is completed, or for a while. */
   const waitForAttempt = (): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, limits.deliveryPollMs);
@@ -177,7 +171,6 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       if (completed.length > 0) wake();
     });
 
-  /** Nothing is under way: what is to be done next is in the database alone. */
   const isIdle = (): boolean => inFlight === 0 && inTurn === 0 && completed.length === 0 && full.paused(clock()).length === 0;
 
   const runSending = async (): Promise<void> => {
@@ -201,7 +194,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       });
       if (isMore) {
         wake();
-        // The look that the event's own commit began may have come before its deliveries.
+        // The wake-up of the event's commit may have come before its deliveries.
         sendingLooks.wake();
       } else if (!stopping) await enqueuingLooks.next();
     }

@@ -1,11 +1,11 @@
-// Events sent once more, at somebody's request.
+// Redelivers events on request.
 
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
 import { lockOrder, type Write } from "#db";
 import { releaseNext, replayDeliveries, resetDelivery } from "#events/store";
 
-/** Sends one delivery again, whatever became of it; false where there is none, or its event is kept no longer. */
+/** Resends one delivery, whatever its state; returns false if it or its event no longer exists. */
 export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {
   await lockOrder(rows, rootOf(uid), "alone");
   const queue = await resetDelivery(rows, uid, now);
@@ -14,7 +14,7 @@ export const redeliver = async (rows: Write, uid: string, now: string): Promise<
   return true;
 };
 
-/** Sends a subscription the events since `since` again, limits.replayMax at most; returns how many. */
+/** Resends a subscription's events since `since`, at most limits.replayMax; returns their number. */
 export const replay = async (rows: Write, subscription: string, since: string, now: string): Promise<number> => {
   await lockOrder(rows, rootOf(subscription), "alone");
   const queues = await replayDeliveries(rows, subscription, since, now, limits.replayMax);

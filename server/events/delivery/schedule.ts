@@ -1,11 +1,11 @@
-// When a delivery that failed is sent again. Pure.
+// Retry schedule of failed deliveries. Pure.
 
 import { limits } from "#base/limits.ts";
 
-/** A fifth more at most, so that what failed together does not come back together. */
+/** Up to a fifth more, to spread simultaneous failures. */
 const jitter = 0.2;
 
-/** Milliseconds that an answer's Retry-After asks for: seconds, or a date (RFC 9110, 10.2.3). 0 where it asks for none. */
+/** Parses Retry-After, seconds or a date (RFC 9110 §10.2.3), to milliseconds; 0 if absent. */
 export const retryAfterMs = (header: string | undefined, nowMs: number): number => {
   if (header === undefined) return 0;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
@@ -13,15 +13,13 @@ export const retryAfterMs = (header: string | undefined, nowMs: number): number 
   return Number.isNaN(dateMs) ? 0 : Math.max(0, dateMs - nowMs);
 };
 
-/** Milliseconds until one that could not even be sent is tried again; there is no last time. */
+/** Returns the delay in milliseconds after an internal error, without a maximum of attempts. */
 export const brokenDelayMs = (delaysSeconds: readonly number[], attempts: number): number =>
   Math.max(limits.deliveryLeaseMs, (delaysSeconds[Math.min(attempts, delaysSeconds.length - 1)] ?? 0) * 1000);
 
 /**
- * Milliseconds until the next attempt; undefined: there is none left.
- * @param attempts how many there were
- * @param requestedMs what the sink asked for; at most the longest delay is granted
- * @param random 0 to 1
+ * Returns the delay in milliseconds until the next attempt; undefined after the last. @param attempts number so far @param requestedMs
+ * requested by the receiver, capped at the longest delay @param random 0 to 1
  */
 export const delayMs = (delaysSeconds: readonly number[], attempts: number, requestedMs: number, random: number): number | undefined => {
   const seconds = delaysSeconds[attempts];

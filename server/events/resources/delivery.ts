@@ -1,4 +1,4 @@
-// A delivery: one event on its way to one subscription, and what can be done about it.
+// A delivery of an event to a subscription, with retry, replay, test and secret rotation.
 
 import { missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -16,7 +16,6 @@ interface HeldSubscription {
   readonly before: JsonObject;
 }
 
-/** The subscription of the request, kept until the transaction ends. Throws NOT_FOUND. */
 const holdSubscription = async (context: WriteContext): Promise<HeldSubscription> => {
   const uid = text(context.request, "subscriptionUid");
   const found = boundOf(context, "chainguard.platform.events.v2.Subscription");

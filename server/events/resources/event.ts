@@ -1,4 +1,4 @@
-// An event: what happened, in the order of everything that happened. The rows are the outbox's own.
+// An event, in global order. Its rows are the outbox.
 
 import { resource } from "#kernel";
 

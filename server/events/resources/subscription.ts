@@ -1,4 +1,4 @@
-// A subscription: the events of a group and of everything below it, sent to a web address.
+// A subscription: sends the events of a group and its descendants to a webhook endpoint.
 
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -9,11 +9,11 @@ import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#events/st
 import { notHttps } from "#base/not-https.ts";
 
 /**
- * events, 1. A name that leads to a private address is no mistake yet: addresses are judged at each connection. Plain
- * http is for sinks that the operator lets be reached at private addresses.
+ * events, 1. A host name may resolve to a private address, which each connection checks. Plain HTTP requires that the operator
+ * allows private addresses.
  */
 const sinkProblem = (sink: string, plain: boolean): string | undefined => {
-  // The parser forgives more than it should: blanks, line ends and missing hosts (attack 28).
+  // URL.parse accepts too much: blanks, line ends and missing hosts (attack 28).
   const url = /^https?:\/\/[^/\\]/i.test(sink) && !/[\s\p{Cc}]/u.test(sink) ? URL.parse(sink) : null;
   if (!url || url.hostname === "" || !(url.protocol === "https:" || (plain && url.protocol === "http:"))) return notHttps(url);
   if (url.username || url.password) return "must not carry a user name or password";
@@ -22,13 +22,13 @@ const sinkProblem = (sink: string, plain: boolean): string | undefined => {
 };
 
 const rules = (draft: JsonObject, { services, before }: RuleContext): Violation[] => {
-  // What was taken once stays, also when the operator's list of private addresses has changed since.
+  // An accepted sink stays valid, even if the operator's list of private addresses changes.
   if (before && draft.sink === before.sink) return [];
   const description = sinkProblem(String(draft.sink), services.plainIssuers);
   return description ? [{ field: "sink", description }] : [];
 };
 
-/** Its secret is made with it, and shown this once. */
+/** Creates the secret with the subscription, and returns it once. */
 const create = async (context: WriteContext): Promise<Outcome> => {
   const { request, caller, services } = context;
   const found = boundOf(context, "chainguard.platform.events.v2.Subscription");

@@ -1,5 +1,4 @@
-// Why somebody may do something here, and who may: the same bindings that every request is decided by, told to people
-// who may see them.
+// Explains why an identity has a permission, and lists the identities that have it, by the bindings that decide every request.
 
 import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
 import { invalid, missing } from "#base/fault.ts";
@@ -15,7 +14,6 @@ import { type Effect, seesBindings, shownGrants, type Source } from "./shown/gra
 
 const operatorSource: Source = { effect: "GIVES", group: EVERYWHERE, groupName: "", binding: "", role: "", roleName: "operator", endMs: undefined };
 
-/** The capabilities that an action asks for. Throws INVALID_ARGUMENT where nothing is known by that name. */
 const capabilitiesOf = (action: string): readonly string[] => {
   const refuse = (description: string) => invalid([{ field: "action", description }]);
   if (!action.includes("/")) {
@@ -28,20 +26,18 @@ const capabilitiesOf = (action: string): readonly string[] => {
   return method.capabilities;
 };
 
-/** What this binding does for a capability at a place; undefined: nothing that is worth a word. */
 const effectOf = ({ path: group, capabilities, standing }: HeldBinding, capability: string, place: string, exists: boolean): Effect | undefined => {
   const has = capabilities.has(capability);
   if (!covers(group, place)) return has && standing === "counts" ? "ELSEWHERE" : undefined;
   if (standing === "outside") return has ? "OUTSIDE_IDENTITY_GROUP" : undefined;
   if (standing === "expired") return has ? "EXPIRED" : undefined;
   if (standing === "suspended") return has ? "SUSPENDED" : undefined;
-  // Before whether the user exists: an organization that the user has not joined learns nothing of that.
+  // Before the check of existence, which must not be revealed to an organization that the user has not joined.
   if (standing === "pending") return has ? "PENDING" : "ROLE_LACKS_CAPABILITY";
   if (!has) return "ROLE_LACKS_CAPABILITY";
   return exists ? "GIVES" : "NO_IDENTITY";
 };
 
-/** The group that a request asks about. Throws NOT_FOUND. */
 const placeOf = async ({ request, rows }: ReadContext): Promise<string> => {
   const place = text(request, "place");
   if (!(await findRow(rows, { name: "groups", columns: ["uid"] }, place))) throw missing("iam", "Group", place);
@@ -57,7 +53,6 @@ const explain = async (context: ReadContext): Promise<Outcome> => {
   const who = text(request, "identityUid") || (caller?.uid ?? "");
   const wanted = capabilitiesOf(text(request, "action"));
   const held = await loadBindings(rows, who, nowMs);
-  // Decided as every request is, and only then told why.
   const theirs = rightsFrom(who, held);
   const bonds = held.bindings.filter(({ path: group }) => covers(group, place) || seesBindings(rights, group));
   const [roles, groups] = await Promise.all([
@@ -115,7 +110,8 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
     );
     const mayList = (at: string): boolean => missingCapability(rights, ["identity.list"], at) === undefined;
     const records = holders.map(({ uid, name: called, email, isMember, bindings }): KeyedRecord => {
-      // decisions: Access. A person is visible where it is bound and has agreed to belong (0021), any other identity where it lives.
+      // decisions: Access. A user is visible where it has a binding and has accepted membership (0021), other identities in their
+      // group.
       const isPerson = isRoot(uid) && uid !== operatorUid;
       const effect: Effect = isRoot(uid) && !isMember ? "PENDING" : "GIVES";
       const sources = bindings.map(

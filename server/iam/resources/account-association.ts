@@ -1,4 +1,4 @@
-// Which accounts at cloud providers and code hosts belong to a group: one association per group, under its uid.
+// Accounts at cloud providers and code hosts of a group: one association per group, with its uid.
 
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -14,7 +14,6 @@ const createAssociation = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record };
 };
 
-/** The part of the association that each provider needs. */
 const parts: Readonly<Record<string, string>> = {
   ACCOUNT_PROVIDER_TYPE_AMAZON: "amazon",
   ACCOUNT_PROVIDER_TYPE_AZURE: "azure",
@@ -23,8 +22,7 @@ const parts: Readonly<Record<string, string>> = {
 
 const notReady = (reason: string, message: string): Outcome => ({ reply: { status: "CHECK_STATUS_NOT_READY", reason, message } satisfies JsonObject });
 
-// resources: AccountAssociations. This server has no credentials at any cloud, so the most that a check finds out is
-// whether something is there to be tried.
+// resources: AccountAssociations. This server has no cloud credentials, so the check only finds whether a configuration exists.
 const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.AccountAssociation");
   const uid = text(context.request, "uid");

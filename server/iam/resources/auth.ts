@@ -1,5 +1,4 @@
-// Who the caller is, and how people come and go: registration with or without an invite, and the end of one's own
-// identity.
+// The caller's identity, registration with or without an invite, and deletion of the caller's own identity.
 
 import type { Grant } from "#authz";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
@@ -13,7 +12,6 @@ import { findKnownRoles, findProfile, findUnjoinedOrganizations } from "#iam/sto
 import { findRows, lockRow, type Read } from "#db";
 import { anonymous, personally } from "./rules/personally.ts";
 
-/** What is held at each place: several bindings there count together. */
 const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<string>> => {
   const held = new Map<string, Set<string>>();
   for (const { path: place, capabilities } of grants) {
@@ -24,7 +22,7 @@ const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<strin
   return held;
 };
 
-/** The caller's rights as v1 shows them: a group with the role that says the same, or with the capabilities. */
+/** Returns the caller's rights in v1 form: a group with the equivalent role, or with the capabilities. */
 const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject[]> => {
   const held = heldAt(rights.grants);
   const [groups, roles] = await Promise.all([
@@ -40,7 +38,7 @@ const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject
   const shown = new Map(
     groups.map(([id, name, description, verified, kind, status]) => [
       id ?? "",
-      // No kind is null in its row, and an enum without a value is left out.
+      // The row has null for no kind; an enum without a value is omitted.
       { id: id ?? "", name: name ?? "", description: description ?? "", verified: verified === "t", ...(kind ? { kind } : {}), status: status ?? "" },
     ]),
   );
@@ -49,7 +47,7 @@ const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject
     .flatMap(([place, capabilities]) => {
       const names = [...capabilities].sort();
       const group = shown.get(place);
-      // The operator's place is above every group. One without capabilities is what a narrowed token may not use.
+      // The operator's path is above every group. A narrowed token may have no capabilities at a path.
       if (names.length === 0 || (!group && place !== EVERYWHERE)) return [];
       const role = byNames.get(names.join());
       return [{ ...(group ? { group } : {}), ...(role ? { role } : { capabilities: names }) }];
@@ -79,11 +77,11 @@ const validate = async (context: ReadContext): Promise<Outcome> => {
 
 const registered = ({ identity, group }: Registered): Outcome => ({
   reply: { identity, ...(group ? { group } : {}) },
-  // What changed has been told by the registration, with the person as the one who acted (server/iam/signin).
+  // The registration has recorded its own events, with the user as actor (server/iam/signin).
   unchanged: true,
 });
 
-/** By another issuer's token. `identity_id` says that one is known already, and is checked. */
+/** Registers by another issuer's token. `identity_id` requires an existing identity, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
   const { services, request, rows } = context;
   const [claimed, code] = [text(request, "identityId"), text(request, "code")];
@@ -96,7 +94,7 @@ const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome
   return registered(await (code === "" ? register(context, upstream) : acceptInvite(context, upstream, code)));
 };
 
-/** By a token of ours: who is registered accepts an invite. */
+/** Accepts an invite by a token of this server, for a registered user. */
 const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["caller"]>): Promise<Outcome> => {
   const { request, rows } = context;
   const [claimed, code] = [text(request, "identityId"), text(request, "code")];
@@ -124,17 +122,17 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: this operation deletes only the caller's own identity");
-  // Organizations that the user has not joined are told of the end of their bindings, and see the uid alone (0021).
+  // Organizations that the user has not joined get an event for the end of their bindings, which shows only the uid (0021).
   const leaving = { ...context, cause: { ...context.cause, strangerIn: await findUnjoinedOrganizations(context.rows, uid) } };
-  // Who takes leave leaves nothing behind that somebody could bring back.
+  // A user who leaves cannot be restored.
   await change(leaving, found, { kind: "delete", uid, isForGood: true }, "cause");
   return { reply: {} };
 };
 
-/** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/iam/signin/headless.ts). */
+/** Single use: the fetch deletes the session. Only the holder of the code's key can decrypt it (server/iam/signin/headless.ts). */
 const headlessSession = async ({ services, request, nowMs }: ReadContext): Promise<Outcome> => {
   const session = await takeHeadlessToken(services.store, text(request, "code"), nowMs);
-  // It says nothing of the code: whoever waits asks again and again.
+  // Does not mention the code, because clients poll.
   if (!session) throw new Fault("NOT_FOUND", "the sign-in with this code is not finished");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };
 };

@@ -1,4 +1,4 @@
-// A deletion: what was deleted, with everything that went along, until it expires (docs/decisions/0058-undelete.md).
+// A deletion: the deleted resource with its cascade, until it expires (docs/decisions/0058-undelete.md).
 
 import { blocked, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -6,7 +6,6 @@ import { limits } from "#base/limits.ts";
 import { boundOf, type Outcome, resource, undelete, type WriteContext } from "#kernel";
 import { findRow, isKeptWhole, lockDeletion, removeDeletion } from "#db";
 
-/** The deletion of the request, held until the transaction ends. Throws NOT_FOUND. */
 const holdDeletion = async (context: WriteContext): Promise<JsonObject> => {
   const uid = text(context.request, "uid");
   const { shape } = boundOf(context, "gantry.deletions.v1.Deletion");
@@ -19,7 +18,7 @@ const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const { rows, resources, nowMs } = context;
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
-  // Also before maintenance has removed it, and where that has begun by the clock of another server.
+  // Missing once it has expired, or once another server has started to remove it.
   if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid))) throw missing("deletions", "Deletion", uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);

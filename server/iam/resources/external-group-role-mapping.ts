@@ -1,4 +1,4 @@
-// A mapping: whoever signs in as a member of a group of the identity provider has the role for that session.
+// A mapping assigns a role, for a session, to users who sign in as members of an external group.
 
 import { FoundViolations, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -20,19 +20,19 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return problem === undefined ? [] : [{ field: "roleUid", description: problem }];
 };
 
-/** All of one provider or none; those that are not there are passed over. */
+/** Deletes mappings of one provider, all or none; ignores missing ones. */
 const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const { request } = context;
   const mapping = boundOf(context, "chainguard.platform.iam.v2.ExternalGroupRoleMapping");
   const parent = text(request, "parent");
   const names = texts(request, "names");
-  // Attack 4: only the first item of a batch is checked.
+  // Attack 4: a batch that checks only its first item.
   const found = new FoundViolations();
   for (const [index, name] of names.entries()) if (parentOf(name) !== parent) found.add(`names[${index}]`, "is not a mapping of the batch's parent");
   if (found.list.length > 0) throw invalid(found.list);
   holdParent(context, mapping, parent);
   const deleted: JsonObject[] = [];
-  // In one order, so that two who delete the same do not wait for each other in a circle.
+  // Sorted, so that concurrent deletions cannot deadlock.
   for (const uid of [...new Set(names)].sort()) {
     const record = await lockResource(context, mapping, uid);
     if (!record) continue;

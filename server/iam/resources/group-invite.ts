@@ -1,4 +1,4 @@
-// An invite lets whoever brings its code join a group with a role. Joining is registration's (server/iam/signin).
+// An invite lets the holder of its code join a group with a role. Registration accepts it (server/iam/signin).
 
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -21,7 +21,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   add("expireTime", endProblem(draft, undefined, nowMs));
   add("roleUid", await grantProblem(role, parent, context, { untilMs: endMs }));
   if (violations.length > 0) return violations;
-  // Nobody can accept what has ended.
+  // An expired invite cannot be accepted.
   draft.expirationTime = timestamp(Math.min(nowMs + ttlMs, endMs));
   return [];
 };

@@ -1,4 +1,4 @@
-// A group: an organization (no parent), or a folder in one. Rights flow down the tree that groups make.
+// A group: an organization (no parent), or a group inside one. Permissions are inherited down the tree.
 
 import { builtInRoleUid } from "#authz";
 import { denied, Fault, invalid, missing, throttled, type Violation } from "#base/fault.ts";
@@ -20,7 +20,7 @@ const kindOf = (group: JsonObject | undefined): string => text(group ?? {}, "kin
 
 const organizationTable = { name: "groups", columns: ["kind", "status"] };
 
-/** A folder is of the kind and status of its organization (0010: later changes follow by themselves). */
+/** A subgroup copies kind and status of its organization (0010: later changes propagate). */
 const inherit = async (draft: JsonObject, { rows, parent }: RuleContext): Promise<void> => {
   const [kind, status] = (await lockRow(rows, organizationTable, rootOf(parent), "share")) ?? [];
   draft.kind = kind ?? kindless;
@@ -38,7 +38,7 @@ const folderViolations = (draft: JsonObject, before: JsonObject | undefined): Vi
   );
 };
 
-// resources: Groups. A verified organization is the one owner of its domain; what it is for is asked when it is made.
+// resources: Groups. A verified organization is the only one with its domain name; its kind is required on creation.
 const organizationViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
   const verified = draft.verified === true;
   const out: Violation[] = [];
@@ -53,7 +53,7 @@ const organizationViolations = (draft: JsonObject, before: JsonObject | undefine
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
   const uid = text(draft, "uid");
-  // One that was suspended when it was deleted comes back so.
+  // A suspended organization is restored as suspended.
   if (!context.isUndelete) draft.status = before?.status ?? "ORG_STATUS_READY";
   const optedOut = draft.authorApproval === true;
   if (isRoot(uid) && optedOut !== (before?.authorApproval === true) && !context.isUndelete) context.require(["advisories.approve"], before ? uid : EVERYWHERE);
@@ -71,7 +71,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [...violations, ...(await undeletedNameViolations(draft, context))];
 };
 
-/** A parent given by its name, or by the end of its uid, among the groups where the caller may create. */
+/** Resolves a parent by name, or by the end of its uid, among the groups where the caller may create. */
 const findParent = async ({ rows, visiblePaths: reach }: WriteContext, given: string): Promise<string> => {
   if (isUid(given)) return given;
   const found = await findNamed(rows, "groups", given, reach);
@@ -89,10 +89,10 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
   }
   const uid = newRoot();
   const { record } = await change(context, group, { kind: "create", parent: EVERYWHERE, uid, body }, "cause");
-  // decisions: Access. Whoever makes an organization owns it; the operator holds every one already.
+  // decisions: Access. The creator of an organization becomes its owner; the operator already has all permissions.
   if (caller && !isOperator(context)) {
-    // The right is the organization's own: nobody could hold it before.
-    const founding = { ...context, require: () => {}, handOn: () => {} };
+    // A new organization has no other members who could grant this.
+    const founding = { ...context, require: () => {}, delegate: () => {} };
     await insertMembership(context.rows, { group: uid, identityUid: caller.uid, basis: "founding", createTime: timestamp(context.nowMs) });
     const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
     await change(founding, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), { kind: "create", parent: uid, body: binding }, "row");
@@ -112,10 +112,10 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record };
 };
 
-/** What somebody who does not belong to it is shown of an organization. */
+/** Fields visible to non-members. */
 const cardFields = ["uid", "name", "verified"] as const;
 
-/** The verified organization of the caller's own domain, locked; undefined whenever there is none to show. */
+/** Returns the verified organization of the caller's own domain; undefined if there is none to show. */
 const ownOrganization = async (context: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
   const { caller, services, rows, resources } = context;
   const domain = companyDomain(caller?.email, services.freeMailDomains);
@@ -128,7 +128,7 @@ const ownOrganization = async (context: Pick<ReadContext, "caller" | "services" 
   return believed ? organization : undefined;
 };
 
-// One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
+// The same error for every reason, so that it does not reveal which domains have an organization (resources: Groups).
 const noneForYou = (): Fault =>
   new Fault("NOT_FOUND", "no organization found for this caller", { details: [{ kind: "resource", domain: "iam", resource: "Group", name: "-" }] });
 
@@ -138,7 +138,7 @@ const lookupGroup = async (context: ReadContext): Promise<Outcome> => {
   return { reply: { group: Object.fromEntries(cardFields.flatMap((field) => (organization[field] === undefined ? [] : [[field, organization[field]]]))) } };
 };
 
-/** Tells the owners, by the operation's event, that somebody of their domain wants in. */
+/** Notifies the owners, by the operation's event, that a user of their domain requests access. */
 const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   const { caller, nowMs, request, rows } = context;
   const uid = text(request, "groupUid");
@@ -154,7 +154,7 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   });
 };
 
-/** What kind of domain the address has that the caller's token says; nothing follows from it, so it need not be believed (docs/decisions/0018). */
+/** Classifies the domain of the token's e-mail address. It grants nothing, so the address need not be verified (docs/decisions/0018). */
 const checkEligibility = async ({ caller, services }: ReadContext): Promise<Outcome> => ({
   reply: { eligible: companyDomain(caller?.email, services.freeMailDomains) !== undefined },
 });
@@ -168,9 +168,9 @@ export const group = resource({
     { table: "registry_settings", column: "root_uid" },
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid", isDeletedForGood: true },
-    // Whoever belonged to it is asked again (docs/decisions/0021).
+    // Former members must accept again (docs/decisions/0021).
     { table: "memberships", column: "organization_uid", isDeletedForGood: true },
-    // A decline persists over that.
+    // A decline persists.
     { table: "membership_declines", column: "organization_uid" },
     { table: "advisories", column: "uid" },
     { table: "vulnerability_cves", column: "owner" },
@@ -181,7 +181,7 @@ export const group = resource({
     { table: "image_coverage", column: "owner" },
     { table: "advisory_coverage", column: "uid" },
     { table: "request_group_items", column: "uid" },
-    // With its blobs, by a trigger: nothing of it was a repo.
+    // Pending repos, with their blobs by a trigger; none of them is a repo yet.
     { table: "pending_repos", column: "group_uid", isDeletedForGood: true },
   ],
   methods: {

@@ -1,5 +1,5 @@
-// Version 1 finds an identity by issuer and subject, and shows it. Version 2 has no counterpart: its LookupIdentity computes the
-// uid of a person, registered or not, and shows nothing.
+// Version 1's lookup of an identity by issuer and subject. Version 2's LookupIdentity only computes the uid of a user, registered or
+// not.
 
 import { messageNamed } from "#contract/catalog.ts";
 import { messageInView } from "#contract/views.ts";
@@ -14,7 +14,7 @@ import { findRow } from "#db";
 const lookup = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows, rights } = context;
   const [issuer, subject] = [text(request, "issuer"), text(request, "subject")];
-  // Nothing is shown that a List would not show.
+  // Shows only what a List would.
   const reach = visiblePaths(rights, ["identity.list"]);
   const found = await findIdentitiesOf(rows, issuer, subject, reach);
   const [first = "", ...more] = found.filter((uid) => !isRoot(uid));

@@ -1,4 +1,4 @@
-// An identity provider: the people of an organization sign in through it, and get its default role when they first do.
+// An identity provider: an organization's users sign in through it, and get its default role on first sign-in.
 
 import { blocked, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -25,7 +25,6 @@ import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
 
-/** The configuration as its row and its readers see it: without the secret, and without what says nothing. */
 const shownOidc = (given: JsonObject): JsonObject => {
   const { clientSecret: _secret, pkceEnabled, ...rest } = given;
   const said = Object.entries(rest).filter(
@@ -34,7 +33,7 @@ const shownOidc = (given: JsonObject): JsonObject => {
   return { ...Object.fromEntries(said), pkceEnabled: pkceEnabled === true };
 };
 
-/** Whom SCIM knows by an issuer's subjects it would know no more by another's: who was deactivated could sign in again. */
+/** SCIM identifies users by the issuer's subjects: after a change of the issuer, a deactivated user could sign in again. */
 const needPeopleOfIssuer = async (issuer: string, { before, services, rows }: RuleContext): Promise<void> => {
   if (!before || services.authn.issuerSpellings(text(part(before, "oidc"), "issuer")).includes(issuer)) return;
   const uid = text(before, "uid");
@@ -51,15 +50,15 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
   const defaultRole = text(draft, "defaultRole");
   if (!reconfigured && defaultRole === text(before ?? {}, "defaultRole")) return [];
-  // Without a default role, which version 1 allows, a sign-in gives none.
+  // Without a default role, which version 1 permits, a sign-in assigns none.
   const problem = defaultRole === "" ? undefined : await grantProblem(defaultRole, parent, context, forGood);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
-  // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
+  // decisions: Access. Changing who can sign in grants all roles that sign-ins assign.
   if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context, forGood);
   return [];
 };
 
-/** The provider with the address to register at it. */
+/** Adds the callback URL to register at the provider. */
 const withCallback = ({ services }: Pick<ReadContext, "services">, reply: JsonObject): JsonObject => ({
   ...reply,
   callbackUrl: callbackUrlOf(services, text(reply, "uid")),
@@ -88,7 +87,6 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
   if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is required" }]);
 };
 
-/** To whom a secret of this provider is sealed. */
 const bindingOf = (uid: string, provider: JsonObject): Binding => {
   const oidc = part(provider, "oidc");
   return clientSecretBinding(uid, { issuer: text(oidc, "issuer"), clientId: text(oidc, "clientId") });
@@ -110,14 +108,14 @@ const createProvider = async (context: WriteContext): Promise<Outcome> => {
 };
 
 interface HeldSecret {
-  /** Null: there is none. */
+  /** Null: no secret. */
   readonly sealed: string | null;
   readonly boundTo: Binding;
 }
 
 /**
- * What becomes of the sealed secret; null: there is none. An empty one keeps what is there unless the mask names the
- * field itself: nobody who sends back what they have read can send the secret.
+ * Returns the new sealed secret; null: none. An empty one keeps the current secret unless the mask names the field, because clients
+ * cannot send back a secret that they cannot read.
  */
 const nextSecret = ({ request, mask, services }: WriteContext, held: HeldSecret, boundTo: Binding): string | null => {
   const body = part(request, "identityProvider");
@@ -130,7 +128,7 @@ const nextSecret = ({ request, mask, services }: WriteContext, held: HeldSecret,
   return isHeld ? held.sealed : services.seal.seal(clientSecretPurpose, given, boundTo);
 };
 
-/** Refuses to keep a secret for others than those whose it is: it would be sent to whom the provider names now (attack 64). */
+/** Rejects keeping a secret for a changed issuer or client: it would be sent to the new one (attack 64). */
 const needSameRecipient = (held: HeldSecret, secret: string | null, boundTo: Binding): void => {
   if (secret === null || secret !== held.sealed || isSame(held.boundTo, boundTo)) return;
   throw invalid([{ field: "oidc.clientSecret", description: "clientSecret is required when the issuer or the client ID changes" }]);
@@ -165,7 +163,7 @@ export const identityProvider = resource({
     { table: "scim_removals", column: "identity_provider_uid" },
     { table: "scim_arrivals", column: "identity_provider_uid" },
   ],
-  // A token was shown once, to whoever had it then: one that comes back is switched off, and needs a new one.
+  // The token was shown once, to an earlier holder: a restored provider has SCIM disabled and needs a new token.
   endingColumns: [
     "scim_enabled",
     "scim_token_create_time",

@@ -1,4 +1,4 @@
-// An identity: a person (root-level uid, made by signing in), or something that a token of another issuer may act as.
+// An identity: a user (root-level uid, created by sign-in), or an identity that tokens of external issuers can assume.
 
 import { loadBindings } from "#authz";
 import type { Violation } from "#base/fault.ts";
@@ -20,7 +20,7 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   const pattern = text(match, "issuerPattern");
   out.push(...services.authn.patternViolations({ claimMatch: match }));
-  // What is wrong with it as a pattern is told first.
+  // Errors of the pattern itself come first.
   const unbounded = pattern === "" || out.some(({ field }) => field === "claimMatch.issuerPattern") ? undefined : services.authn.issuerPatternProblem(pattern);
   return unbounded === undefined ? out : [...out, { field: "claimMatch.issuerPattern", description: unbounded }];
 };
@@ -28,8 +28,8 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "k"];
 
 /**
- * A text that is no key set is stored as it is given: public clients store placeholders, and the exchange says that nobody
- * can act by it (server/authn/foreign-tokens.ts). A private key is a secret that must not lie there.
+ * Invalid key sets are stored as given: clients use placeholders, and the exchange rejects them (server/authn/foreign-tokens.ts). A
+ * private key is a secret and must not be stored.
  */
 const keysViolation = (json: string): string | undefined => {
   let parsed: unknown;
@@ -48,7 +48,7 @@ const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
   const problem = keysViolation(text(keys, "issuerKeys"));
   if (problem) out.push({ field: "staticKeys.issuerKeys", description: problem });
   if (texts(keys, "audiences").length > 1) out.push({ field: "staticKeys.audiences", description: "must have at most one entry" });
-  // resources: Identities. 365 days at most, and when nothing is said.
+  // resources: Identities. At most 365 days, which is the default.
   const latest = nowMs + limits.staticKeysLifetimeMs;
   const wanted = text(keys, "expirationTime");
   if (!wanted) keys.expirationTime = timestamp(latest);
@@ -87,21 +87,21 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (violations.length > 0 || !before) return violations;
   const reassigned = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
   if (!reassigned && endOf(draft) <= endOf(before)) return [];
-  // decisions: Access. Whoever decides who may act as this identity, or for how long, hands out all that it may do: what it is
-  // bound to, also where its own end has passed.
+  // decisions: Access. Changing who can assume this identity, or for how long, grants all its permissions, even those of an expired
+  // identity.
   for (const { standing, capabilities, path, endMs } of (await loadBindings(rows, text(draft, "uid"), nowMs)).bindings)
-    if (standing === "counts") context.handOn({ rights: [{ capabilities: [...capabilities], path }], untilMs: Math.min(endMs, endOf(draft)) });
+    if (standing === "counts") context.delegate({ rights: [{ capabilities: [...capabilities], path }], untilMs: Math.min(endMs, endOf(draft)) });
   return [];
 };
 
-/** decisions: Access. A person is visible to itself, and to whoever may list identities where it is bound and has agreed to belong (0021). */
+/** decisions: Access. A user is visible to itself, and to callers who may list identities where it has a binding and accepted membership (0021). */
 const alsoVisible = ({ rights, rows, visiblePaths: reach, only }: VisibilityQuery): Promise<string[]> => findBoundPeople(rows, reach, rights.uid, only);
 
 const lookupIdentity = async ({ services, request }: ReadContext): Promise<Outcome> => ({
   reply: { uid: services.authn.personUid(text(request, "issuer"), text(request, "subject")) },
 });
 
-/** The same outcome; where strangers could act as the identity, with a word about it (attack 27). */
+/** Adds a warning if unrelated keysByCaller could assume the identity (attack 27). */
 const warned = (outcome: Outcome): Outcome => {
   const warning = isObject(outcome.reply.claimMatch) ? widthWarning(outcome.reply.claimMatch) : undefined;
   return warning === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-warning": warning } };
@@ -117,7 +117,7 @@ export const identity = resource({
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid", isDeletedForGood: true },
-    // A person who comes back is asked again (docs/decisions/0021).
+    // A returning user must accept again (docs/decisions/0021).
     { table: "memberships", column: "identity_uid", isDeletedForGood: true },
     { table: "membership_declines", column: "identity_uid", isDeletedForGood: true },
   ],

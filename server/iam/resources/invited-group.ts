@@ -1,4 +1,4 @@
-// An organization that is created for somebody else, with an invite for its owner. Version 1's own: version 2 has no such operation.
+// Creates an organization for another user, with an invite for its owner. Version 1 only.
 
 import { builtInRoleUid } from "#authz";
 import { denied, FoundViolations, invalid, type Violation } from "#base/fault.ts";
@@ -9,14 +9,13 @@ import { messageInView } from "#contract/views.ts";
 import { type BoundResource, boundOf, change, checkMessage, type Outcome, resource, type WriteContext } from "#kernel";
 import { writeInvite } from "./rules/invite.ts";
 
-/** Returns the violations of a resource's fields, by the names that the request has for them. */
 const violationsOf = ({ fact }: BoundResource, body: JsonObject, names: Readonly<Record<string, string>>): Violation[] => {
   const found = new FoundViolations();
   checkMessage(fact, body, "", "json", found);
   return found.list.map(({ field, description }) => ({ field: names[field] ?? field, description }));
 };
 
-/** An organization for somebody else: whoever accepts the invite owns it, and the caller does not. */
+/** Creates an organization owned by the user who accepts the invite, not by the caller. */
 const createWithGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rights } = context;
   if (!rights.grants.some(({ path }) => path === EVERYWHERE))
@@ -27,13 +26,13 @@ const createWithGroup = async (context: WriteContext): Promise<Outcome> => {
   const violations = [
     ...violationsOf(group, { name: text(request, "group") }, { name: "group" }),
     ...violationsOf(invite, body, { roleUid: "role" }),
-    // Nobody else would own it.
+    // The organization would have no owner.
     ...(roleUid === builtInRoleUid("owner") ? [] : [{ field: "role", description: "must be the built-in role owner, or empty" }]),
   ];
   if (violations.length > 0) throw invalid(violations);
   const uid = newRoot();
   await change(context, group, { kind: "create", parent: EVERYWHERE, uid, body: { name: text(request, "group") } }, "row");
-  const record = await writeInvite({ ...context, require: () => {}, handOn: () => {} }, invite, uid, body, "row");
+  const record = await writeInvite({ ...context, require: () => {}, delegate: () => {} }, invite, uid, body, "row");
   const reply = messageInView(messageNamed("chainguard.platform.iam.GroupInvite"), invite.fact, record);
   return { reply: reply ?? {} };
 };

@@ -1,6 +1,5 @@
-// The organizations that a user has joined, and the user's answers to the others (docs/decisions/0021, 0067). What an organization sees
-// of a user follows from that, and whether its role bindings count; how else a membership comes about stands with the table
-// (server/iam/store/memberships.ts).
+// A user's memberships in organizations, and answers to invitations (docs/decisions/0021, 0067). They determine what an organization
+// sees of the user, and whether its role bindings apply; server/iam/store/memberships.ts lists other causes of memberships.
 
 import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
@@ -23,7 +22,7 @@ const answerWith =
     return { reply: answered.membership, unchanged: !answered.made };
   };
 
-/** Which organizations a scoping filter leaves; undefined: all. They lie below nothing. */
+/** Returns the organizations that a filter selects; undefined: all. They are roots. */
 const amongOf = (uidp: JsonObject): string[] | undefined => {
   if (text(uidp, "descendantsOf") !== "" || text(uidp, "childrenOf") !== "") return [];
   const [ids, below] = [texts(uidp, "ids"), text(uidp, "ancestorsOf")];

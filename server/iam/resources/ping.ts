@@ -1,4 +1,4 @@
-// Is anybody there?
+// A reachability check.
 
 import { resource } from "#kernel";
 

@@ -1,4 +1,4 @@
-// A role binding lets one identity play one role in one group and everywhere below it.
+// A role binding assigns a role to an identity in a group and below.
 
 import { operatorUid } from "#authz";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
@@ -11,13 +11,12 @@ import { findSeenIdentities, insertMembership, isDismissedAt } from "#iam/store"
 import { lockRow } from "#db";
 import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
 
-// A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
-// be let into the root group's registry (requirement: Authentication 4). People live above all groups, and may be
-// bound before they first sign in.
+// A binding reaches down from the identity's own group, never sideways or up: otherwise a subgroup's identity could access the root
+// group's registry (requirement: Authentication 4). Users are above all groups, and may get bindings before they first sign in.
 const identityViolation = async (identity: string, { parent, rows, isUndelete }: RuleContext): Promise<string | undefined> => {
   if (identity === "") return "identityUid is required";
   if (isRoot(identity)) {
-    // What SCIM has ended does not come back with what was deleted before (0053): only somebody who gives it anew gives it.
+    // A binding removed by SCIM is not restored by an undelete (0053), only by a new grant.
     return isUndelete && (await isDismissedAt(rows, identity, parent)) ? "was deactivated or removed by an identity provider (SCIM)" : undefined;
   }
   if (!covers(parentOf(identity), parent)) return "must belong to this group or to one above it";
@@ -33,7 +32,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (role === "") violations.push({ field: "roleUid", description: "roleUid is required" });
   if (violations.length > 0) return violations;
   const receiver = text(draft, "identityUid");
-  // A change gives where somebody has more by it, or for longer.
+  // An update is a grant if it adds permissions or extends them.
   const gives = !before || receiver !== before.identityUid || role !== before.roleUid || endOf(draft) > endOf(before);
   const unfit = await grantProblem(role, parent, context, gives ? { untilMs: endOf(draft), receiver } : undefined);
   if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
@@ -45,7 +44,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 const createBinding = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject): Promise<JsonObject> => {
   const { caller, rows, nowMs } = context;
   const identityUid = text(body, "identityUid");
-  // A person belongs to an organization by the operator's word, too (0021). Before the row, whose event shows the person.
+  // The operator's bindings make a user a member (0021). Inserted before the row, since the row's event shows the user.
   if (caller?.uid === operatorUid && isUid(identityUid) && isRoot(identityUid))
     await insertMembership(rows, { group: parent, identityUid, basis: "operator", createTime: timestamp(nowMs) });
   return (await change(context, resource, { kind: "create", parent, body }, "cause")).record;
@@ -69,7 +68,7 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
   const bodies = requests.map((request, index) => {
     const at = `requests[${index}]`;
     const binding = part(request, "roleBinding");
-    // Attack 4: only the first item of a batch is checked.
+    // Attack 4: a batch that checks only its first item.
     if (text(request, "parent") !== "" && text(request, "parent") !== parent)
       violations.push({ field: `${at}.parent`, description: "differs from the batch's parent" });
     const role = text(binding, "roleUid");
@@ -85,7 +84,7 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
   return { reply: { roleBindings: made } };
 };
 
-/** The same refusal with its fields named inside the batch. */
+/** Prefixes the fields of an error with the batch's path. */
 const named = async (prefix: string, made: Promise<JsonObject>): Promise<JsonObject> => {
   try {
     return await made;
@@ -101,9 +100,9 @@ export const roleBinding = resource({
   message: "chainguard.platform.iam.v2.RoleBinding",
   table: "role_bindings",
   rules,
-  // The reader wants names, not uids.
+  // Readers need names, not only uids.
   hydrate: {
-    // Of a person no more than the uid, until the person has agreed to belong to the organization (0021).
+    // Until a user accepts membership, an organization sees only the user's uid (0021).
     identity: { by: "identityUid", table: "identities", findSeen: findSeenIdentities },
     group: { by: "parent", table: "groups" },
     role: { by: "roleUid", table: "roles" },

@@ -1,4 +1,4 @@
-// A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
+// A role: a named set of capabilities. Built-in roles have no parent and cannot change; custom ones belong to a group.
 
 import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
@@ -12,7 +12,7 @@ import { forGood } from "./rules/grant.ts";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
-const rules = (draft: JsonObject, { before, parent, require, handOn }: RuleContext): Violation[] => {
+const rules = (draft: JsonObject, { before, parent, require, delegate }: RuleContext): Violation[] => {
   if (before && isRoot(text(before, "uid"))) throw managed(text(before, "uid"));
   const symbols = texts(draft, "capabilities");
   if (symbols.length === 0) return [{ field: "capabilities", description: "at least one capability is required" }];
@@ -24,11 +24,11 @@ const rules = (draft: JsonObject, { before, parent, require, handOn }: RuleConte
     return [{ field: "capabilities", description: `${internal.symbol} needs CAP_INTERNAL in the same role` }];
   }
   draft.capabilities = sortCapabilities(symbols);
-  // decisions: Access. Nobody grants what they do not hold.
+  // decisions: Access. A caller can grant only permissions that it has.
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
     const capabilities = facts.flatMap((fact) => (fact ? [fact.name] : []));
-    // A role that exists may be bound for good; a new one is bound to nobody.
-    if (before) handOn({ ...forGood, rights: [{ capabilities, path: parent }] });
+    // An existing role may have permanent bindings; a new one has none.
+    if (before) delegate({ ...forGood, rights: [{ capabilities, path: parent }] });
     else require(capabilities, parent);
   }
   return [];
@@ -41,7 +41,7 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.Role");
   const uid = text(context.request, "uid");
   if (builtInRoleUids.includes(uid)) throw managed(uid);
-  // Whoever promises a role holds its row while doing so (rules/grant.ts): after the lock nobody new does.
+  // Grants lock the role's row (rules/grant.ts): after this lock there are no new ones.
   await lockRow(context.rows, found.shape.table, uid);
   const invite = boundOf(context, "chainguard.platform.iam.v2.GroupInvite");
   for (const expired of await listExpiredInvitesOfRole(context.rows, uid, context.nowMs))

@@ -1,16 +1,15 @@
-// The security token service: another issuer's token for one of ours. The work is authn's; this is its face in the
-// contract, for gRPC and for /sts/exchange.
+// The security token service, for gRPC and /sts/exchange: exchanges another issuer's token for one of this server. authn implements
+// it.
 
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { recordExchange, renew, requireMemberThrough } from "#iam/signin";
 
-/** What the new token shall be good for. */
 const requestedTokenOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
   const scope = text(request, "scope");
   return {
-    // The public SDK sends several audiences as one text with commas.
+    // The public SDK joins audiences with commas.
     audience: texts(request, "aud")
       .flatMap((audience) => audience.split(","))
       .filter((audience) => audience !== ""),
@@ -33,7 +32,7 @@ const exchange = async ({ services, request, call, method }: ReadContext): Promi
   return { reply: { token: exchanged.token, expiry: timestamp(exchanged.expireTimeMs) } };
 };
 
-/** authentication.md: 3.2. The refresh token is the header's. */
+/** authentication.md: 3.2. The Authorization header has the refresh token. */
 const refresh = async ({ services, request, call, rows, method, nowMs }: WriteContext): Promise<Outcome> => {
   const renewed = await renew(
     rows,

@@ -1,5 +1,5 @@
-// Sessions: the programs that people have signed in (docs/decisions/0066). A person lists and revokes their own; an administrator
-// those that came through the organization's identity providers, and sees of them the sign-in alone.
+// Sign-in sessions of users (docs/decisions/0066). Users list and revoke their own; administrators those through the organization's
+// identity providers, with the sign-in only.
 
 import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
@@ -12,7 +12,7 @@ import { countSignInSessions, findSignInSessions, keyOfSession, type SessionFilt
 import { findRow } from "#db";
 import { personally } from "./rules/personally.ts";
 
-/** Answers a list. `filter`: undefined if nothing can match. */
+/** Lists sessions; undefined `filter`: none can match. */
 const listSessions = (context: ReadContext, filter: SessionFilter | undefined, view: SessionView): Promise<Outcome> => {
   const { caller, rows, nowMs } = context;
   return answerPage(context, async (page) => {
@@ -24,7 +24,7 @@ const listSessions = (context: ReadContext, filter: SessionFilter | undefined, v
   });
 };
 
-/** What `uidp` leaves of these sessions; undefined: nothing. Sessions are above nothing and not at the root. */
+/** Narrows the filter by `uidp`; undefined if nothing can match. Sessions have no children and are not at the root. */
 const narrowed = ({ below = [], ...sessions }: SessionFilter, uidp: JsonObject): SessionFilter | undefined => {
   if (text(uidp, "ancestorsOf") !== "" || uidp.inRoot === true) return undefined;
   const [ids, descendantsOf] = [texts(uidp, "ids"), text(uidp, "descendantsOf")];
@@ -50,7 +50,7 @@ const revoke = async (context: WriteContext): Promise<Outcome> => {
   const [session] = await endSessions(rows, { uids: [uid], identityUid }, nowMs);
   if (!session) throw missing("sessions", "Session", uid);
   await recordRevocations(context, [session], caller?.grant);
-  // The event is recorded already: it shows less of the caller than the operation's own would.
+  // The event is already recorded, with less about the caller than the operation's own event.
   return { reply: shownSession(session, "own", caller?.grant), unchanged: true };
 };
 
@@ -61,7 +61,6 @@ const revokeAll = async (context: WriteContext): Promise<Outcome> => {
   return { reply: {} };
 };
 
-/** The group or the identity provider of a list; throws NOT_FOUND. */
 const requireGroup = async ({ request, rows, resources }: ReadContext): Promise<string> => {
   const uid = text(request, "group");
   for (const message of ["chainguard.platform.iam.v2.Group", "chainguard.platform.iam.v2.IdentityProvider"] as const) {

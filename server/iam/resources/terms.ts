@@ -1,5 +1,4 @@
-// Which documents an organization has accepted. Accepting cannot be taken back, and an organization's word holds for
-// everything below it.
+// Documents that an organization has accepted. Acceptance is permanent and applies to all its groups.
 
 import { invalid, missing } from "#base/fault.ts";
 import { part, text, texts } from "#base/json.ts";
@@ -17,7 +16,7 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
   if (unknown.length > 0) throw invalid(unknown);
   if (!(await lockRow(rows, boundOf(context, "chainguard.platform.iam.v2.Group").shape.table, group, "key share"))) throw missing("iam", "Group", group);
   let changed = false;
-  // In one order, so that two who accept the same do not wait for each other in a circle.
+  // Sorted, so that concurrent acceptances cannot deadlock.
   for (const id of [...new Set(ids)].sort()) {
     const wanted = { kind: "create", parent: group, body: { docId: id, acceptedBy: caller?.uid ?? "", orgUid: group }, unlessTaken: true } as const;
     if ((await change(context, boundOf(context, "chainguard.platform.iam.v2.TermsAcceptance"), wanted, "cause")).changed) changed = true;
@@ -29,12 +28,12 @@ const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
   const group = text(context.request, "group");
   if (!(await findRow(context.rows, boundOf(context, "chainguard.platform.iam.v2.Group").shape.table, group))) throw missing("iam", "Group", group);
   const found = boundOf(context, "chainguard.platform.iam.v2.TermsAcceptance");
-  // What is accepted above counts here, also for who may not look there; the rest of the organization stays out.
+  // Acceptances of ancestors apply here, so they are visible even without access there; the rest of the organization is not.
   if (Object.keys(part(context.request, "uidp")).length === 0) {
     const request = { ...context.request, uidp: { ancestorsOf: group } };
     return list(found)({ ...context, request, visiblePaths: [rootOf(group)] });
   }
-  // A filter chooses among that and what the groups below have accepted.
+  // A filter selects among these and acceptances of groups below.
   const above = await findAcceptancesOf(context.rows, ancestry(group).slice(1));
   return list({ ...found, alsoVisible: async () => above })({ ...context, visiblePaths: [group] });
 };

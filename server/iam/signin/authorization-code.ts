@@ -1,13 +1,12 @@
-// The authorization code grant for public clients (RFC 6749, 4.1, with RFC 7636, 8707, 9207 and 9700; docs/decisions/0050).
+// Authorization code grant for public clients (RFC 6749 §4.1, with RFC 7636, 8707, 9207 and 9700; docs/decisions/0050).
 //
-//   /oauth/authorize   who asks, for what                       authorize-pages.ts   a question, no row
-//   … the sign-in …    in the browser that has agreed           browser.ts
-//   its end            a code, at the client's own address      codeCompleter        a row, a minute long
-//   /oauth/token       the code and the verifier of its challenge                    codeGrant, once
+//   /oauth/authorize   the request                         authorize-pages.ts   a form, no row
+//   sign-in            in the browser that consented       browser.ts
+//   completion         a code, at the redirect URI         codeCompleter        a row, for one minute
+//   /oauth/token       the code and its verifier           codeGrant            once
 //
-// A code is bound to its client, address, challenge and resource. Presented with anything else, or a second time, it is in
-// somebody else's hands: then it ends, and so does what it gave. Each step stands under the row's lock, whichever server it
-// comes to.
+// A code is bound to client, redirect URI, challenge and resource. Presented with anything else, or twice, it counts as stolen: the
+// code and everything issued for it are revoked. Each step runs under the row's lock.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { Fault, invalid, toFault } from "#base/fault.ts";
@@ -35,7 +34,6 @@ import { issueTokens } from "./tokens.ts";
 
 export const codeGrantType = "authorization_code";
 
-/** What an authorization request may be answered with (RFC 6749, 4.1.2.1). */
 const errorOf = (fault: Fault): string => {
   const reason = fault.details.find((detail) => detail.kind === "reason")?.reason ?? "";
   if (/^(?:invalid_(?:request|scope|target)|unauthorized_client|unsupported_response_type|access_denied|request(?:_uri)?_not_supported)$/.test(reason))
@@ -43,7 +41,7 @@ const errorOf = (fault: Fault): string => {
   return oauthServerErrorOf(fault.code) ?? (fault.code === "INVALID_ARGUMENT" ? "invalid_request" : "access_denied");
 };
 
-/** The client's address with the answer, which says who gives it (RFC 9207). */
+/** Includes the issuer (RFC 9207). */
 const answerAddress = (
   { publicUrl }: Pick<SignInSettings, "publicUrl">,
   { redirectUri, state }: Pick<CodeCompletion, "redirectUri" | "state">,
@@ -56,15 +54,14 @@ const answerAddress = (
   return withoutFragment(url);
 };
 
-/** Where a client is told that nothing comes of it. */
+/** Returns the redirect URI with an error response. */
 export const errorAddress = (settings: Pick<SignInSettings, "publicUrl">, completion: Pick<CodeCompletion, "redirectUri" | "state">, fault: Fault): string =>
-  // RFC 6749, 4.1.2.1: the characters that a description may have.
+  // RFC 6749 §4.1.2.1: the characters allowed in a description.
   answerAddress(settings, completion, { error: errorOf(fault), error_description: fault.message.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "'") });
 
 const sealPurpose = "authorization code";
 const bindingOf = (codeHash: string): Binding => [codeHash];
 
-/** What a code's row holds, sealed. */
 interface Granted {
   readonly completion: CodeCompletion;
   readonly signedIn: SignedIn;
@@ -96,7 +93,7 @@ const isVerifierOf = (verifier: string, challenge: string): boolean => {
   return computed.length === expected.length && timingSafeEqual(computed, expected);
 };
 
-/** One answer for every code that gives nothing: who tries is not told how near that was. */
+/** One error for every refused code, so that a guess reveals nothing. */
 const refusedCode = (): Fault =>
   oauthFault("invalid_grant", "the code is unknown, already used, expired, or was issued for another client, redirect URI or verifier");
 
@@ -105,12 +102,12 @@ interface Presented {
   readonly client: string;
   readonly redirectUri: string;
   readonly verifier: string;
-  /** Undefined: not said again; a Fault: what it asks for is no one part of this server. */
+  /** Undefined if absent; a Fault if the resource is not part of this server. */
   readonly audience: string | Fault | undefined;
 }
 
 const readAudience = (settings: SignInSettings, form: URLSearchParams): Presented["audience"] => {
-  // RFC 6749, 3.2: without a value it is not there.
+  // RFC 6749 §3.2: a parameter without a value counts as absent.
   const resources = form.getAll("resource").filter((each) => each !== "");
   if (resources.length === 0) return undefined;
   try {
@@ -128,7 +125,7 @@ const readPresented = (settings: SignInSettings, form: URLSearchParams): Present
     code_verifier: limits.tokenBytesMax,
   });
   for (const [field, value] of Object.entries(values)) if (value === "") violations.push({ field, description: "is required" });
-  // RFC 7636, 4.1. Shorter ones could be guessed from their challenge.
+  // RFC 7636 §4.1. Shorter verifiers could be guessed from their challenge.
   if (values.code_verifier !== "" && !/^[A-Za-z0-9._~-]{43,128}$/.test(values.code_verifier))
     violations.push({ field: "code_verifier", description: "must have 43 to 128 letters, digits and any of -._~" });
   if (violations.length > 0) throw invalid(violations);
@@ -141,22 +138,20 @@ const readPresented = (settings: SignInSettings, form: URLSearchParams): Present
   };
 };
 
-/** RFC 6749, 5.1: what was given of what was asked for. */
 const scopeGiven = ({ scope }: CodeCompletion, refreshes: boolean): { readonly scope?: string } => {
   const given = scope.split(" ").filter((word) => word !== "" && (refreshes || word !== "offline_access"));
   return given.length === 0 ? {} : { scope: given.join(" ") };
 };
 
-/** Why a code gives nothing that comes with this; undefined where it is what the code was given for. */
 const misuseOf = ({ client, redirectUri, verifier, audience }: Presented, completion: CodeCompletion): Fault | undefined => {
   if (completion.client !== client || completion.redirectUri !== redirectUri || !isVerifierOf(verifier, completion.challenge)) return refusedCode();
-  // Its client alone learns which of the two it is (RFC 8707, 2.2).
+  // Only the code's own client learns the difference (RFC 8707 §2.2).
   if (audience instanceof Fault) return audience;
   if (audience === undefined || completion.requestedToken.audience.includes(audience)) return undefined;
   return oauthFault("invalid_target", "the code was given for another resource");
 };
 
-/** Tokens for a code that is locked; a Fault is what must be said after what was written. */
+/** A returned Fault, unlike a thrown one, commits what was written. */
 const redeem = async (settings: SignInSettings, rows: Write, presented: Presented, nowMs: number): Promise<JsonObject | Fault> => {
   const { codeHash, client } = presented;
   const row = await lockAuthorizationCode(rows, codeHash, nowMs);
@@ -174,11 +169,11 @@ const redeem = async (settings: SignInSettings, rows: Write, presented: Presente
   const misuse = misuseOf(presented, completion);
   await useAuthorizationCode(rows, codeHash, grant.id);
   if (misuse) {
-    // In whose hands it is, nobody can tell: it is spent.
+    // The code may be stolen, so it is spent.
     settings.log("signin.code.misused", { client: completion.client });
     return misuse;
   }
-  // Since the sign-in the provider that vouched for it may have gone, or the person itself.
+  // The identity or its provider may have been deleted since the sign-in.
   if (!(await lockPersonAndProvider(rows, signedIn.uid, signedIn.identityProviderUid))) return refusedCode();
   const { token, expireTimeMs, refreshToken } = await issueTokens(
     settings,
@@ -198,13 +193,12 @@ const redeem = async (settings: SignInSettings, rows: Write, presented: Presente
   };
 };
 
-/** RFC 6749, 4.1.3: a client comes with its code. */
+/** RFC 6749 §4.1.3: exchanges a code for tokens. */
 export const codeGrant = async (settings: SignInSettings, form: URLSearchParams): Promise<JsonObject> => {
   const presented = readPresented(settings, form);
-  // Anybody may ask with a code that was made up: that costs no transaction.
+  // Made-up codes must not cost a transaction.
   if (!(await hasAuthorizationCode(settings.store.read, presented.codeHash))) throw refusedCode();
   const answer = await settings.store.write((rows) => redeem(settings, rows, presented, settings.clock()));
-  // Thrown in there, it would undo what it has noted.
   if (answer instanceof Fault) throw answer;
   return answer;
 };

@@ -1,11 +1,10 @@
-// Where clients send people for an authorization code (RFC 6749, 4.1.1), and the page that asks whether they may have it.
+// Authorization endpoint (RFC 6749 §4.1.1) and its consent page.
 //
-//   GET    a request: its client, its address, what it asks for      the question, sealed into its form, with a cookie of ours
-//   POST   the answer: off to the identity provider, or back         with the proof that the page before holds
+//   GET    shows the request, sealed into the form, with a cookie
+//   POST   the answer, with the page's proof: redirects to the identity provider or back to the client
 //
-// Anybody can be a client. So nothing goes to a client's address by itself before somebody has answered: whoever wrote the link
-// would have this server's address lead wherever he likes (RFC 9700, 4.11.2). The exceptions lead nowhere else: this server's
-// own pages, whom its operator lists, and programs on the person's own machine. A client or address that is not known is answered here (4.1.2.1).
+// Anyone can be a client, so nothing redirects to one before the user has answered (open redirectors, RFC 9700 §4.11.2). Exceptions
+// are own pages, listed clients and loopback addresses.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid } from "#base/fault.ts";
@@ -29,31 +28,28 @@ import { audienceOfResource } from "./resources.ts";
 export const authorizePath = "/oauth/authorize";
 
 const sealPurpose = "authorization request";
-/** The form's proof is over the sealed text and the browser's cookie (confirm.ts). */
+/** The form's proof covers the sealed text and the cookie (confirm.ts). */
 const boundToNothing: Binding = [];
 
-/** What a client asks for: read once, then carried by the form, sealed. */
+/** Carried by the form, sealed. */
 interface AuthorizationQuestion {
   readonly completion: CodeCompletion;
-  /** The identity provider's uid or the verified organization's name; "" where the person chooses. */
+  /** UID of a provider, or a verified organization's name; "" if the user chooses. */
   readonly idp: string;
 }
 
 interface SealedQuestion extends AuthorizationQuestion {
-  /** As they were shown. */
   readonly client: Pick<Client, "kind" | "name" | "host">;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
-/** RFC 6749, 4.1.2.1: why nothing can begin, for the person alone. */
+/** RFC 6749 §4.1.2.1: an error without a redirect. */
 const cannotBegin = (dependencies: SignInDependencies, fault: Fault): EndpointAnswer =>
   refusalPage(fault, dependencies.statusOf(fault), "This sign-in cannot begin", [
     sentenceOf(fault.message),
     "A program or a page sent you here. The mistake is there, or someone is using its name.",
   ]);
 
-/** Where the client's answer goes, if it has one that can be had. */
 type Addressed = Pick<CodeCompletion, "redirectUri" | "state">;
 
 const readAddressed = async (dependencies: SignInDependencies, { query, origin }: EndpointRequest): Promise<{ client: Client; addressed: Addressed }> => {
@@ -82,7 +78,7 @@ const readQuestion = (dependencies: SignInDependencies, { id }: Client, addresse
   if (values.response_type !== "code" && values.response_type !== "") throw oauthFault("unsupported_response_type", "response_type must be code");
   if (values.response_type === "") violations.push({ field: "response_type", description: "is required, and must be code" });
   if (!["", "query"].includes(values.response_mode)) violations.push({ field: "response_mode", description: "must be query" });
-  // Absent, it would mean plain (RFC 7636, 4.3), which whoever sees the request can answer.
+  // The default would be "plain" (RFC 7636 §4.3), which any reader of the request can satisfy.
   if (values.code_challenge_method !== "S256") violations.push({ field: "code_challenge_method", description: "must be S256" });
   if (!/^[A-Za-z0-9_-]{43}$/.test(values.code_challenge))
     violations.push({ field: "code_challenge", description: "must be the SHA-256 of the verifier, as base64url without padding" });
@@ -103,7 +99,7 @@ const readQuestion = (dependencies: SignInDependencies, { id }: Client, addresse
   };
 };
 
-/** What cannot begin, told to the client where that leads nobody astray; to the person elsewhere, with the way back. */
+/** Redirects to the client only if that is safe. */
 const refuseRequest = (dependencies: SignInDependencies, client: Client, addressed: Addressed, fault: Fault): EndpointAnswer => {
   const back = errorAddress(dependencies, addressed, fault);
   const url = new URL(addressed.redirectUri);
@@ -118,7 +114,6 @@ const refuseRequest = (dependencies: SignInDependencies, client: Client, address
   );
 };
 
-/** Where the code goes, as a person understands it. */
 const destinationText = (redirectUri: string, { host }: Pick<Client, "host">): string => {
   const url = new URL(redirectUri);
   if (isLoopbackAddress(url)) return "Your sign-in goes to a program on this computer.";
@@ -138,11 +133,11 @@ const consentPage = (
   const isListed = client.kind === "listed";
   const named = visibleText(client.name, limits.shownNameLengthMax) === "" ? "" : `<br>It calls itself ${nameHtml(client.name)}.`;
   const said = isListed ? "<br>The operator of this server has registered it." : named;
-  // One host can serve the documents of many people, so the address is shown in full. It is ASCII in its one spelling (client-documents.ts).
+  // One host can serve documents of many users, so the full URL is shown, in its canonical ASCII form (client-documents.ts).
   const document = client.kind === "document" ? `<br><small>${escapeHtml(completion.client)}</small>` : "";
   const grants = grantTexts(dependencies, completion.requestedToken, completion.refresh);
   const form =
-    // The host alone cannot be made up, nor what the operator calls somebody: it stands first, and by itself.
+    // Only the host and the operator's name for a client cannot be forged, so they come first, on a line of their own.
     `<p class="person"><small>Requested by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${document}${said}</p>` +
     `<p>It asks to act on your behalf on ${escapeHtml(ownHost)}. If you allow it:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}<li>${escapeHtml(destinationText(completion.redirectUri, client))}</li></ul>` +
@@ -163,7 +158,7 @@ const consentPage = (
 const beginCodeSignIn = (dependencies: SignInDependencies, request: EndpointRequest, provider: string, completion: CodeCompletion): Promise<EndpointAnswer> =>
   beginSignIn(dependencies, { provider, completion, invite: "", identity: "", skipRegistration: false }, request);
 
-/** This server's own pages: straight on to the provider, once it is known which. */
+/** Asks for no consent. */
 const beginOwn = async (dependencies: SignInDependencies, request: EndpointRequest, { completion, idp }: AuthorizationQuestion): Promise<EndpointAnswer> => {
   const question = await openProviderQuestion(dependencies, idp);
   if (!question) {
@@ -175,7 +170,7 @@ const beginOwn = async (dependencies: SignInDependencies, request: EndpointReque
   return choicePage(dependencies, authorizePath, request.query, asked, cancel, new Set(["idp_id", chosenParameter]));
 };
 
-/** GET: an authorization request. */
+/** GET: shows the consent page. */
 export const showAuthorizeQuestion = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
   let known: Awaited<ReturnType<typeof readAddressed>>;
   try {
@@ -197,7 +192,6 @@ export const showAuthorizeQuestion = async (dependencies: SignInDependencies, re
   }
 };
 
-/** The client of a question, where it still says what was shown; undefined where it says something else. */
 const unchangedClient = async (dependencies: SignInDependencies, { origin }: EndpointRequest, { completion, client }: SealedQuestion): Promise<boolean> => {
   try {
     const now = await findClient(dependencies, completion.client, origin.address);
@@ -222,14 +216,14 @@ const answerQuestion = async (dependencies: SignInDependencies, request: Endpoin
   const asked = await openProviderQuestion(dependencies, question.idp);
   if (!asked) return redirectByPage(await beginCodeSignIn(dependencies, request, question.idp, completion));
   const idp = (request.form.get("idp_id") ?? "").trim();
-  // Where the client named an organization, it is one of its providers.
+  // If the client named an organization, the provider must be one of its providers.
   const isBound = question.idp !== "" && asked.offered.length > 0;
   const open = isBound && !asked.offered.some(({ uid }) => uid === idp) ? asked : await openProviderQuestion(dependencies, idp);
   if (open) return consentPage(dependencies, request, question, unanswered(open));
   return redirectByPage(await beginCodeSignIn(dependencies, request, idp, completion));
 };
 
-/** POST: the person's answer. */
+/** POST: handles the user's answer. */
 export const answerAuthorizeQuestion = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
   const sealed = request.form.get("question") ?? "";
   const opened = isConfirmed(dependencies, request, sealed, "Lax") ? dependencies.vault.open(sealPurpose, sealed, boundToNothing) : undefined;

@@ -1,12 +1,11 @@
-// A person's sign-in with a browser: to the identity provider with an authorization request, and back with its callback.
+// Sign-in with a browser, from the authorization request to the provider's callback.
 //
-//   /oauth                 who asks, for what, and where it shall end      beginSignIn   a row, a cookie, and off to the provider
-//   /oauth/callback/<uid>  the provider's answer                           endSignIn     the row is taken, the person signed in
-//   /oauth/invite          the answer about an invite, if there is one     endInvitedSignIn
+//   /oauth                 the request                 beginSignIn        stores a row, sets a cookie, redirects to the provider
+//   /oauth/callback/<uid>  the provider's response     endSignIn          deletes the row, signs the user in
+//   /oauth/invite          the answer to an invite     endInvitedSignIn
 //
-// What the provider sends back is bound to the browser that began (cookie), to the request (state, nonce, PKCE) and to the provider
-// that was asked: each has a callback address of its own, and the row counts there alone (RFC 9700, 2.1; 4.4.2). A provider that
-// redirects the browser to another one gets no code: that one sends it to its own callback, where no such sign-in was started.
+// The response is bound to the browser (cookie), the request (state, nonce, PKCE) and the provider. The row is valid only at the
+// provider's own callback URL (RFC 9700 §2.1, §4.4.2), so a provider that redirects the browser to another one gets no code.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
@@ -44,32 +43,31 @@ import { openSession } from "./sessions.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface SignInRequest {
-  /** A provider's uid, or a verified organization's name. */
+  /** UID, or a verified organization's name. */
   readonly provider: string;
   readonly completion: Completion;
-  /** Code of an invite to accept; "" for none. */
+  /** Code; "" for none. */
   readonly invite: string;
-  /** The assumable identity to act as; "" for the person. */
+  /** Assumable identity to act as; "" for the user. */
   readonly identity: string;
-  /** Who is not known here yet stays unknown. */
+  /** Refuse users without an account instead of registering them. */
   readonly skipRegistration: boolean;
 }
 
-/** What a sign-in's row holds, sealed, until the provider answers. */
 interface PendingSignIn extends Omit<SignInRequest, "provider"> {
   readonly authorizationRequest: SentRequest;
 }
 
 const sealPurpose = "sign in";
-/** Its row: what another sign-in asked for, or through another provider, does not open in it. */
+/** No other sign-in or provider can open the content. */
 const signInBinding = ({ stateHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "identityProviderUid">): Binding => [stateHash, identityProviderUid];
 
-/** Where a sign-in begins: what the audit log calls it. */
+/** Path where a sign-in begins, and its operation in the audit log. */
 export const signInPath = "/oauth";
 
-/** A cookie for each sign-in, so that two in one browser do not end each other. */
+/** One cookie per sign-in, so that two in one browser can coexist. */
 const signInCookieName = ({ publicUrl }: SignInSettings, state: string): string =>
-  // RFC 6265bis, 4.1.3.2: with this prefix no other host of the domain can have planted it.
+  // RFC 6265bis §4.1.3.2: with this prefix, no other host of the domain can set it.
   `${publicUrl.startsWith("https:") ? "__Host-" : ""}gantry-sign-in-${secretHashOf(state).slice(0, 8)}`;
 
 const setSignInCookie = (settings: SignInSettings, state: string, value: string, lifetimeMs: number): Readonly<Record<string, string>> => {
@@ -90,7 +88,7 @@ const complete = async (dependencies: SignInDependencies, request: EndpointReque
   const { completers } = dependencies;
   switch (completion.kind) {
     case "redirect":
-      // The user is asked before tokens leave for a port of their computer.
+      // The user confirms before tokens go to a port of their computer.
       if (completion.redirect !== "") return askLoopback(dependencies, request, signedIn, completion);
       return completers.redirect.complete(dependencies, signedIn, completion);
     case "device":
@@ -102,7 +100,7 @@ const complete = async (dependencies: SignInDependencies, request: EndpointReque
   }
 };
 
-/** Ends a sign-in as its completion says, with what went wrong. */
+/** Completes a sign-in with an error, in the way its completion requires. */
 export const refuseSignIn = async (
   dependencies: SignInDependencies,
   thrown: unknown,
@@ -131,7 +129,7 @@ export const refuseSignIn = async (
   }
 };
 
-/** Sends the browser to the provider. What stands in the way ends the sign-in as its completion says. */
+/** Redirects the browser to the provider. Errors complete the sign-in. */
 export const beginSignIn = async (
   dependencies: SignInDependencies,
   { provider: idpId, ...request }: SignInRequest,
@@ -160,13 +158,13 @@ export const beginSignIn = async (
     });
     return redirectTo(url, setSignInCookie(dependencies, authorizationRequest.state, browserSecret, limits.signInLifetimeMs));
   } catch (thrown) {
-    // It passes by waiting: nothing ends, and the same address can be opened again.
+    // Rate limits are temporary: the sign-in stays open, and the same URL works again later.
     if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return throttledPage(thrown);
     return refuseSignIn(dependencies, thrown, request.completion, requestSource);
   }
 };
 
-/** Takes the sign-in that this browser started at this provider out of the store. Of concurrent callbacks one continues. */
+/** Of concurrent callbacks, one continues. */
 const takePendingSignIn = async (
   { store, vault, clock }: SignInDependencies,
   identityProviderUid: string,
@@ -181,19 +179,18 @@ const takePendingSignIn = async (
   return { provider: await findProvider(store.read, identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };
 
-/** What a sign-in changes, nobody with a token of ours does. */
+/** Changes made by a sign-in have no actor. */
 const signInContext = (rows: Write, { kernel }: SignInDependencies, { requestId, origin }: RequestSource): ChangeContext =>
   changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
 
-/** The user as the invite's organization may believe it. */
+/** Claims as far as the invite's organization may trust them. */
 const upstreamForInvite = async (rows: Write, provider: Provider, { upstream }: UpstreamUser, code: string): Promise<Upstream> => {
   const group = await findInviteGroup(rows, code);
-  // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
+  // Another organization's owner controls that provider and could make it assert any email address.
   const { email: _, ...withoutEmail } = upstream;
   return group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
 };
 
-/** Makes the person known, or lets in who is. */
 const registerUpstreamUser = async (
   rows: Write,
   dependencies: SignInDependencies,
@@ -208,7 +205,7 @@ const registerUpstreamUser = async (
   const context = signInContext(rows, dependencies, requestSource);
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
   const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
-  // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
+  // Signing in through an organization's provider makes the user a member (0021), even with another organization's invite.
   await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
   if (accepted) {
     const { code, offer } = accepted;
@@ -220,7 +217,7 @@ const registerUpstreamUser = async (
   return { ...(await registerThroughProvider(context, upstream, { ...provider, isProvisioned })), isProvisioned };
 };
 
-/** Signs the person in: registered if need be, with the session that the provider's groups give. */
+/** The session carries the permissions of the provider's groups. */
 const signInUpstreamUser = async (
   dependencies: SignInDependencies,
   provider: Provider,
@@ -249,13 +246,13 @@ const signInUpstreamUser = async (
     const { identity, isProvisioned } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, accepted, requestSource);
     const { groups } = upstreamUser;
     const session = await openSession(rows, { identity, identityProvider: provider.uid, groups, nowMs, untilMs: common.untilMs, isProvisioned });
-    // Of a session that gives nothing yet a refresh token keeps nothing alive: what it renews is without the session.
+    // A session without grants does not block a refresh token, because refreshed tokens carry no session.
     const mayRefresh = session === undefined || (isProvisioned && (await findSessionGrants(rows, session, identity)).length === 0);
     return { ...common, uid: identity, session, mayRefresh, email };
   });
 };
 
-/** Answers a callback at the address that all providers once shared. It redeems nothing and ends no sign-in. */
+/** Answers the retired callback URL that all providers shared. Redeems nothing and ends no sign-in. */
 export const refuseSharedCallback = async (dependencies: SignInDependencies): Promise<EndpointAnswer> => {
   const why = "this callback address is no longer used, because each identity provider has its own";
   return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Not signed in", [
@@ -265,7 +262,6 @@ export const refuseSharedCallback = async (dependencies: SignInDependencies): Pr
   ]);
 };
 
-/** Registers the person if necessary, and ends the sign-in as it was asked to end. `accepted`: the invite that the person has agreed to. */
 const finishSignIn = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
@@ -280,7 +276,7 @@ const finishSignIn = async (
   return withMembershipQuestion(dependencies, request, signedIn, pending.completion, answer);
 };
 
-/** The page that asks about the invite; nothing of the sign-in takes effect before its answer. Throws what accepting it would throw. */
+/** The sign-in takes effect only after the answer. Throws the errors of accepting the invite. */
 const askAboutInvite = (dependencies: SignInDependencies, request: EndpointRequest, provider: Provider, waiting: WaitingSignIn): Promise<EndpointAnswer> =>
   showInviteQuestion(dependencies, request, provider.uid, waiting, async (rows) => {
     const { invite } = waiting.pending;
@@ -288,7 +284,7 @@ const askAboutInvite = (dependencies: SignInDependencies, request: EndpointReque
     return readInviteOffer(signInContext(rows, dependencies, request), upstream, invite);
   });
 
-/** Answers the callback of this identity provider. */
+/** Handles the callback of this identity provider. */
 export const endSignIn = async (dependencies: SignInDependencies, request: EndpointRequest, identityProviderUid: string): Promise<EndpointAnswer> => {
   const [state = "", another] = request.query.getAll("state");
   const browserSecret = readSignInCookie(dependencies, state, request);
@@ -303,7 +299,7 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   try {
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider was deleted during the sign-in");
     const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
-    // With an assumed identity the person joins nothing.
+    // An assumed identity joins no organization.
     const hasInvite = pending.invite !== "" && pending.identity === "";
     answer = hasInvite
       ? await askAboutInvite(dependencies, request, provider, { pending, upstreamUser })
@@ -311,11 +307,11 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   } catch (thrown) {
     answer = await refuseSignIn(dependencies, thrown, pending.completion, requestSource);
   }
-  // A page with a form sets a cookie of its own, and the sign-in's ends by itself: it opens nothing any more.
+  // A page with a form sets its own cookie; the sign-in's cookie then simply expires.
   return { ...answer, headers: { ...setSignInCookie(dependencies, state, "", 0), ...answer.headers } };
 };
 
-/** Answers the form of the invite's page: ends the waiting sign-in with the invite or without it. */
+/** Handles the form of the invite page. */
 export const endInvitedSignIn = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
   const answer = await takeInviteAnswer(dependencies, request);
   if (!("waiting" in answer)) return answer;

@@ -1,11 +1,11 @@
-// Who may be given an authorization code, and at which addresses (docs/decisions/0050):
+// Clients that can get an authorization code, and their redirect URIs (docs/decisions/0050):
 //
-//   <public URL>/docs       this server's own pages, at one address
-//   https://…               a page that the operator lists (GANTRY_REDIRECT_URIS), at that one address
-//   NAME                    whom the operator lists (GANTRY_CLIENTS)
-//   https://…               whoever has a document there that says so (Client ID Metadata Documents)
+//   <public URL>/docs       this server's own pages, with one redirect URI
+//   https://…               a page listed in GANTRY_REDIRECT_URIS, with itself as redirect URI
+//   NAME                    a program listed in GANTRY_CLIENTS
+//   https://…               any client that publishes a Client ID Metadata Document there
 //
-// A client has no secret: what it is called is its own word, and what cannot be made up is the host that has its document.
+// Clients have no secret and choose their own name. Only the host of a client's document cannot be forged.
 
 import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -16,12 +16,12 @@ import { withoutTrailing } from "#base/trailing.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface Client {
-  /** What vouches for it: this server (a page of its own, or one that the operator lists), the operator's list of programs, or the host of its document. */
+  /** Trust anchor of the client: this server (also for listed pages), the operator's list of programs, or the document's host. */
   readonly kind: "own" | "listed" | "document";
   readonly id: string;
-  /** What it calls itself; "" where it does not. */
+  /** Name that the client gives itself; "" if none. */
   readonly name: string;
-  /** The host of its document; "" where it has none. */
+  /** Host of the client's document; "" if none. */
   readonly host: string;
   readonly redirectUris: readonly string[];
 }
@@ -29,11 +29,10 @@ export interface Client {
 const docsPath = "/docs";
 const docsRedirectPath = "/docs/signed-in";
 
-/** A document that names its own address is its client's, who may know what is wrong with it. */
+/** The document names its own URL, so its client may read the reason. */
 const unfitDocument = (why: string): Fault =>
   new Fault("INVALID_ARGUMENT", `the client metadata document is invalid: ${why}`, { details: [{ kind: "reason", reason: "invalid_client" }] });
 
-/** The client that a document describes; a text: why it cannot be one here. */
 const readClient = (id: string, document: JsonObject): Client | string => {
   const redirectUris = texts(document, "redirect_uris");
   if (!Array.isArray(document.redirect_uris) || redirectUris.length !== document.redirect_uris.length) return "redirect_uris is not a list of texts";
@@ -47,48 +46,42 @@ const readClient = (id: string, document: JsonObject): Client | string => {
   return { kind: "document", id, name: text(document, "client_name"), host: new URL(id).host, redirectUris: redirectUris.filter(isRedirectAddress) };
 };
 
-/** A name may end in a dot. */
 const hostWithoutDot = ({ hostname }: URL): string => withoutTrailing(hostname, ".");
 
-/** Host and port, one for all that lead to the same: a port answers with TLS and without. */
+/** A port serves both TLS and plain HTTP, so 80 and 443 count as one. */
 const hostAndPortOf = (url: URL): string => `${hostWithoutDot(url)}:${url.port.replace(/^(?:80|443)$/, "")}`;
 
-/**
- * Whether what lies at the address is this server's. Of its further names nobody has said the port: each of them counts. At the public URL's
- * another port is another program's, as on a machine where both are tried.
- */
+/** Further host names count with any port, the public URL's host only with its own: on a developer's machine another port is another program's. */
 const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string): boolean => {
   const url = URL.parse(address);
   return url !== null && (hostAndPortOf(url) === hostAndPortOf(new URL(publicUrl)) || furtherNamesOf(audiences).has(hostWithoutDot(url)));
 };
 
-/** The client of that id. Throws INVALID_ARGUMENT for whatever is none, RESOURCE_EXHAUSTED. */
+/** Finds a client by its ID. Throws INVALID_ARGUMENT if it is unknown, RESOURCE_EXHAUSTED beyond the rate limit. */
 export const findClient = async (settings: SignInSettings, id: string, address: string): Promise<Client> => {
   const own = urlOfPath(settings, docsPath);
   if (id === own) return { kind: "own", id, name: "", host: "", redirectUris: [urlOfPath(settings, docsRedirectPath)] };
-  // A page of the operator is a client by its own address, compared as a whole string.
   if (settings.redirectUris.includes(id)) return { kind: "own", id, name: "", host: "", redirectUris: [id] };
   const listed = settings.clients.filter((each) => each.id === id);
   if (listed.length > 0) return { kind: "listed", id, name: "", host: "", redirectUris: listed.map(({ redirectUri }) => redirectUri) };
-  // What lies at this server's own addresses may say what somebody has written, in this server's name: records of feeds go out as they came in.
+  // This server's own URLs can serve third-party content, such as feed records, which must not become a client in this server's
+  // name.
   if (isOwnAddress(settings, id)) throw unfitDocument("this server vouches for its own pages alone");
   const client = readClient(id, await settings.authn.clientDocument(id, address));
   if (typeof client === "string") throw unfitDocument(client);
   return client;
 };
 
-/** An address on the person's own machine without its port, as text; any other as it is. */
 const withoutLoopbackPort = (address: string): string => {
   const url = URL.parse(address);
   return url !== null && isLoopbackAddress(url) ? address.replace(/^(http:\/\/(?:\[::1\]|[^/?:[\]]+)):\d{1,5}(?=[/?]|$)/, "$1") : address;
 };
 
 /**
- * Whether the client has listed this address: character for character, but for the port of a program on the person's own
- * machine, which is given one that is free (RFC 8252, 7.3; RFC 9700, 4.1.3). Throws INVALID_ARGUMENT.
+ * Checks that the client has registered this redirect URI, character by character. The port of a loopback address may differ (RFC 8252
+ * §7.3; RFC 9700 §4.1.3). Throws INVALID_ARGUMENT.
  */
 export const checkRedirect = ({ id, redirectUris }: Client, address: string): void => {
-  // A page of the operator is its own client: the whole string, with its port.
   const isPage = redirectUris.includes(id);
   const asked = isRedirectAddress(address) && (!isPage || address === id) ? withoutLoopbackPort(address) : undefined;
   if (asked === undefined || !redirectUris.some((listed) => withoutLoopbackPort(listed) === asked))

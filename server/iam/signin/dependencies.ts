@@ -1,4 +1,4 @@
-// What the steps of a browser's sign-in need: the settings, and what is opened with them at start (open.ts).
+// Dependencies of the browser's sign-in: the settings, and what open.ts opens with them.
 
 import type { Completers } from "./completion.ts";
 import type { Providers } from "./provider.ts";

@@ -1,13 +1,11 @@
-// The pages on which a person types and confirms a terminal's code (RFC 8628, 3.3). What they have to prevent is that
-// somebody confirms a code that was sent to them: then a stranger's terminal acts in their name (RFC 8628, 5.4). So nothing
-// goes on by itself, the page says who asks and for what, and refusing is as easy as going on.
+// Pages on which a user types and confirms a device code (RFC 8628 §3.3). They must keep a user from confirming an attacker's code
+// (§5.4): nothing proceeds automatically, and refusing is as easy as confirming.
 //
-//   GET   the form, with the code of the address in it; nothing is looked up    a cookie of ours
-//   POST  the code that was typed: who asks, and for what                       in a browser with that cookie
-//   POST  the answer: off to the identity provider, or the end of the code      with the proof that the page before holds
+//   GET   the form, with the code of the URL filled in, not looked up    sets a cookie
+//   POST  the typed code: shows who requests what                       requires that cookie
+//   POST  the answer: redirects to the provider, or ends the code       requires the page's proof
 //
-// Codes can be guessed. So a code is looked up only for a browser that has been here, which another site's page cannot have
-// it do, and each address may type a few wrong ones in a minute; user-code.ts has what that is worth.
+// Against guessing, each address has a limit of wrong codes per minute (user-code.ts).
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
@@ -19,7 +17,6 @@ import { problemAttributes } from "./provider-choice.ts";
 import { openProviderQuestion, type ProviderQuestion, unanswered } from "./requested-provider.ts";
 import { formatUserCode, readUserCode } from "./user-code.ts";
 
-/** As much of what was typed as is shown again. */
 const shownLengthMax = 40;
 
 const codePage = (dependencies: SignInDependencies, request: EndpointRequest, status: number, typed: string, problem = ""): EndpointAnswer => {
@@ -48,7 +45,7 @@ const elapsedText = (milliseconds: number): string => {
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
-/** When and from where a code was requested. Another address than this browser's is a warning sign, so both are named. */
+/** An address other than this browser's is a warning sign. */
 const requesterText = ({ address, createTimeMs }: OpenCode, own: string, nowMs: number): string => {
   const time = `${new Date(createTimeMs).toISOString().slice(11, 16)} UTC, ${elapsedText(nowMs - createTimeMs)}`;
   if (address === "") return `The request came at ${time}.`;
@@ -62,7 +59,6 @@ const deviceConfirmationPage = (
   code: OpenCode,
   provider: ProviderQuestion | undefined,
 ): EndpointAnswer => {
-  // The program chooses what it is called.
   const claim = code.client === "" ? "It does not say which program it is." : `It says it is “${code.client}”. Any program can say that.`;
   return confirmationPage(dependencies, request, code.userCode, {
     status: (provider?.problem ?? "") === "" ? 200 : 400,
@@ -79,7 +75,6 @@ const deviceConfirmationPage = (
   });
 };
 
-/** The page again, with the time, where this address has typed too many wrong codes. */
 const withGuessLimitPage = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
@@ -102,7 +97,6 @@ const showCodePage =
     return typed !== "" && readUserCode(typed) === undefined ? malformedCodePage(dependencies, request, typed) : codePage(dependencies, request, 200, typed);
   };
 
-/** Begins the sign-in that a code waits for. */
 export type BeginDeviceSignIn = (request: EndpointRequest, code: OpenCode) => Promise<EndpointAnswer>;
 
 const answerTypedCode = async (dependencies: SignInDependencies, request: EndpointRequest, typed: string): Promise<EndpointAnswer> => {
@@ -132,8 +126,7 @@ const answerConfirmation = async (
   const asked = await openProviderQuestion(dependencies, code.request.idp);
   if (!asked) return redirectByPage(await begin(request, code));
   const idp = (request.form.get("idp_id") ?? "").trim();
-  // Here, and not as the sign-in's end: a name that was mistyped can be typed again. Where the terminal named an
-  // organization, it is one of its providers.
+  // Checked here, so that a mistyped name can be corrected. If the terminal named an organization, it must be one of its providers.
   const isBound = code.request.idp !== "" && asked.offered.length > 0;
   const question = isBound && !asked.offered.some(({ uid }) => uid === idp) ? asked : await openProviderQuestion(dependencies, idp);
   if (question) return deviceConfirmationPage(dependencies, request, code, unanswered(question));

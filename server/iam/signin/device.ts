@@ -1,10 +1,10 @@
-// Signing in on another device (RFC 8628). A terminal is given two codes: a long one, which it keeps and asks with, and
-// a short one, which it shows. Whoever types the short one into a browser, confirms it and signs in approves it.
+// Device authorization grant (RFC 8628). A terminal polls with a device code and shows a user code, which the user types into a
+// browser and confirms.
 //
-//   open ── a sign-in succeeds ────────────▶ approved ── the terminal asks ──▶ gone, and the terminal has its tokens
-//     └──── refused, or the sign-in failed ─▶ refused ── the terminal asks ──▶ answered, until the code is deleted
+//   open ── sign-in succeeds ───────────────▶ approved ── terminal polls ──▶ deleted, tokens issued
+//     └──── refused, or the sign-in fails ──▶ refused ─── terminal polls ──▶ refused, until the code is deleted
 //
-// Each step is one statement or stands under the row's lock, so that it happens once, whichever server it comes to.
+// Each step is one statement or runs under the row's lock.
 
 import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
@@ -36,28 +36,25 @@ import { formatUserCode, makeUserCode } from "./user-code.ts";
 
 export const deviceGrantType = "urn:ietf:params:oauth:grant-type:device_code";
 
-/** Where a person types the code. */
 export const devicePath = "/oauth/device";
 
-/** What a terminal asks for; stored as JSON. */
+/** A terminal's request, stored as JSON. */
 export interface DeviceRequest {
   readonly requestedToken: RequestedToken;
-  /** The identity provider's uid or the verified organization's name; "" where the person chooses. */
+  /** UID of a provider, or a verified organization's name; "" if the user chooses. */
   readonly idp: string;
-  /** It wants to stay signed in. */
+  /** Request a refresh token. */
   readonly refresh: boolean;
-  /** It speaks OpenID Connect and expects an ID token for itself. */
+  /** Request an OpenID Connect ID token. */
   readonly identify: boolean;
 }
 
-/** A code that waits for its person. */
 export interface OpenCode {
   readonly userCode: string;
   readonly client: string;
   readonly request: DeviceRequest;
-  /** The client address that asked for the code; "" if the row does not say. */
+  /** Client address of the request; "" if the row lacks it. */
   readonly address: string;
-  /** Milliseconds since 1970. */
   readonly createTimeMs: number;
 }
 
@@ -95,7 +92,7 @@ const unknownDeviceCode = (): Fault => oauthFault("invalid_grant", "the code is 
 const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { client: string; request: DeviceRequest } => {
   const { values, violations } = readSingleParameters(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
   const { client_id: client, idp_id: idp } = values;
-  // It is shown to people, who must read it as it is.
+  // The name is shown to users and must be readable.
   if (/[\p{C}\p{Z}]/u.test(withUnseenAs(client.replaceAll(" ", ""), () => "\n")))
     violations.push({ field: "client_id", description: "must be a name in visible characters" });
   if (violations.length > 0) throw invalid(violations);
@@ -115,7 +112,6 @@ const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { 
   return { client, request: { requestedToken, idp, refresh: scope.includes("offline_access"), identify: scope.includes("openid") } };
 };
 
-/** Stores a new pair of codes, and deletes those whose time is over. The user code. */
 const storeCodes = async (
   rows: Write,
   { vault, openRows, userCodeGuesses }: SignInSettings,
@@ -135,7 +131,7 @@ const storeCodes = async (
       userCode,
       addressHash,
       client,
-      // The page shows the address; the table keeps it sealed, and beside it a hash that counts.
+      // The page shows the address; the table has it sealed, plus a hash for counting.
       requestJson: JSON.stringify({ ...request, address: vault.seal(addressPurpose, address, addressBinding(userCode)) }),
       intervalMs: limits.devicePollIntervalMs,
       createTimeMs: nowMs,
@@ -145,11 +141,11 @@ const storeCodes = async (
   }
 };
 
-/** RFC 8628, 3.1 and 3.2: a terminal begins. */
+/** RFC 8628 §3.1, §3.2: issues a pair of codes. */
 export const beginDevice = async (settings: SignInSettings, form: URLSearchParams, { origin: { address } }: RequestSource): Promise<JsonObject> => {
   settings.authn.clientLimits.take("device-authorizations", address);
   const { client, request } = readDeviceRequest(settings, form);
-  // Of several the person chooses one, on the page that confirms.
+  // If several match, the user chooses on the confirmation page.
   if (request.idp !== "" && (await findNamedProviders(settings.store.read, request.idp)).length === 0) throw unknownProviderFault();
   const deviceCode = newSecret();
   const nowMs = settings.clock();
@@ -166,7 +162,7 @@ export const beginDevice = async (settings: SignInSettings, form: URLSearchParam
   };
 };
 
-/** RFC 8628, 3.5: pending, or asked too soon, and then it has to wait longer from now on. */
+/** RFC 8628 §3.5: pending, or slow_down with a longer interval. */
 const postponePoll = async (
   rows: Write,
   deviceHash: string,
@@ -188,7 +184,7 @@ const issueDeviceTokens = async (
   { requestedToken, refresh, identify }: DeviceRequest,
   signedIn: SignedIn,
 ): Promise<JsonObject> => {
-  // OpenID Connect Core, 2: an ID token names its client as audience. It is the access token that says who you are.
+  // OpenID Connect Core §2: an ID token names its client as audience. The access token serves as ID token.
   const own = requestedToken.audience.length > 0 ? requestedToken.audience : [settings.publicUrl];
   const audience = identify && client !== "" ? [...own, client] : requestedToken.audience;
   const { token, expireTimeMs, refreshToken } = await issueTokens(settings, rows, signedIn, { ...requestedToken, audience }, refresh, {
@@ -204,7 +200,7 @@ const issueDeviceTokens = async (
   };
 };
 
-/** RFC 8628, 3.4 and 3.5: a terminal asks for its tokens. It gets them once. */
+/** RFC 8628 §3.4, §3.5: polls for the tokens, which are issued once. */
 export const deviceGrant = async (settings: SignInSettings, form: URLSearchParams): Promise<JsonObject> => {
   const parameters = { grant_type: limits.tokenBytesMax, device_code: limits.tokenBytesMax, client_id: limits.tokenBytesMax };
   const { values, violations } = readSingleParameters(form, parameters);
@@ -213,7 +209,7 @@ export const deviceGrant = async (settings: SignInSettings, form: URLSearchParam
   if (violations.length > 0) throw invalid(violations);
   const deviceHash = secretHashOf(deviceCode);
   const nowMs = settings.clock();
-  // Anybody may ask with a code that was made up: that costs no transaction.
+  // Made-up codes must not cost a transaction.
   if (!(await hasDeviceCode(settings.store.read, deviceHash))) throw unknownDeviceCode();
   const answer = await settings.store.write(async (rows): Promise<JsonObject | Fault> => {
     const code = await lockDeviceCode(rows, deviceHash);
@@ -223,23 +219,22 @@ export const deviceGrant = async (settings: SignInSettings, form: URLSearchParam
     if (code.state !== "approved" || !code.signedIn) return postponePoll(rows, deviceHash, code, nowMs);
     await deleteDeviceCode(rows, deviceHash);
     const signedIn = readStoredSignedIn(code.signedIn);
-    // Between the sign-in and this question the provider that vouched for it may have gone, or the person itself.
+    // The identity or its provider may have been deleted since the sign-in.
     if (!(await lockPersonAndProvider(rows, signedIn.uid, signedIn.identityProviderUid)))
       return oauthFault("access_denied", "the identity or its identity provider was deleted during the sign-in");
     return issueDeviceTokens(settings, rows, client, readStoredRequest(code.request), signedIn);
   });
-  // Thrown in there, it would undo what it has noted.
   if (answer instanceof Fault) throw answer;
   return answer;
 };
 
-/** The open code that a person typed; undefined where there is none. Throws `throttled` where this address has typed too many wrong ones. */
+/** Returns the open code that a user typed, if any. Throws `throttled` if this address has typed too many wrong codes. */
 export const findOpenCode = async (
   { store: { read }, vault, clock, authn: { clientLimits }, userCodeGuesses }: SignInSettings,
   userCode: string,
   { origin: { address } }: RequestSource,
 ): Promise<OpenCode | undefined> => {
-  // Also for a right one, or whoever guesses would be told by the difference.
+  // Applies to right codes too, or the difference would reveal them.
   clientLimits.check("wrong-user-codes", address);
   const code = await findOpenDeviceCode(read, userCode, clock());
   if (code)
@@ -255,7 +250,7 @@ export const findOpenCode = async (
   return undefined;
 };
 
-/** Refuses an open code; false where it was not open any more. */
+/** Refuses an open code. Returns false if it was not open. */
 export const refuseDevice = async ({ store, clock }: SignInSettings, userCode: string, reason: string): Promise<boolean> =>
   store.write((rows) => refuseDeviceCode(rows, userCode, reason, clock()));
 

@@ -1,4 +1,4 @@
-// Invites whose time is over: one that has expired says so for as long again as it can have lived, and is then deleted.
+// Deletes expired invites. An invite stays for its maximum lifetime after expiry, to report the expiry when used.
 
 import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
@@ -9,10 +9,10 @@ import { limitPiece } from "#db";
 
 const byItself = { operation: "", actor: undefined, bindings: () => [], origin: () => ownOrigin, requestId: "" };
 
-/** Those that cannot be deleted stand before nobody else. */
+/** Invites that cannot be deleted must not block others. */
 const pauses = openPauses(limits.maintenanceMs, limits.maintenancePauseMaxMs);
 
-/** Deletes some of them, and tells of each; true where there may be more. Any number of servers may do it at once. */
+/** Deletes some expired invites; returns true if there may be more. Safe to run concurrently. */
 export const deleteExpiredInvites = async (kernel: Pick<Kernel, "services" | "resources">): Promise<boolean> => {
   const { store, clock, log } = kernel.services;
   const nowMs = clock();

@@ -1,5 +1,5 @@
-// The page on which a person confirms a headless sign-in. The address alone must not do: whoever is sent one with a
-// stranger's key, and is signed in with their provider already, would hand their token over by opening it.
+// Confirmation page of a headless sign-in. Without it, a link with an attacker's key would disclose the token of a user already
+// signed in at their provider.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { confirmationPage, grantTexts, isConfirmed, redirectByPage, unconfirmedPage } from "./confirm.ts";
@@ -10,24 +10,22 @@ import { openProviderQuestion, type ProviderQuestion, unanswered } from "./reque
 
 export const headlessPath = "/oauth/headless";
 
-/** What a headless sign-in can be begun with; the page hands it on to itself. */
 const parameterNames = ["headless_code", "idp_id", "audience", "scope", "cap", "invite", "identity", "skip_registration"];
 
-/** What a headless sign-in asks for, as the page says it. */
 export interface HeadlessRequest {
   readonly requestedToken: RequestedToken;
-  /** A provider's uid, or a verified organization's name. */
+  /** UID, or a verified organization's name. */
   readonly provider: string;
-  /** Code of an invite to accept; "" for none. */
+  /** Code; "" for none. */
   readonly invite: string;
-  /** The assumable identity to act as; "" for the person. */
+  /** Assumable identity to act as; "" for the user. */
   readonly identity: string;
 }
 
-/** The page that has to be answered first; undefined where the sign-in can begin. */
+/** Returns a page to answer first; undefined if the sign-in can begin. */
 export type AskHeadless = (request: HeadlessRequest) => Promise<EndpointAnswer | undefined>;
 
-/** Of a key in letters the first, which a person can compare with the address in the terminal. */
+/** Leading letters of the key, to compare with the URL in the terminal. */
 const codePrefixLength = 8;
 
 const headlessConfirmationPage = (
@@ -56,7 +54,6 @@ const headlessConfirmationPage = (
   });
 };
 
-/** Asks before the sign-in begins. */
 export const showHeadlessConfirmation = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
@@ -66,7 +63,6 @@ export const showHeadlessConfirmation = async (
   return headlessConfirmationPage(dependencies, request, request.query, headlessRequest, provider);
 };
 
-/** Begins it, confirmed. */
 export const confirmHeadless = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,

@@ -1,6 +1,5 @@
-// Signing in for a client elsewhere that polls for its token (authentication.md: 7). Its code is an X25519 public key,
-// made for this sign-in. The token is encrypted with the secret that this key and one of ours have in common; ours is
-// thrown away at once, so that what is stored can be read by that client alone.
+// Sign-in for a client elsewhere that polls for its token (authentication.md: 7). The code is an X25519 public key. The token is
+// encrypted with the secret shared with an ephemeral key, discarded at once, so only that client can read it.
 
 import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
@@ -16,21 +15,19 @@ import { issueTokens } from "./tokens.ts";
 
 const nonceBytes = 12;
 
-/** A token that its client alone can read. */
 export interface EncryptedToken {
-  /** Our public key, as base64url text. */
+  /** This server's public key, in base64url. */
   readonly publicKey: string;
   /** Nonce, ciphertext and tag. */
   readonly encrypted: Buffer;
 }
 
-/** The key that a code is; undefined where it is none. */
 const readPublicKey = (code: string): KeyObject | undefined => {
   if (!/^[A-Za-z0-9_-]{43}$/.test(code) || Buffer.from(code, "base64url").toString("base64url") !== code) return undefined;
   return createPublicKey({ key: { kty: "OKP", crv: "X25519", x: code }, format: "jwk" });
 };
 
-/** Encrypts for the holder of the code's private key. Undefined where the code is no key that a secret can be shared with. */
+/** Encrypts for the owner of the code's private key. Returns undefined if no secret can be shared with the code's key. */
 export const encryptFor = (code: string, token: string): EncryptedToken | undefined => {
   const theirs = readPublicKey(code);
   if (!theirs) return undefined;
@@ -39,7 +36,7 @@ export const encryptFor = (code: string, token: string): EncryptedToken | undefi
   try {
     secret = diffieHellman({ privateKey: ours.privateKey, publicKey: theirs });
   } catch {
-    // RFC 7748, 6.1: a point of small order; the secret would be zero and everybody's.
+    // RFC 7748 §6.1: a point of small order, which makes the secret all zero.
     return undefined;
   }
   const nonce = randomBytes(nonceBytes);
@@ -50,7 +47,7 @@ export const encryptFor = (code: string, token: string): EncryptedToken | undefi
 
 export const isHeadlessCode = (code: string): boolean => encryptFor(code, "") !== undefined;
 
-/** Stores it for its client. False where another sign-in with this code came first. */
+/** Stores the token for its client. Returns false if another sign-in used this code first. */
 export const storeHeadlessToken = async (
   rows: Write,
   openRows: OpenRows,
@@ -69,10 +66,10 @@ export const storeHeadlessToken = async (
   });
 };
 
-/** What waits for the holder of this code, once; undefined where nothing does. */
+/** Returns and deletes the token stored for this code, if any. */
 export const takeHeadlessToken = async ({ read, write }: Store, code: string, nowMs: number): Promise<EncryptedToken | undefined> => {
   const codeHash = secretHashOf(code);
-  // Whoever waits asks every few seconds, and mostly in vain: that costs no transaction.
+  // Most polls find nothing and must not cost a transaction.
   if (!(await hasHeadlessSession(read, codeHash))) return undefined;
   const session = await write((rows) => takeHeadlessSession(rows, codeHash, nowMs));
   return session && { publicKey: session.ecdhPublicKey, encrypted: Buffer.from(session.encryptedToken, "base64") };

@@ -1,6 +1,5 @@
-// The code of an invite: base64url of {"grp": group, "kid": key, "sec": 256 random bits}. Clients treat it as opaque and
-// the server never reads it back: only the SHA-256 of its whole text is stored and looked up, so a row gives no code
-// away, and the time that a look-up takes tells nothing of a hash that one cannot choose.
+// Code of an invite: base64url of {"grp": group, "kid": key, "sec": 256 random bits}, opaque to clients. Only its SHA-256 is stored
+// and looked up, so neither a row nor the time of a look-up discloses a code.
 
 import { hash, randomBytes } from "node:crypto";
 

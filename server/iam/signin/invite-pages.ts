@@ -1,11 +1,11 @@
-// The page behind a sign-in that asks whether the person accepts the invite of the link that they opened (docs/decisions/0065).
-// Anyone can send such a link, so the link alone accepts nothing.
+// Page after a sign-in that asks whether the user accepts the link's invite (docs/decisions/0065). Anyone can send such a link, so
+// the link alone accepts nothing.
 //
-//   the provider's callback   the sign-in waits in a row of its own; no other row changes     a page, a cookie of ours
-//   POST                      the answer takes the row, once; the sign-in ends with the invite or without it
+//   the provider's callback   stores the waiting sign-in in a row, changes no other row; sets a cookie
+//   POST                      deletes the row, once; completes the sign-in with or without the invite
 //
-// The form works in the browser that was shown the page (confirm.ts) and for the sign-in whose row it names. Accepting checks
-// everything again, and that the invite still offers what the page showed (registration.ts).
+// The form is valid only in this browser (confirm.ts). Accepting checks everything again, and that the offer is the one shown
+// (registration.ts).
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
@@ -25,7 +25,6 @@ export const invitePath = "/oauth/invite";
 
 const purpose = "invite question";
 
-/** A sign-in that waits for the answer; its user is known. */
 export interface WaitingSignIn {
   readonly pending: {
     readonly authorizationRequest: SentRequest;
@@ -37,7 +36,6 @@ export interface WaitingSignIn {
   readonly upstreamUser: UpstreamUser;
 }
 
-/** An invite that the person has accepted on the page, and what the page showed of it. */
 export interface AcceptedInvite {
   readonly code: string;
   readonly offer: InviteOffer;
@@ -55,7 +53,6 @@ const groupHtml = ({ organizationUid, groupUid, groupName }: InviteOffer): strin
 const roleEndHtml = ({ roleEndMs }: InviteOffer): string =>
   roleEndMs === null ? "" : `<p>The role ends on ${new Date(roleEndMs).toISOString().slice(0, 16).replace("T", " at ")} UTC.</p>`;
 
-/** What the organization learns of the person, as a list. */
 const disclosureHtml = ({ email, issuer }: UpstreamUser["upstream"]): string => {
   const items = [
     `Your name, and your email address${email === undefined ? "" : ` (${email})`}`,
@@ -65,7 +62,7 @@ const disclosureHtml = ({ email, issuer }: UpstreamUser["upstream"]): string => 
   return `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join("")}</ul>`;
 };
 
-/** `isVisible`: the organization sees the person already, as a member or because its own identity provider vouches for them. */
+/** `isVisible`: the organization already sees the user. */
 const questionForm = ({ offer, waiting }: Question, isVisible: boolean): string => {
   const { upstream } = waiting.upstreamUser;
   const { issuer, subject, email, name } = upstream;
@@ -85,7 +82,7 @@ const questionForm = ({ offer, waiting }: Question, isVisible: boolean): string 
   );
 };
 
-/** Stores the sign-in until its person has answered, and returns the page. Throws what `readOffer` throws if the invite cannot be accepted. */
+/** Stores the sign-in until the user answers, and returns the page. Throws the errors of `readOffer`. */
 export const showInviteQuestion = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
@@ -98,11 +95,10 @@ export const showInviteQuestion = async (
     const read = await readOffer(rows);
     const { issuer, subject } = waiting.upstreamUser.upstream;
     const person = { place: read.organizationUid, uid: authn.personUid(issuer, subject) };
-    // The organization sees the person already: as a member, or because its own identity provider vouches for them.
     const isOwnProvider = rootOf(identityProviderUid) === read.organizationUid;
     return { offer: read, isVisible: isOwnProvider || (await findSeenIdentities(rows, [person]))(person) };
   });
-  // The ID token is for assumed identities, which accept no invite.
+  // Only assumed identities need the ID token, and they accept no invite.
   const about: Question = { identityProviderUid, waiting: { ...waiting, upstreamUser: { ...waiting.upstreamUser, idToken: "" } }, offer };
   return askOnce(
     dependencies,
@@ -112,19 +108,17 @@ export const showInviteQuestion = async (
   );
 };
 
-/** What the person has answered. */
 export interface InviteAnswer {
   readonly waiting: WaitingSignIn;
   readonly identityProviderUid: string;
-  /** Undefined: the person declined. */
+  /** Undefined if declined. */
   readonly accepted: AcceptedInvite | undefined;
 }
 
-/** Takes the waiting sign-in that the form names: of all submissions one gets it. Returns a page if there is none. */
+/** Deletes and returns the waiting sign-in; of concurrent submissions one gets it. Returns a page if there is none. */
 export const takeInviteAnswer = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<InviteAnswer | EndpointAnswer> => {
   const answer = request.form.get("answer") ?? "";
   const next = "To see the invite again, open its link.";
-  // Neither of the page's buttons sends another answer.
   if (!["accept", "decline"].includes(answer)) return unconfirmedPage(next);
   const { isConfirmed, about } = await takeAnswered(dependencies, request, purpose);
   if (!isConfirmed) return unconfirmedPage(next);

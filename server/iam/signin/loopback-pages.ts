@@ -1,9 +1,8 @@
-// The page before tokens go to a program on the user's computer (RFC 8252, 7.3). A link can start such a sign-in, and any
-// program can listen on the port. So the page names the port, the account and the organization, and no token exists until the
-// user continues.
+// Page before tokens go to a program on the user's computer (RFC 8252 §7.3). A link can start such a sign-in, and any program can
+// listen on the port. So no token exists until the user continues.
 //
-//   the sign-in's end   the question                                                 a row, two minutes long
-//   POST                Continue: the tokens; Cancel: error= and status_code=403     takes the row, so that it counts once
+//   end of the sign-in  the question                                       a row, for two minutes
+//   POST                Continue: the tokens; Cancel: error, status 403    deletes the row, so it counts once
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { denied } from "#base/fault.ts";
@@ -22,7 +21,6 @@ export const loopbackPath = "/oauth/loopback";
 
 const purpose = "loopback question";
 
-/** What the row holds, sealed. */
 interface LoopbackQuestion {
   readonly completion: RedirectCompletion;
   readonly signedIn: SignedIn;
@@ -62,7 +60,7 @@ export const askLoopback = async (
 
 type Refuse = (dependencies: SignInDependencies, thrown: unknown, completion: RedirectCompletion, requestSource: RequestSource) => Promise<EndpointAnswer>;
 
-/** POST: the user's answer. `refuse` ends the sign-in without tokens (browser.ts). */
+/** POST: handles the user's answer. `refuse` completes the sign-in without tokens (browser.ts). */
 export const answerLoopback = async (dependencies: SignInDependencies, request: EndpointRequest, refuse: Refuse): Promise<EndpointAnswer> => {
   const { isConfirmed, about } = await takeAnswered(dependencies, request, purpose);
   const next = "Start the sign-in again in the program.";

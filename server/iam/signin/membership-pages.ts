@@ -1,12 +1,11 @@
-// The page behind a sign-in in a browser that asks a user about pending memberships: organizations that have created role bindings for
-// the user, which grant nothing until the user accepts (docs/decisions/0021, 0067).
+// Page after a sign-in that asks about pending memberships: role bindings that grant nothing until the user accepts
+// (docs/decisions/0021, 0067).
 //
-//   the sign-in's end   the question, with where the sign-in was going sealed into its form    a cookie of ours
-//   POST                the answer for one organization; the page again, or on to where it was going
+//   end of the sign-in   the question, with the sign-in's destination sealed into the form; sets a cookie
+//   POST                 the answer for one organization; then the next question, or the destination
 //
-// It shows the newest 20, so that one organization among many others is still found, and names as plain text: whoever owns an
-// organization chose its name. A program waits for nobody's answer: what ends at a program's own address on this machine goes there at
-// once, and a terminal has its tokens already when the page is shown.
+// It shows the newest 20, so that spam cannot bury an organization. Programs never wait: a redirect to a loopback address happens at
+// once, and a terminal already has its tokens.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
@@ -29,23 +28,20 @@ import { isProgramAddress } from "./redirect.ts";
 export const membershipsPath = "/oauth/memberships";
 
 const sealPurpose = "membership question";
-/** The form's proof is over the sealed text and the browser's cookie (confirm.ts). */
+/** The form's proof covers the sealed text and the cookie (confirm.ts). */
 const boundToNothing: Binding = [];
 
-/** What the buttons are called, with the operation that each stands for. */
 const answers = {
   accept: { operation: "gantry.memberships.v1.MembershipsService/AcceptMembership", write: acceptOrganization },
   decline: { operation: "gantry.memberships.v1.MembershipsService/DeclineMembership", write: declineOrganization },
 } as const;
 type AnswerName = keyof typeof answers;
 
-/** What the form carries, sealed: who is asked, and where their sign-in was going. */
 interface Question {
   readonly identityUid: string;
   readonly person: Pick<SignedIn, "act" | "email" | "name">;
-  /** An address with the sign-in's tokens; "": nowhere, it has ended. */
+  /** URL with the sign-in's tokens; "" if the sign-in has already ended. */
   readonly location: string;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -54,7 +50,6 @@ const organizationForm = ({ uid, name }: PersonOrganization): string =>
   `<p class="actions"><button name="accept" value="${uid}">Accept</button>` +
   `<button class="secondary" name="decline" value="${uid}">Decline</button></p></div>`;
 
-/** The pending memberships that a user is asked about now. */
 const findQuestions = ({ store, clock }: SignInDependencies, identityUid: string): Promise<PersonOrganization[]> =>
   findUnansweredOrganizations(store.read, identityUid, {
     nowMs: clock(),
@@ -87,14 +82,14 @@ const membershipPage = (
   });
 };
 
-/** Where the sign-in was going. By a page: a form of ours may lead to this server only, also by a redirect of its answer. */
+/** A page, because form-action also restricts redirects of a form's response. */
 const goOn = ({ location }: Question): EndpointAnswer => {
   if (location === "") return htmlPage(200, "You are signed in", ["You can close this page."]);
   const page = htmlPage(200, "One moment", ["You are signed in."], `<p class="actions"><a class="button" href="${escapeHtml(location)}">Continue</a></p>`);
   return { ...page, headers: { ...page.headers, refresh: `0;url=${location}` } };
 };
 
-/** The sign-in's answer; in its place the question, where there is one and nothing waits for the answer. */
+/** Returns the page with the question, or `answer` if there is none or a program waits. */
 export const withMembershipQuestion = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
@@ -103,7 +98,7 @@ export const withMembershipQuestion = async (
   answer: EndpointAnswer,
 ): Promise<EndpointAnswer> => {
   const { clock, log } = dependencies;
-  // A code is good for a minute, which nobody may need for reading.
+  // A code is valid for a minute, which reading the page could use up.
   const endsAtProgram = completion.kind === "code" || (completion.kind === "redirect" && isProgramAddress(dependencies, completion.redirect));
   if (endsAtProgram || !isRoot(identityUid) || ![200, 303].includes(answer.status)) return answer;
   try {
@@ -117,13 +112,13 @@ export const withMembershipQuestion = async (
     };
     return membershipPage(dependencies, request, question, organizations);
   } catch (cause) {
-    // The person is signed in already, and can answer the next time.
+    // The user is signed in and can answer next time.
     log("signin.question.failed", { requestId: request.requestId, cause });
     return answer;
   }
 };
 
-/** Writes the answer, with the event of the operation that says the same. An answer that came too late changes nothing. */
+/** A late answer changes nothing. */
 const writeAnswer = async (
   { store, kernel, clock }: SignInDependencies,
   { requestId, origin }: EndpointRequest,
@@ -140,7 +135,6 @@ const writeAnswer = async (
     if (event) await record(rows, event);
   });
 
-/** Answers the form. */
 export const answerMembershipQuestion = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
   const { vault, clock } = dependencies;
   const sealed = text(Object.fromEntries(request.form), "question");
@@ -153,7 +147,7 @@ export const answerMembershipQuestion = async (dependencies: SignInDependencies,
   try {
     await writeAnswer(dependencies, request, question, name, uid);
   } catch (thrown) {
-    // Accepted elsewhere since the page was shown: it is asked no more.
+    // Accepted elsewhere since the page was shown.
     if (!(thrown instanceof Fault && thrown.code === "FAILED_PRECONDITION")) throw thrown;
   }
   const left = await findQuestions(dependencies, question.identityUid);

@@ -1,5 +1,4 @@
-// A user's answer to an organization that has created role bindings for the user (docs/decisions/0021, 0067), by the operation or on a
-// page.
+// Accepts or declines memberships (docs/decisions/0021, 0067), for the API and the pages.
 
 import { blocked } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -11,7 +10,7 @@ import { lockRow, type Write } from "#db";
 const membershipStateOf = ({ acceptTime, declineTime }: PersonOrganization): string =>
   acceptTime !== undefined ? "MEMBERSHIP_STATE_ACCEPTED" : declineTime !== undefined ? "MEMBERSHIP_STATE_DECLINED" : "MEMBERSHIP_STATE_PENDING";
 
-/** As the contract shows it (gantry.memberships.v1.Membership). */
+/** Returns the contract's gantry.memberships.v1.Membership. */
 export const membershipOf = (identityUid: string, organization: PersonOrganization): JsonObject => {
   const { uid, name, acceptTime, requestTime } = organization;
   const state = membershipStateOf(organization);
@@ -28,22 +27,19 @@ export const membershipOf = (identityUid: string, organization: PersonOrganizati
 
 export interface Answered {
   readonly membership: JsonObject;
-  /** False where it was so before. */
+  /** False if nothing changed. */
   readonly made: boolean;
 }
 
-/** Whether a group itself is there is not asked: whoever is bound in one group need not see the others. */
+/** The group itself need not exist: a user bound in one group may not see the others. */
 const lockOrganization = async (rows: Write, identityUid: string, group: string): Promise<PersonOrganization | undefined> => {
-  // Kept, for a row made after the end of either would outlive it. In the order in which a deletion takes them.
+  // Both rows must outlive the membership. Locked in the order of a deletion.
   if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, rootOf(group), "key share"))) return undefined;
   if (!(await lockRow(rows, { name: "identities", columns: ["uid"] }, identityUid, "key share"))) return undefined;
   return findPersonOrganization(rows, identityUid, rootOf(group));
 };
 
-/**
- * Makes the user a member of the organization of this group, also one who has declined. Returns undefined unless the organization has
- * a role binding for the user, or the user has answered before.
- */
+/** Makes the user a member of the group's organization, also after a decline. Returns undefined without a role binding or earlier answer. */
 export const acceptOrganization = async (rows: Write, identityUid: string, group: string, nowMs: number): Promise<Answered | undefined> => {
   const organization = await lockOrganization(rows, identityUid, group);
   if (!organization) return undefined;
@@ -52,10 +48,7 @@ export const acceptOrganization = async (rows: Write, identityUid: string, group
   return { membership: membershipOf(identityUid, made ? { ...organization, acceptTime } : organization), made };
 };
 
-/**
- * Writes down that the user declines. Returns undefined as acceptOrganization does; throws FAILED_PRECONDITION for a member, whom only
- * the organization can remove.
- */
+/** Stores a decline. Returns undefined like acceptOrganization. Throws FAILED_PRECONDITION for a member: only the organization can remove members. */
 export const declineOrganization = async (rows: Write, identityUid: string, group: string, nowMs: number): Promise<Answered | undefined> => {
   const organization = await lockOrganization(rows, identityUid, group);
   if (!organization) return undefined;

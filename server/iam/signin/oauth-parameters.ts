@@ -1,20 +1,20 @@
-// What the endpoints of OAuth have in common: parameters that are there once, scopes, and the protocol's own errors.
+// Parses parameters and scopes of OAuth endpoints; maps protocol errors.
 
 import type { Authn } from "#authn";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 
-/** An error by its name in RFC 6749, 4.1.2.1 and 5.2, RFC 8628, 3.5, or RFC 8707, 2. */
+/** Returns an error with a code of RFC 6749 §4.1.2.1 or §5.2, RFC 8628 §3.5, or RFC 8707 §2. */
 export const oauthFault = (reason: string, message: string): Fault => new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "reason", reason }] });
 
-/** RFC 6749, 3.1: no parameter is there twice; "" where it is not there. Throws INVALID_ARGUMENT. */
+/** Returns a parameter's value, or "" if absent. Throws INVALID_ARGUMENT if it is repeated (RFC 6749 §3.1). */
 export const singleParameter = (parameters: URLSearchParams, name: string): string => {
   const [value = "", another] = parameters.getAll(name);
   if (another !== undefined) throw invalid([{ field: name, description: "must be given once" }]);
   return value;
 };
 
-/** The parameters of OAuth that have one value, each with a refusal of a second one (RFC 6749, 3.1 and 3.2). "" stands for an absent one. */
+/** Reads parameters that must not be repeated (RFC 6749 §3.1, §3.2); absent ones are "". */
 export const readSingleParameters = <Name extends string>(
   parameters: URLSearchParams,
   lengths: Readonly<Record<Name, number>>,
@@ -30,24 +30,21 @@ export const readSingleParameters = <Name extends string>(
   return { values: values as Record<Name, string>, violations };
 };
 
-/** Words that OpenID Connect gives a meaning, and that ask for nothing here. */
+/** Scopes of OpenID Connect, which request no permission here. */
 export const openIdScopes: ReadonlySet<string> = new Set(["openid", "profile", "email", "offline_access"]);
 
 export interface Scope {
-  /** Groups in and below which the token acts; empty: everywhere. */
+  /** Groups and their subtrees; empty: no limit. */
   readonly scopes: readonly string[];
-  /** What the token may do; empty: whatever its person may. */
+  /** Empty: all of the user's. */
   readonly capabilities: readonly string[];
-  /** `offline_access`: it wants to stay signed in. */
+  /** `offline_access`: requests a refresh token. */
   readonly refresh: boolean;
-  /** What of it counts, as one text; "" for nothing in particular. */
+  /** The effective scope as text; "" for the default. */
   readonly granted: string;
 }
 
-/**
- * The parameter `scope` of a client that knows no parameters of ours: names of capabilities, uids of groups, and
- * `offline_access`. Throws `invalid_scope`.
- */
+/** Parses `scope` of a standard client: names of capabilities, UIDs of groups, and `offline_access`. Throws `invalid_scope`. */
 export const readScope = ({ readDownscoping }: Pick<Authn, "readDownscoping">, scope: string): Scope => {
   const words = [...new Set(scope.split(" "))].filter((word) => word !== "");
   const narrowing = words.filter((word) => !openIdScopes.has(word));

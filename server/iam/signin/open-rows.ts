@@ -1,6 +1,5 @@
-// Whether somebody who is not known may leave another row: each client address has a bounded number of open ones in each
-// table, exact over all servers but for what is written in the same moment. All addresses together have one as well, which
-// is a last resort: where it is reached, nobody new comes in.
+// Limits open rows of unauthenticated clients by table and address, exactly except for concurrent writes. A limit over all addresses
+// is the last resort; once reached, no new sign-in can start.
 
 import type { ClientLimits } from "#authn";
 import { throttled } from "#base/fault.ts";
@@ -9,11 +8,9 @@ import { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "#iam/store";
 import type { Write } from "#db";
 
 interface Bound {
-  /** The limits' names, as headers have them. */
   readonly name: string;
   readonly perAddress: number;
   readonly inAll: number;
-  /** How long a row is open. */
   readonly lifetimeMs: number;
 }
 
@@ -40,12 +37,12 @@ const bounds: Readonly<Record<OpenRowsTable, Bound>> = {
 };
 
 export interface OpenRows {
-  /** What a new row keeps of the address. Throws `throttled` where this one, or all together, have as many open rows as they may. */
+  /** Returns the address's hash for a new row. Throws `throttled` beyond a limit. */
   admit(rows: Write, table: OpenRowsTable, address: string, nowMs: number): Promise<string>;
 }
 
 export const openOpenRows = (clientLimits: Pick<ClientLimits, "hashOf">): OpenRows => {
-  // Of all: counted once in a while, because it takes as long as there are many.
+  // Cached totals: the count takes longer the more rows there are.
   const counted = new Map<OpenRowsTable, { readonly count: number; readonly atMs: number }>();
   const countAll = async (rows: Write, table: OpenRowsTable, nowMs: number): Promise<number> => {
     const last = counted.get(table);

@@ -1,11 +1,11 @@
-// What sign-in serves beside the contract: the paths for browsers, and the token and device endpoints of OAuth.
+// Opens sign-in: its browser paths, and OAuth's token and device endpoints.
 
 import type { ClientPurpose } from "#authn";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { strangerAt } from "#kernel";
+import { keyForAddress } from "#kernel";
 import { codeCompleter } from "./authorization-code.ts";
 import { answerAuthorizeQuestion, authorizePath, showAuthorizeQuestion } from "./authorize-pages.ts";
 import { beginSignIn, endInvitedSignIn, endSignIn, refuseSharedCallback, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
@@ -33,25 +33,21 @@ import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 import { openUserCodeGuesses } from "./user-code-guesses.ts";
 
-/** What the transport serves for the issuer; each throws a Fault. */
+/** Handlers for the transport; each throws a Fault. */
 export interface SignInEndpoints {
-  /** /.well-known/openid-configuration */
   readonly discovery: () => JsonObject;
-  /** /.well-known/oauth-authorization-server (RFC 8414) */
   readonly authorizationServer: () => JsonObject;
-  /** /.well-known/jwks.json */
   readonly keys: () => Promise<JsonObject>;
-  /** Every grant of the token endpoint. */
   readonly exchangeToken: Grant;
-  /** A token for a client of the registry (oci: 4). */
+  /** Token for a registry client (oci: 4). */
   readonly registryToken: (request: RegistryTokenRequest) => Promise<JsonObject>;
-  /** RFC 7009: the bearer of a token revokes its session. */
+  /** RFC 7009: revokes the session of a token. */
   readonly revoke: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
-  /** RFC 8628, 3.1: a terminal asks for its codes. */
+  /** RFC 8628 §3.1: issues device codes. */
   readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
-  /** Pages and what belongs to them, by path. */
+  /** Pages and JSON endpoints, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
-  /** The endpoint at a path with a uid in it; undefined for any other path. */
+  /** Returns the endpoint of a path that contains a UID, if any. */
   readonly endpointAt: (path: string) => Endpoint | undefined;
 }
 
@@ -67,7 +63,7 @@ const flagParameter = (parameters: URLSearchParams, name: string): boolean => {
   return value === "true";
 };
 
-/** How the sign-in shall be completed; needed first, so that whatever else is wrong is answered there. */
+/** Read first, because all other errors are reported through it. */
 const readCompletion = (settings: SignInSettings, parameters: URLSearchParams): RedirectCompletion | HeadlessCompletion => {
   const requestedToken = {
     audience: listParameter(parameters, "audience"),
@@ -91,7 +87,7 @@ const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParam
   const violations: Violation[] = [];
   const provider = singleParameter(parameters, "idp_id").trim();
   for (const name of ["client_id", "connection"]) {
-    // Alone they name nobody here, and the person is asked: the platform's own clients send one by default.
+    // Without idp_id they are ignored and the user chooses a provider: the platform's clients send one by default.
     if (provider !== "" && parameters.has(name))
       violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
   }
@@ -107,10 +103,7 @@ const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParam
   };
 };
 
-/**
- * Returns the page on which the user chooses a provider; undefined if the request names one. Throws if a program that waits at a loopback
- * address named an unknown one: the error goes to the program. A name that the user typed on the page is answered on the page.
- */
+/** Undefined if the request names a provider. Throws if a program at a loopback address named an unknown one, so that it gets the error. */
 const askForProvider = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
@@ -120,7 +113,7 @@ const askForProvider = async (
   const question = await openProviderQuestion(dependencies, provider);
   if (!question) return undefined;
   if (question.isUnknown && completion.redirect !== "" && !parameters.has(chosenParameter)) throw question.fault;
-  // Whoever turns back is told so where the sign-in began, as for any other refusal.
+  // Canceling completes the sign-in with an error, like any refusal.
   const { headers } = await dependencies.completers.redirect.refuse(
     dependencies,
     { status: dependencies.statusOf(question.fault), fault: question.fault },
@@ -129,7 +122,7 @@ const askForProvider = async (
   return choicePage(dependencies, signInPath, parameters, parameters.has(chosenParameter) ? unanswered(question) : question, headers.location ?? "");
 };
 
-/** Begins the sign-in that the parameters ask for. `ask`: the page that a headless one is confirmed on first. */
+/** `ask`: confirmation page of a headless sign-in. */
 const beginFromParameters = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
@@ -141,7 +134,7 @@ const beginFromParameters = async (
     completion = readCompletion(dependencies, parameters);
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
-    // Nowhere else: the address may be an attacker's.
+    // Shown here only: the redirect URI may be an attacker's.
     return refusalPage(thrown, dependencies.statusOf(thrown), "This sign-in cannot begin", [sentenceOf(thrown.message)]);
   }
   try {
@@ -156,15 +149,15 @@ const beginFromParameters = async (
   }
 };
 
-/** What answers this request: its work in the store has its turns among those of other addresses. */
+/** Queues database work under the client's address. */
 const ownOf = (dependencies: SignInDependencies, { origin: { address } }: RequestSource): SignInDependencies => {
   const { store } = dependencies;
-  return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
+  return { ...dependencies, store: { ...store, ...store.forParty(keyForAddress(address)) } };
 };
 
 const tokenParameters = ["token", "access_token", "id_token", "refresh_token"];
 
-/** Answers a page that leads to an identity provider. A request with a token in it never does: the provider could learn the token. */
+/** The identity provider could learn a token in the request. */
 const withoutToken =
   (answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
   async (own: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
@@ -178,7 +171,6 @@ const withoutToken =
     return refusalPage(fault, own.statusOf(fault), "This sign-in cannot begin", [sentenceOf(fault.message)]);
   };
 
-/** Answers a page's request unless its address has had its share. */
 const limitedPage =
   (dependencies: SignInDependencies, purpose: ClientPurpose, answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
   async (request: EndpointRequest): Promise<EndpointAnswer> => {
@@ -191,7 +183,6 @@ const limitedPage =
     return answer(ownOf(dependencies, request), request);
   };
 
-/** What the form of the page that asks for a provider is answered. */
 const chosenByForm = ({ query }: EndpointRequest, answer: EndpointAnswer): EndpointAnswer => (query.has(chosenParameter) ? redirectByPage(answer) : answer);
 
 const deviceEndpointOf = (own: SignInDependencies): DeviceEndpoint =>
@@ -223,7 +214,7 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     client_id_metadata_document_supported: true,
   });
   return {
-    // OpenID Connect Discovery, 3: also what /oauth gives, for those who only verify tokens and ask that it be named.
+    // OpenID Connect Discovery §3: verifiers of tokens require id_token, which /oauth returns.
     discovery: () => ({ ...metadata(), response_types_supported: ["code", "id_token"] }),
     authorizationServer: metadata,
     keys: authn.keys,

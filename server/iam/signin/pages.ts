@@ -1,9 +1,5 @@
-// The pages of sign-in: in the one layout (base/html.ts), with headers that keep them from caches, from other pages' frames,
-// and from loading anything.
-//
-// A page is htmlPage(status, title, paragraphs, html): paragraphs are plain text, `html` is markup of ours. Its first button
-// is the one that goes on; one that does not gets class="secondary"; both stand in <p class="actions">. A page that says
-// what went wrong is a refusalPage, which carries the Fault for programs.
+// Pages of sign-in, in the common layout (base/html.ts). Headers forbid caching, framing and loading resources. Buttons go into <p
+// class="actions">; the first continues, others get class="secondary".
 
 import { createHash } from "node:crypto";
 import type { EndpointAnswer } from "#base/endpoint.ts";
@@ -23,32 +19,31 @@ const pageHeaders = {
   "x-frame-options": "DENY",
 };
 
-/** A page. Paragraphs are plain text; `html` is markup of ours below them, such as a form. */
+/** Returns a page. Paragraphs are plain text; `html` is trusted markup below them, such as a form. */
 export const htmlPage = (status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
   status,
   headers: pageHeaders,
   body: layoutPage(title, `${paragraphsHtml(paragraphs)}${html}`),
 });
 
-/** A page that says what went wrong, and the fault for programs. */
+/** Returns an error page with the fault for programs. */
 export const refusalPage = (fault: Fault, status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
   ...htmlPage(status, title, paragraphs, html),
   fault,
 });
 
-/** A fault's message as a person reads it. */
 export const sentenceOf = (message: string): string => {
   const words = message.replace(/^Invalid argument: (\w+): /, "the parameter $1 ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 };
 
-/** Answers whoever has to wait, with the time in words and in the headers. */
+/** Returns a page for a rate-limited client, with the waiting time in text and headers. */
 export const throttledPage = (fault: Fault): EndpointAnswer => {
   const page = refusalPage(fault, 429, "Too many at once", [sentenceOf(fault.message)]);
   return { ...page, headers: { ...page.headers, ...fault.headers } };
 };
 
-/** On to another address, with GET: it is used once and cached by nobody. */
+/** Redirects with GET, uncached. */
 export const redirectTo = (url: string, headers: Readonly<Record<string, string>> = {}): EndpointAnswer => ({
   status: 303,
   headers: { ...noStore, ...headers, location: url },

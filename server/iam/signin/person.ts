@@ -1,6 +1,5 @@
-// How a page says who has signed in. A name is what the provider, and often the person, makes of it: it may be an
-// administrator's, or end in an address in brackets. So it stands on a line of its own, isolated, and below it what
-// cannot be made up: the address that the provider has verified, and which provider that was.
+// Shows the signed-in user. Names may imitate an administrator or an email address, so they are isolated on a line, above facts that
+// cannot be forged: the verified email address and the provider's host.
 
 import { escapeHtml, visibleText } from "#base/html.ts";
 import type { EndpointAnswer } from "#base/endpoint.ts";
@@ -11,13 +10,12 @@ import type { SignedIn } from "./completion.ts";
 import { htmlPage } from "./pages.ts";
 import type { SignInSettings } from "./settings.ts";
 
-/** A name that somebody else chose, as markup: visible, bounded, and without effect on the text around it. */
+/** Returns markup for an untrusted name: visible, bounded, and isolated from the text around it. */
 export const nameHtml = (name: string): string => `<bdi>${escapeHtml(visibleText(name, limits.shownNameLengthMax) || "(no visible name)")}</bdi>`;
 
-/** Where a provider's people sign in: its host, which nobody but its owner can have. */
+/** Returns the host of a provider's issuer, which only its owner can control. */
 export const hostOfIssuer = (issuer: string): string => URL.parse(issuer)?.host || visibleText(issuer, limits.shownNameLengthMax);
 
-/** Who has signed in, as markup. */
 export const personHtml = ({ act, email, name = "" }: Pick<SignedIn, "act" | "email" | "name">): string => {
   const { iss = "", sub = "" } = act;
   const known = [name, email ?? ""].filter((each) => visibleText(each, limits.shownNameLengthMax) !== "");
@@ -29,7 +27,6 @@ export const personHtml = ({ act, email, name = "" }: Pick<SignedIn, "act" | "em
   );
 };
 
-/** The last page of a sign-in that went well. */
 export const signedInPage = async ({ store }: Pick<SignInSettings, "store">, signedIn: SignedIn, title: string, next: string): Promise<EndpointAnswer> => {
   const { uid } = signedIn;
   const assumed = isRoot(uid) ? "" : `<p>It acts as the identity ${nameHtml((await findIdentityName(store.read, uid)) || uid)}.</p>`;

@@ -1,5 +1,4 @@
-// The question which identity provider somebody signs in with: a page of its own for a sign-in that named none, and a part
-// of the pages that confirm.
+// Choice of the identity provider: a page for sign-ins that name none, and a part of confirmation pages.
 
 import type { EndpointAnswer } from "#base/endpoint.ts";
 import type { OfferedProvider } from "#iam/store";
@@ -8,26 +7,25 @@ import { hostOfIssuer, nameHtml } from "./person.ts";
 import type { ProviderQuestion } from "./requested-provider.ts";
 import type { SignInSettings } from "./settings.ts";
 
-/** Set by the form of the page: its answer may not lead to another site by itself (confirm.ts: redirectByPage). */
+/** Marks requests from the page's form, which must not redirect to another site (confirm.ts: redirectByPage). */
 export const chosenParameter = "chosen";
 
-// Another service's providers: named beside idp_id they are refused, and without one they say nothing here.
+// Providers of another service: refused next to idp_id, ignored without it.
 const answeredParameters = new Set(["idp_id", "client_id", "connection", chosenParameter]);
 
 const alertHtml = (problem: string): string => (problem === "" ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`);
 
-/** What says to assistive technology that a field is what the alert is about. */
 export const problemAttributes = (problem: string): string => (problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"');
 
 const labelHtml = ({ name, issuer }: OfferedProvider): string => `${nameHtml(name)} <small>at ${escapeHtml(hostOfIssuer(issuer))}</small>`;
 
 const typedHtml = ({ typed, problem }: ProviderQuestion): string =>
-  // Not required: whoever refuses has nothing to type.
+  // Not required, so that refusing needs no input.
   '<p><label for="idp_id">Your organization</label>' +
   `<input id="idp_id" name="idp_id" value="${escapeHtml(typed)}" autocomplete="organization" autocapitalize="none" spellcheck="false"` +
   `${problemAttributes(problem)}><small>Its verified name, such as example.com, or the uid of its identity provider</small></p>`;
 
-/** The question inside a form: buttons to choose one of those that are offered, or a field. */
+/** Returns form fields: radio buttons for the offered providers, or a text field. */
 export const providerFields = (question: ProviderQuestion): string => {
   const { offered, problem } = question;
   if (offered.length === 0) return `${alertHtml(problem)}${typedHtml(question)}`;
@@ -39,8 +37,8 @@ export const providerFields = (question: ProviderQuestion): string => {
 };
 
 /**
- * The page for a sign-in at `path` that names no provider, with everything else that it asks for. `cancel`: where it ends
- * if the person wants none; "": nowhere. `answered`: parameters that the page itself says again, or that say nothing here.
+ * Returns the page for a sign-in at `path` without a provider, keeping its other parameters. `cancel` is the link for canceling, ""
+ * for none. `answered` lists parameters to drop.
  */
 export const choicePage = (
   { publicUrl }: SignInSettings,

@@ -1,6 +1,5 @@
-// The client of identity providers: authorization code flow with PKCE (always S256), state and nonce, through the guarded
-// client. openid-client knows the protocol; signatures are verified by authn, which caches and renews the
-// keys of issuers for every kind of token. It is loaded with the first sign-in: a server without one does not pay.
+// Client of identity providers: authorization code flow with PKCE (always S256), state and nonce, over the guarded outbound client.
+// openid-client is loaded at the first sign-in. Module authn verifies signatures and caches issuers' keys.
 
 import type { Configuration, CustomFetch, ServerMetadata } from "openid-client";
 import type { Upstream } from "#authn";
@@ -12,18 +11,17 @@ import { clientSecretBinding, clientSecretPurpose, type Provider } from "#iam/st
 import { isKnownByOid } from "./provisioning.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
-/** What binds a callback of the provider to the request that was sent. */
 export interface AuthorizationRequest {
   readonly state: string;
   readonly nonce: string;
-  /** RFC 7636; its hash went along with the request. */
+  /** RFC 7636; its hash was sent with the request. */
   readonly verifier: string;
-  /** The provider as it was when the sign-in started. A code for a provider that has changed since is not redeemed. */
+  /** When the sign-in started. If it has changed since, the code is not redeemed. */
   readonly issuer: string;
   readonly clientId: string;
 }
 
-/** The request and the endpoints that the provider had when it was made. */
+/** The request with the provider's endpoints at that time. */
 export interface SentRequest extends AuthorizationRequest {
   readonly endpoints: ProviderEndpoints;
 }
@@ -33,20 +31,18 @@ interface ProviderEndpoints {
   readonly token: string;
 }
 
-/** Whom the provider vouches for. */
 export interface UpstreamUser {
   readonly upstream: Upstream;
-  /** Its groups, as the provider's groups claim has them. */
   readonly groups: readonly string[];
-  /** What SCIM knows them by: the subject, or what the provider's correlation rule says. */
+  /** The subject, or the claim of the provider's correlation rule. */
   readonly externalId: string;
   readonly idToken: string;
 }
 
 export interface Providers {
-  /** Returns the address that the browser goes to with the request, and what to keep of the request until the callback. */
+  /** Returns the URL to redirect the browser to, and the request to keep until the callback. */
   authorizationUrl(provider: Provider, request: AuthorizationRequest): Promise<{ readonly url: string; readonly sent: SentRequest }>;
-  /** Verifies the provider's callback, `query`, and returns its user. Throws a Fault. */
+  /** Verifies the callback `query` and returns its user. Throws a Fault. */
   readCallback(provider: Provider, request: SentRequest, query: URLSearchParams): Promise<UpstreamUser>;
 }
 
@@ -54,34 +50,33 @@ type Client = typeof import("openid-client");
 
 const loadClient = (): Promise<Client> => import("openid-client");
 
-/** The address that all providers shared before each had its own. It redeems no code; the audit log calls sign-ins by it. */
+/** The retired callback URL that all providers shared. It redeems no code; the audit log names sign-ins after it. */
 export const callbackPath = "/oauth/callback";
 
-/** The provider's own callback path: its uid, slashes as they are. Providers compare the address as a string, and none needs an escape. */
+/** Needs no escapes: providers compare strings. */
 const callbackPathOf = (uid: string): string => `${callbackPath}/${uid}`;
 
-/** The uid in a provider's callback path; undefined for any other path. */
+/** Returns the UID in a provider's callback path; undefined for any other path. */
 export const providerOfCallback = (path: string): string | undefined => {
   const uid = path.startsWith(`${callbackPath}/`) ? path.slice(callbackPath.length + 1) : "";
   return isUid(uid) && !isRoot(uid) ? uid : undefined;
 };
 
-/** The message and code of an error and of what lies below it, but nothing that it carries: that may be a secret. */
+/** Message and code only; other properties may hold secrets. */
 const describeError = (thrown: unknown): string => {
   if (!(thrown instanceof Error)) return "unknown";
   const code = "code" in thrown && typeof thrown.code === "string" ? ` (${thrown.code})` : "";
   return `${thrown.message}${code}${thrown.cause instanceof Error ? `: ${describeError(thrown.cause)}` : ""}`;
 };
 
-/** The fault inside: what the guarded client throws comes wrapped. */
+/** The guarded client's Fault is wrapped. */
 const findFault = (thrown: unknown): Fault | undefined => (thrown instanceof Fault ? thrown : thrown instanceof Error ? findFault(thrown.cause) : undefined);
 
 const oauthErrorOf = (thrown: unknown): string => (thrown instanceof Error && "error" in thrown && typeof thrown.error === "string" ? thrown.error : "");
 
-/** Errors of the token endpoint that are about this server's registration there and not about the person. */
+/** Errors about this server's registration rather than the user. */
 const registrationErrors = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"];
 
-/** The status of the provider's answer that an error is about; 0 where it is about none. */
 const answerStatusOf = (thrown: unknown): number => {
   if (!(thrown instanceof Error)) return 0;
   return thrown.cause instanceof Response ? thrown.cause.status : "status" in thrown ? Number(thrown.status) : 0;
@@ -89,20 +84,18 @@ const answerStatusOf = (thrown: unknown): number => {
 
 const unreachableProvider = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the identity provider cannot be reached. Try again later", { cause });
 
-/** Why no request can be made for the provider. */
 const unusableProvider = (thrown: unknown): Fault => {
   const cause = new Error(describeError(thrown));
   if (findFault(thrown) || answerStatusOf(thrown) >= 500) return unreachableProvider(cause);
   return new Fault("FAILED_PRECONDITION", "the identity provider does not match its configuration: its discovery document cannot be used", { cause });
 };
 
-/** What went wrong at the provider. */
 const providerFault = (client: Client, thrown: unknown): Fault => {
   const inner = findFault(thrown);
   if (inner) return inner;
   const cause = new Error(describeError(thrown));
   const error = oauthErrorOf(thrown);
-  // RFC 6749, 4.1.2.1: the characters of an error. It came with an address, so nothing else is shown.
+  // RFC 6749 §4.1.2.1: the characters of an error code. It came from the URL, so nothing else is shown.
   if (thrown instanceof client.AuthorizationResponseError)
     return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
   if (registrationErrors.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider rejected this server: ${error}`, { cause });
@@ -120,7 +113,7 @@ const upstreamGroupsOf = (claims: JsonObject, name: string): string[] => {
   return [...new Set(names)].slice(0, limits.upstreamGroupsMax);
 };
 
-/** The subject, or the claim `oid` where SCIM knows the provider's people by it (contract: CorrelationRule). */
+/** The subject, or `oid` if SCIM identifies users by it (contract: CorrelationRule). */
 const externalIdOf = (claims: JsonObject, subject: string, provider: Provider): string => {
   if (!isKnownByOid(provider)) return subject;
   const value = Object.hasOwn(claims, "oid") ? claims.oid : undefined;
@@ -128,7 +121,6 @@ const externalIdOf = (claims: JsonObject, subject: string, provider: Provider): 
   throw denied("Permission denied: the token of the identity provider lacks the claim oid");
 };
 
-/** Claims as plain values. */
 const plainClaims = (claims: unknown): JsonObject => {
   const value = JSON.parse(JSON.stringify(claims ?? {})) as Json;
   return isObject(value) ? value : {};
@@ -141,18 +133,17 @@ const endpointsOf = ({ authorization_endpoint = "", token_endpoint = "" }: Serve
 
 const changedProvider = (): Fault => new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started. Start again");
 
-/** The callback address that is registered at the provider. */
+/** Returns the callback URL to register at the provider. */
 export const callbackUrlOf = (settings: Pick<SignInSettings, "publicUrl">, uid: string): string => urlOfPath(settings, callbackPathOf(uid));
 
 interface CachedMetadata {
   readonly metadata: Promise<ServerMetadata>;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
 export const openProviders = (settings: SignInSettings): Providers => {
   const { authn, vault, clock, log } = settings;
-  // /oauth is open: whoever calls it must not make us ask an issuer each time, nor one that is down (attack 18).
+  // /oauth is open: requests must not make the server query an issuer each time, even one that is down (attack 18).
   const cache = new Map<string, CachedMetadata>();
 
   const guardedFetch =
@@ -171,18 +162,18 @@ export const openProviders = (settings: SignInSettings): Providers => {
 
   const discover = async (issuer: string, organization: string): Promise<ServerMetadata> => {
     const client = await loadClient();
-    // Which plain addresses may be reached is the guarded client's to decide.
+    // The guarded client decides which plain HTTP addresses are allowed.
     const found = await client.discovery(new URL(issuer), "discovery", {}, undefined, {
       [client.customFetch]: guardedFetch(organization),
       execute: [client.allowInsecureRequests],
     });
     const metadata = found.serverMetadata();
-    // Attack 17: in the same letters, or it is another issuer.
+    // Attack 17: compared letter by letter.
     if (metadata.issuer !== issuer) throw new Error("the discovery document names another issuer");
     return metadata;
   };
 
-  /** For each organization by itself: a request in one organization's queue holds up no sign-in of another at the same issuer. */
+  /** By organization, so that one's queue delays no sign-in of another at the same issuer. */
   const metadataOf = (issuer: string, organization: string): Promise<ServerMetadata> => {
     const key = `${organization} ${issuer}`;
     const cached = cache.get(key);
@@ -193,7 +184,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
     cache.delete(key);
     cache.set(key, { metadata, untilMs: clock() + limits.issuerKeysLifetimeMs });
     metadata.catch((cause: unknown) => {
-      // That too much is asked for at once says nothing about the issuer.
+      // A rate limit says nothing about the issuer.
       if (findFault(cause)?.code === "RESOURCE_EXHAUSTED") cache.delete(key);
       else cache.set(key, { metadata, untilMs: clock() + limits.issuerRetryMs });
       log("signin.provider.failed", { issuer, cause: describeError(cause) });
@@ -226,7 +217,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
     return configuration;
   };
 
-  /** Claims that the provider has at its userinfo endpoint only: fetched where the ID token leaves out what we need. */
+  /** The ID token may lack claims that the userinfo endpoint has. */
   const fetchMissingClaims = async (
     client: Client,
     configuration: Configuration,
@@ -268,7 +259,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
       const client = await loadClient();
       const configuration = await configure(client, provider);
       const now = endpointsOf(configuration.serverMetadata());
-      // Absent in sign-ins that started before endpoints were kept.
+      // Absent in sign-ins that started before endpoints were stored.
       if (endpoints?.authorization !== now.authorization || endpoints.token !== now.token) throw changedProvider();
       const callbackUrl = new URL(callbackUrlOf(settings, provider.uid));
       callbackUrl.search = query.toString();

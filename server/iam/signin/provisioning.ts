@@ -1,6 +1,5 @@
-// What SCIM gives a person and takes away again, and who may not sign in because of it (docs/decisions/0053). A person whom the
-// provider announces has its default role, as by a sign-in through it; who is not active any more has nothing at its group or below
-// it, nor anything that a sign-in through it gave. Rights elsewhere are others' to give, and stay.
+// Effects of SCIM on users and sign-ins (docs/decisions/0053). A provisioned user gets the provider's default role. A deactivated
+// user loses role bindings at the provider's group and below, and sessions through the provider. Permissions elsewhere stay.
 
 import { builtInRoleUid, builtInRoleUids } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
@@ -22,10 +21,9 @@ import {
 import { lockRow, type Write } from "#db";
 import { endNamedSession, endSessions, sessionOfFamily } from "./session.ts";
 
-/** As much of a provider as gives its default role. */
 type RoleGiver = Pick<Provider, "parent" | "defaultRole">;
 
-/** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
+/** Binds the user to the provider's default role, unless bound already or the role was deleted. */
 export const makeDefaultBinding = async (context: ChangeContext, { parent, defaultRole: roleUid }: RoleGiver, identityUid: string): Promise<void> => {
   const isThere = builtInRoleUids.includes(roleUid) || (await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"));
   if (!isThere) return;
@@ -33,16 +31,16 @@ export const makeDefaultBinding = async (context: ChangeContext, { parent, defau
   await change(context, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), wanted, "row");
 };
 
-/** What SCIM does was allowed to whoever switched it on (RIGHTS_HANDED_ON_SCIM), and its default role to whoever chose that. */
-const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, handOn: () => {} });
+/** Enabling SCIM (DELEGATED_RIGHTS_SCIM) and choosing the default role already required the permissions. */
+const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, delegate: () => {} });
 
-/** Gives an active user's person the default role. */
+/** Assigns the default role to an active user. */
 export const giveProvisionedRole = (context: ChangeContext, provider: RoleGiver, identityUid: string): Promise<void> =>
   makeDefaultBinding(asAllowed(context), provider, identityUid);
 
 /**
- * Ends the person's role bindings at the provider's group and below it, whoever gave them, and the sessions and refresh tokens of sign-ins
- * through the provider. Throws FAILED_PRECONDITION where that would leave the organization without an owner from outside.
+ * Deletes the user's role bindings at the provider's group and below, and sessions through the provider. Throws FAILED_PRECONDITION if
+ * no owner from outside the provider would remain.
  */
 export const endProvisionedAccess = async (context: ChangeContext, provider: Pick<Provider, "uid" | "parent" | "oidc">, identityUid: string): Promise<void> => {
   const { rows, nowMs, services } = context;
@@ -60,8 +58,8 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
 };
 
 /**
- * Refuses whom SCIM has deactivated or removed at this provider, and keeps it so until the transaction ends that nobody is: sign-ins,
- * and whatever gives tokens for one. "active": SCIM has announced the person.
+ * Locks the user's SCIM state and returns "active" if provisioned. Throws PERMISSION_DENIED if deactivated or removed. Required before
+ * sign-ins and issuing tokens.
  */
 export const requireNotDeactivated = async (rows: Write, providerUid: string, identityUid: string): Promise<"active" | undefined> => {
   const standing = await lockScimStanding(rows, providerUid, identityUid);
@@ -69,23 +67,20 @@ export const requireNotDeactivated = async (rows: Write, providerUid: string, id
   return standing;
 };
 
-/**
- * Refuses a person who does not belong to the identity provider's organization, or whom it has deactivated: an exchange brings nobody in,
- * a sign-in does.
- */
+/** Throws for a deactivated user or a non-member: unlike a sign-in, a token exchange never creates a membership. */
 export const requireMemberThrough = async (rows: Write, providerUid: string, identityUid: string): Promise<void> => {
   await requireNotDeactivated(rows, providerUid, identityUid);
   const found = await findPersonOrganization(rows, identityUid, rootOf(providerUid));
   if (found?.acceptTime === undefined) throw new Fault("NOT_FOUND", "account not found, registration required: sign in through the identity provider first");
 };
 
-/** SCIM knows the provider's people by the claim `oid`, and not by their subjects (contract: CorrelationRule). */
+/** Returns whether SCIM identifies the provider's users by the claim `oid` instead of the subject (contract: CorrelationRule). */
 export const isKnownByOid = ({ oidc }: Pick<Provider, "oidc">): boolean => oidc.correlationRule === "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
 
 /**
- * What SCIM has to say of a person's sign-in through this provider. Throws PERMISSION_DENIED for whom it has deactivated or removed.
- * Whoever comes by an external id is whom it stands for from now on: with another client id, people come with other identities for the same
- * `oid`, and what SCIM ends later must be theirs (attack 203). What the one of before had ends; an active one has the default role.
+ * Applies SCIM's state to a sign-in. Throws PERMISSION_DENIED if the user is deactivated or removed. The external ID then belongs to
+ * this identity: with another client ID the same `oid` arrives with another identity, which later deactivations must reach (attack
+ * 203). The previous identity loses its access.
  */
 export const checkProvisioning = async (
   context: ChangeContext,
@@ -95,7 +90,7 @@ export const checkProvisioning = async (
 ): Promise<{ readonly isProvisioned: boolean }> => {
   const { rows } = context;
   await lockScimPerson(rows, provider.uid, externalId);
-  // By its subject a person has one identity, as long as the provider has its issuer, which it keeps (attack 207).
+  // With subjects, a user has one identity, because a provider's issuer is immutable (attack 207).
   const isByOid = isKnownByOid(provider);
   if (isByOid) await writeScimArrival(rows, provider.uid, externalId, identityUid);
   const known = isByOid ? await writeScimIdentity(rows, provider.uid, externalId, identityUid) : undefined;

@@ -1,4 +1,4 @@
-// A token that was given for another one: no sign-in through a provider, but somebody comes in all the same.
+// Audits token exchanges.
 
 import type { Exchanged } from "#authn";
 import type { RequestSource } from "#base/origin.ts";
@@ -6,7 +6,7 @@ import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
 import type { SignInSettings } from "./settings.ts";
 
-/** Writes its line in the audit log; awaited before the token is anybody's. */
+/** Writes the audit entry. Await it before releasing the token. */
 export const recordExchange = async (
   { store, clock, publicUrl }: Pick<SignInSettings, "store" | "clock" | "publicUrl">,
   { uid, act, session }: Exchanged,

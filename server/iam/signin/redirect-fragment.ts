@@ -1,7 +1,7 @@
-// The fragment of redirects to addresses that a request named. A redirect without a fragment keeps the one of the address before it
-// (Fetch, 4.4), which an attacker may have chosen or which may hold a token. A constant one replaces it.
+// Fragment of redirects to request-supplied URLs. Without one, the browser keeps the previous URL's fragment (Fetch §4.4), which may
+// be an attacker's or hold a token.
 
-/** The address with the constant fragment. */
+/** Returns the URL with a constant fragment. */
 export const withoutFragment = (url: URL): string => {
   url.hash = "_";
   return url.href;

@@ -1,8 +1,7 @@
-// A sign-in that ends at an address of its request: a port of the user's own computer, where a program waits (RFC 8252, 7.3).
+// Sign-in that ends at a loopback address, where a program waits (RFC 8252 §7.3).
 //
-// Tokens go nowhere else: not to pages, which get a code with PKCE (/oauth/authorize), and not to this server's own origin, whose
-// paths redirect (attack 243). The program reads the query. No token is in a fragment, because browsers carry a fragment along
-// through redirects.
+// Tokens go nowhere else: pages get a code with PKCE (/oauth/authorize), and paths of this server redirect (attack 243). Tokens are
+// in the query, because browsers keep fragments across redirects.
 
 import { invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -18,19 +17,19 @@ type Site = Pick<SignInSettings, "publicUrl">;
 
 const portOf = ({ protocol, port }: URL): string => port || (protocol === "https:" ? "443" : "80");
 
-/** Whether the loopback address leads to this server itself, by whichever of its loopback names. */
+/** Under any loopback name. */
 const isOwnPort = ({ publicUrl }: Site, url: URL): boolean => {
   const own = new URL(publicUrl);
   return loopbackHosts.has(own.hostname) && portOf(own) === portOf(url);
 };
 
-/** Whether a program on the user's own computer waits there. `redirect`: as a request's completion has it. */
+/** Returns whether `redirect` is a loopback address other than this server's. */
 export const isProgramAddress = (site: Site, redirect: string): boolean => {
   const url = URL.parse(redirect);
   return url !== null && isLoopbackAddress(url) && !isOwnPort(site, url);
 };
 
-/** The address as it was sent, if a sign-in may end there. Throws INVALID_ARGUMENT. */
+/** Returns the address unchanged if a sign-in may end there. Throws INVALID_ARGUMENT. */
 export const readRedirect = (site: Site, text: string): string => {
   if (text === "") return "";
   const refuse = (description: string): never => {
@@ -44,11 +43,10 @@ export const readRedirect = (site: Site, text: string): string => {
     : refuse("must be a port of your own computer, such as http://127.0.0.1:8080/callback. Pages use /oauth/authorize");
 };
 
-/** The address with the parameters of the answer, in the place of what stood for them. */
 const withParameters = (redirect: string, parameters: Readonly<Record<string, string | undefined>>): string => {
   const url = new URL(redirect);
   const present = Object.entries(parameters).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
-  // The command line's address already holds these names, with a word in the place of each value.
+  // The command line's address contains these names with placeholders.
   for (const name of ["token", "refresh_token", "error", "status_code"]) url.searchParams.delete(name);
   for (const [name, value] of present) url.searchParams.set(name, value);
   return withoutFragment(url);

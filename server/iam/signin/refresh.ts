@@ -1,11 +1,8 @@
-// Refresh tokens: how a program stays signed in without asking its person again (authentication.md: 3.2).
+// Refresh tokens, which keep a program signed in (authentication.md: 3.2).
 //
-// A token is base64 of a JSON object: `exp`, which clients read, the family's id, and 256 random bits. A family is
-// all tokens of one sign-in, of which the latest alone works: each use replaces it in one statement. A token of the
-// family that is not the latest was used before, by its owner or by a thief, and nobody can tell which; then the whole
-// family ends and the person signs in anew (RFC 9700, 4.14.2). So it is with two uses at the same moment too: one
-// wins, and the other, which comes after it by however little, ends what the first was given. A client that loses an
-// answer therefore signs in again; it must not send a refresh token twice.
+// A token is base64 of a JSON object: `exp` for clients, the family's ID, and 256 random bits. Only the latest token of a family is
+// valid: each use replaces it in one statement. Reuse may be theft, so it ends the whole family (RFC 9700 §4.14.2). That includes
+// concurrent uses, so a client must not retry.
 
 import type { Authn, Issued } from "#authn";
 import { type Fault, unauthenticated } from "#base/fault.ts";
@@ -22,23 +19,22 @@ import { audienceOfResource } from "./resources.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
 import { endNamedSession, newSessionId, sessionOfFamily, useSession } from "./session.ts";
 
-/** What an authorization code gives, and to whom. */
 export interface CodeGrant {
-  /** 32 hexadecimal digits: also the family's id. */
+  /** 32 hexadecimal digits; also the family's ID. */
   readonly id: string;
   readonly client: string;
 }
 
 export interface NewFamily {
-  /** As newFamilyId gives it; absent: a new one. */
+  /** From newFamilyId; generated if absent. */
   readonly id?: string;
-  /** Absent: what it gives is no client's of an authorization code. */
+  /** Absent without an authorization code. */
   readonly grant?: CodeGrant | undefined;
   readonly identity: string;
   readonly identityProvider: string;
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
-  /** What every access token of the family is for, unless it is asked for something else. */
+  /** Default for access tokens of the family. */
   readonly audience: readonly string[];
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
@@ -46,24 +42,21 @@ export interface NewFamily {
 
 export interface RefreshToken {
   readonly token: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
-/** What a refresh is asked for. */
 export interface Renewal {
   readonly authorization: string | undefined;
   readonly audience: readonly string[];
   readonly capabilities: readonly string[];
   readonly scopes: readonly string[];
-  /** The client that it says it is; undefined where it does not. */
+  /** The client's own claim; undefined if absent. */
   readonly client?: string | undefined;
-  /** The operation or path that it came by. */
   readonly operation: string;
   readonly requestSource: RequestSource;
 }
 
-/** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
+/** Both tokens, or a refusal with writes that throwing would roll back. */
 export type Renewed = { readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
 
 const encodeToken = (id: string, secret: string, expireTimeMs: number): RefreshToken => ({
@@ -71,16 +64,12 @@ const encodeToken = (id: string, secret: string, expireTimeMs: number): RefreshT
   expireTimeMs,
 });
 
-/** Returns the ID of a new family: that of the grant, or one that nothing shows but the refresh token. */
+/** Returns the ID of a new family: the grant's, or one that only the refresh token reveals. */
 export const newFamilyId = (grant: CodeGrant | undefined): string => grant?.id ?? newSessionId();
 
-/** Times as a token holds them: whole seconds. */
 const wholeSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000) * 1000;
 
-/**
- * Begins a family and gives its first token. Undefined where the person or the provider is gone meanwhile: a row made
- * after their end would outlive them.
- */
+/** Begins a family. Returns undefined if the identity or provider has been deleted, because the row would outlive it. */
 export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number): Promise<RefreshToken | undefined> => {
   const id = family.id ?? newFamilyId(family.grant);
   const secret = newSecret();
@@ -104,7 +93,7 @@ export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number)
 
 const bearerScheme = /^bearer +/i;
 
-/** The family's id and the secret of a token's text. */
+/** Decodes a token into the family's ID and the secret. Throws UNAUTHENTICATED. */
 export const decodeToken = (authorization: string | undefined): { readonly id: string; readonly secret: string } => {
   const start = bearerScheme.exec(authorization ?? "")?.[0].length;
   if (authorization === undefined || start === undefined)
@@ -119,12 +108,12 @@ export const decodeToken = (authorization: string | undefined): { readonly id: s
     throw malformed;
   }
   const { id, secret } = isObject(value) ? value : {};
-  // In these letters alone: the id goes into a statement, and a NUL would make that our own fault.
+  // Restricted because a NUL in the ID would fail the statement as an internal error.
   if (typeof id !== "string" || typeof secret !== "string" || !/^[0-9a-f]{32}$/.test(id)) throw malformed;
   return { id, secret };
 };
 
-/** New tokens for the latest refresh token of a family, in the caller's transaction; the end of the family for any other. */
+/** Exchanges a family's latest refresh token in the caller's transaction; ends the family for any other token. */
 export const renew = async (
   rows: Write,
   { authn, log, publicUrl }: { readonly authn: Pick<Authn, "clientLimits" | "issue" | "readDownscoping">; readonly log: Log; readonly publicUrl: string },
@@ -135,7 +124,7 @@ export const renew = async (
   const { address } = renewal.requestSource.origin;
   authn.clientLimits.check("refused-refresh-tokens", address);
   const requested = { identity: "", audience: renewal.audience, capabilities: renewal.capabilities, scopes: renewal.scopes };
-  // Before the token is used up.
+  // Validated before the token is used up.
   authn.readDownscoping(requested);
   const next = newSecret();
   const family = await replaceRefreshTokenSecret(rows, {
@@ -146,7 +135,7 @@ export const renew = async (
     nowMs,
     expireTimeMs: wholeSeconds(nowMs + limits.refreshTokenLifetimeMs),
   });
-  // Families end with a dismissal by SCIM; one that began at the same moment, and that it did not see, ends here (attack 222).
+  // A deactivation by SCIM ends families; one that began concurrently ends here (attack 222).
   const isDismissed = family !== undefined && (await isDismissedBy(rows, family.identityProviderUid, family.identityUid));
   if (!family || isDismissed) {
     if (!isDismissed) authn.clientLimits.addFailure("refused-refresh-tokens", address);
@@ -155,7 +144,7 @@ export const renew = async (
     if (ended?.isLive && !isDismissed) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };
   }
-  // RFC 8707, 2.2: for nothing else than the person has agreed to. Thrown, it leaves the token as it was.
+  // RFC 8707 §2.2: only resources that the user has agreed to. Throwing leaves the token valid.
   const audience =
     family.client === undefined || requested.audience.length === 0 ? requested.audience : [audienceOfResource({ publicUrl }, requested.audience)];
   if (family.client !== undefined && !audience.every((each) => family.audience.includes(each)))

@@ -1,6 +1,5 @@
-// How a person becomes known here, and a member of a group: by an invite, through an identity provider, or because the
-// operator says so. A person's identity has the uid that follows from issuer and subject; there is no other way to make
-// one. Everything happens in the caller's transaction, its event included.
+// Registration of users, and how they join a group: by an invite, through an identity provider, or by the operator. The identity's
+// UID follows from issuer and subject. Everything happens in the caller's transaction.
 
 import type { Upstream } from "#authn";
 import { capabilityNames, loadRights, shortestRight, withMappings } from "#authz";
@@ -33,14 +32,13 @@ export type { Upstream } from "#authn";
 
 export interface Registered {
   readonly identity: string;
-  /** The group that was joined; "" where none was. */
+  /** The group joined; "" if none. */
   readonly group: string;
 }
 
-/** Somebody who joins: by their issuer's word, or as an identity that is registered already. */
 interface Person {
   readonly uid: string;
-  /** Who says that this is their e-mail address. */
+  /** Issuer of the email claim. */
   readonly issuer: string;
   readonly email: string;
   readonly act: Readonly<Record<string, string>> | undefined;
@@ -48,7 +46,7 @@ interface Person {
 
 const identityNameLengthMax = 256;
 
-/** The first of these texts of which something is left in a name's letters (contract: Identity.name). */
+/** The first text with valid characters of a name (contract: Identity.name). */
 const identityNameOf = (...texts: readonly (string | undefined)[]): string => {
   for (const text of texts) {
     const ascii = (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -66,9 +64,9 @@ const personOf = ({ services }: Pick<ChangeContext, "services">, { issuer, subje
   act: { iss: issuer, sub: subject, aud: audience, ...(email ? { email } : {}) },
 });
 
-// ---- the rows of resources, one function for each that is made, changed or removed ---------------------------------
+// ---- rows of resources ---------------------------------------------------------------------------------------------
 
-/** Makes the person's identity unless it is there. True where it was made; then an event of its own or of its cause tells it. */
+/** Creates the user's identity if it does not exist; returns whether it did. `toldBy` selects its event. */
 export const makePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
   const { issuer, subject, email = "", name } = upstream;
   const body = { name: identityNameOf(name, email, subject) };
@@ -77,7 +75,7 @@ export const makePerson = async (context: ChangeContext, upstream: Upstream, tol
   return (await change(context, boundOf(context, "chainguard.platform.iam.v2.Identity"), wanted, toldBy)).changed;
 };
 
-/** The e-mail address is the issuer's to say; the name is the organization's to give and stays. */
+/** The issuer decides the email address, the organization the name. */
 const updatePerson = async (context: ChangeContext, uid: string, { email }: Upstream): Promise<void> => {
   const identity = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const before = await lockResource(context, identity, uid);
@@ -90,7 +88,7 @@ const updatePerson = async (context: ChangeContext, uid: string, { email }: Upst
   }
 };
 
-/** Binds the person to the invite's role until the invite's end; a binding that ends later stays as it is. True where something changed. */
+/** A binding that expires later than the invite's stays. Returns whether anything changed. */
 const makeInvitedBinding = async (context: ChangeContext, identityUid: string, group: string, invite: Invite): Promise<boolean> => {
   const { role: roleUid, expireTimeMs } = invite;
   const binding = boundOf(context, "chainguard.platform.iam.v2.RoleBinding");
@@ -99,7 +97,6 @@ const makeInvitedBinding = async (context: ChangeContext, identityUid: string, g
   if ((await change(context, binding, wanted, "row")).changed) return true;
   const uid = await findRoleBindingUid(context.rows, { group, identityUid, roleUid });
   const before = uid === undefined ? undefined : await lockResource(context, binding, uid);
-  // Deleted between the two statements: the next try makes it anew.
   if (!before) return makeInvitedBinding(context, identityUid, group, invite);
   const { expireTime, ...lasting } = before;
   if (expireTime === undefined || (expireTimeMs !== undefined && expireTimeMs <= Date.parse(text(before, "expireTime")))) return false;
@@ -112,7 +109,6 @@ const deleteUsedInvite = async (context: ChangeContext, uid: string): Promise<vo
 
 // --------------------------------------------------------------------------------------------------------------------
 
-/** The person's identity, made where it has to be, with what its issuer said just now. True where it was made. */
 const ensurePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
   const { name = "", givenName = "", familyName = "", picture = "" } = upstream;
   const { uid } = personOf(context, upstream);
@@ -124,15 +120,14 @@ const ensurePerson = async (context: ChangeContext, upstream: Upstream, toldBy: 
 
 const registerName = "chainguard.platform.auth.Auth/Register";
 
-/** What the person's registration changes is done by the person, who has no token of ours yet, with the rights of whoever let them in. */
+/** The user has no token yet, so permissions are those of the invite or provider. */
 const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext => ({
   ...context,
   require: () => {},
-  handOn: () => {},
+  delegate: () => {},
   cause: { ...context.cause, operation: registerName, actor: { subject: uid, ...(act ? { act: { ...act } } : {}) }, bindings: () => [] },
 });
 
-/** Records the event that the contract declares for Auth.Register. */
 const recordRegistration = async (context: ChangeContext, { uid }: Person, group: string): Promise<void> => {
   const method = methodByName(registerName);
   const event = method && eventOf(context, method, {}, { identity: uid, ...(group ? { group } : {}) });
@@ -140,33 +135,26 @@ const recordRegistration = async (context: ChangeContext, { uid }: Person, group
   await record(context.rows, event);
 };
 
-/**
- * The audiences for which the identity providers that a group's people sign in through, its own and those above it, name
- * this issuer; undefined where none does.
- */
+/** Returns the client IDs that the group's identity providers and its ancestors' use at this issuer; undefined if none does. */
 export const providerAudiences = async (context: Pick<ReadContext, "services" | "rows">, group: string, issuer: string): Promise<string[] | undefined> => {
   const clients = await listClientIds(context.rows, context.services.authn.issuerSpellings(issuer), ancestry(group));
   return clients.length === 0 ? undefined : clients.flatMap((client) => client ?? []);
 };
 
 /**
- * Whether the issuer's word that this is somebody's e-mail address counts in this group. An issuer can say any address of
- * anybody, so it counts where the group or one above it has the issuer as its identity provider, or the operator lists it
- * for the address's domain, and nowhere else: what other organizations name has no say either way (attacks 24, 63).
+ * Returns whether the group trusts the issuer's email claim. An issuer can claim any address, so only a provider of the group or an
+ * ancestor counts, and an issuer that the operator lists for the domain (attacks 24, 63).
  */
 export const isBelievedEmail = async (context: Pick<ReadContext, "services" | "rows">, group: string, issuer: string, email: string): Promise<boolean> =>
   context.services.authn.speaksForMail(issuer, email) || (await providerAudiences(context, group, issuer)) !== undefined;
 
-/** The group of a code's invite, whether or not it can be accepted; undefined for a code that nobody gave out. */
+/** Returns the group of a code's invite, acceptable or not; undefined for an unknown code. */
 export const findInviteGroup = async (rows: Read, code: string): Promise<string | undefined> => {
   const uid = await findInviteUid(rows, inviteCodeHash(code));
   return uid === undefined ? undefined : parentOf(uid);
 };
 
-/**
- * The invite of this code, locked until the transaction ends: of all who bring a code at the same moment one goes on, and
- * the others find out what is left. The group first, in the order in which a group's deletion takes them.
- */
+/** Of concurrent uses, one continues. Locks the group first, in the order of a deletion. */
 const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<Invite> => {
   const unknown = new Fault("NOT_FOUND", "invite not found, or already used. Ask for a new one");
   const group = await findInviteGroup(rows, code);
@@ -178,10 +166,8 @@ const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<I
 };
 
 /**
- * Whether the invite's maker could bind its role in the group now, until its end. Asked when it is made (rules/grant.ts) and
- * again here, when it is accepted: a code is a promise of its maker, and nobody promises what they do not hold any more,
- * because they lost it or because the role has grown (decisions: Access). What a sign-in's groups gave counts as long as
- * their mappings give it, and for others than the maker. The role stays until the transaction ends.
+ * Whether the invite's creator could still bind the role until its expiry: permissions may be lost, or the role grown (decisions:
+ * Access; rules/grant.ts). Permissions from group mappings count while they exist, and not for inviting oneself. Locks the role.
  */
 const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver: string, nowMs: number): Promise<boolean> => {
   const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, invite.role, "key share");
@@ -190,17 +176,14 @@ const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver
   const rights = await withMappings(rows, own, invite.byMappings);
   const given = [{ capabilities: [...capabilityNames(row[0]), "role_bindings.create"], path: group }];
   const { expireTimeMs: untilMs = Number.POSITIVE_INFINITY } = invite;
-  const mappingsCount = receiver !== invite.invitedBy && untilMs <= nowMs + limits.sessionGiftMs;
+  const mappingsCount = receiver !== invite.invitedBy && untilMs <= nowMs + limits.sessionDelegationMs;
   return shortestRight(rights, given, untilMs, mappingsCount) === undefined;
 };
 
-/** However an address is written. In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands. */
+/** ASCII only: other letters fold onto ASCII too (the Kelvin sign becomes k), but such an address can have another owner. */
 const foldAsciiCase = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-/**
- * Refuses whom the invite is not for. Whose word does not count here is said before the addresses are compared: nobody
- * finds out by trying whom an invite is for.
- */
+/** Untrusted issuers are refused before the comparison, so that guessing reveals nothing. */
 const checkInvitee = async (context: ChangeContext, { email }: Invite, group: string, person: Person): Promise<void> => {
   if (email === "") return;
   if (person.email !== "" && !(await isBelievedEmail(context, group, person.issuer, person.email))) {
@@ -213,7 +196,6 @@ const checkInvitee = async (context: ChangeContext, { email }: Invite, group: st
     throw denied("Permission denied: the invite is for another e-mail address, or yours is not verified");
 };
 
-/** Returns the code's invite, locked, and its group. Throws if this person cannot accept it. */
 const lockAcceptableInvite = async (context: ChangeContext, person: Person, code: string): Promise<{ readonly invite: Invite; readonly group: string }> => {
   const { rows, nowMs } = context;
   const invite = await lockInviteOf(rows, code, nowMs);
@@ -225,7 +207,7 @@ const lockAcceptableInvite = async (context: ChangeContext, person: Person, code
   return { invite, group };
 };
 
-/** What an invite offers, in the words that its page shows. Plain values: a waiting sign-in stores it. */
+/** An invite's offer as shown on its page. Plain values: a waiting sign-in stores it. */
 export interface InviteOffer {
   readonly inviteUid: string;
   readonly organizationUid: string;
@@ -234,7 +216,7 @@ export interface InviteOffer {
   readonly groupName: string;
   readonly roleUid: string;
   readonly roleName: string;
-  /** When the role ends, in milliseconds since 1970; null: never. */
+  /** null: never. */
   readonly roleEndMs: number | null;
 }
 
@@ -252,13 +234,12 @@ const offerOf = async (rows: Write, { uid, role, expireTimeMs }: Invite, group: 
   roleEndMs: expireTimeMs ?? null,
 });
 
-/** Returns what the invite offers this person, and changes nothing. Throws what `acceptInvite` throws. */
+/** Returns the invite's offer to this user without changes. Throws the errors of `acceptInvite`. */
 export const readInviteOffer = async (cause: ChangeContext, upstream: Upstream, code: string): Promise<InviteOffer> => {
   const { invite, group } = await lockAcceptableInvite(cause, personOf(cause, upstream), code);
   return offerOf(cause.rows, invite, group);
 };
 
-/** Throws FAILED_PRECONDITION if the invite offers something else now than the page showed: names can change while it is open. */
 const requireSameOffer = async (rows: Write, invite: Invite, group: string, shown: InviteOffer): Promise<void> => {
   const offer = await offerOf(rows, invite, group);
   if (JSON.stringify(offer) === JSON.stringify(shown)) return;
@@ -266,8 +247,8 @@ const requireSameOffer = async (rows: Write, invite: Invite, group: string, show
 };
 
 /**
- * Gives the person what the invite promises. `ensureRegistered` creates the identity if necessary and returns whether it did.
- * `shown` is what a page showed the person; undefined if the request itself is the acceptance.
+ * `ensureRegistered` returns whether it created the identity. `shown` is the offer on the page; undefined if the request itself is the
+ * acceptance.
  */
 const acceptInviteFor = async (
   context: ChangeContext,
@@ -280,7 +261,7 @@ const acceptInviteFor = async (
   const { invite, group } = await lockAcceptableInvite(context, person, code);
   if (shown) await requireSameOffer(rows, invite, group, shown);
   const made = await ensureRegistered();
-  // Before the binding, whose event shows who it is to the organization.
+  // Before the binding, so that its event shows the organization the user's details.
   const agreed = await insertMembership(rows, { group, identityUid: person.uid, basis: "invite", createTime: timestamp(nowMs) });
   const joined = await makeInvitedBinding(context, person.uid, group, invite);
   if (joined && invite.singleUse) await deleteUsedInvite(context, invite.uid);
@@ -289,10 +270,9 @@ const acceptInviteFor = async (
 };
 
 /**
- * Makes the person's identity unless it is there, and gives what the invite promises. Again by the same person it
- * changes nothing. Throws NOT_FOUND for a code that is unknown or used up, FAILED_PRECONDITION for one that has expired
- * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address. `shown` is what a page
- * showed the person: FAILED_PRECONDITION if the invite offers something else now.
+ * Registers the user if necessary and accepts the invite. Idempotent. Throws NOT_FOUND for an unknown or used code,
+ * FAILED_PRECONDITION for one that has expired, differs from `shown`, or exceeds its creator's permissions, and PERMISSION_DENIED for
+ * another email address.
  */
 export const acceptInvite = (cause: ChangeContext, upstream: Upstream, code: string, shown?: InviteOffer): Promise<Registered> => {
   const person = personOf(cause, upstream);
@@ -300,11 +280,11 @@ export const acceptInvite = (cause: ChangeContext, upstream: Upstream, code: str
   return acceptInviteFor(context, person, code, () => ensurePerson(context, upstream, "cause"), shown);
 };
 
-/** The same for a person who is registered and shows a token of ours. */
+/** Accepts an invite for a registered user with a token. */
 export const acceptInviteAs = (cause: ChangeContext, person: Person, code: string): Promise<Registered> =>
   acceptInviteFor(asPerson(cause, person), person, code, async () => false);
 
-/** Makes the person's identity unless it is there, and nothing else: for whom others may bind. */
+/** Registers the user without any role, so that others can bind roles. */
 export const register = async (cause: ChangeContext, upstream: Upstream): Promise<Registered> => {
   const person = personOf(cause, upstream);
   const context = asPerson(cause, person);
@@ -312,19 +292,15 @@ export const register = async (cause: ChangeContext, upstream: Upstream): Promis
   return { identity: person.uid, group: "" };
 };
 
-/** An identity provider that somebody signs in through. */
 interface SignInProvider {
   readonly uid: string;
   readonly parent: string;
   readonly defaultRole: string;
-  /** SCIM has announced the person, and gives the default role by itself. */
+  /** SCIM has provisioned the user and assigns the default role itself. */
   readonly isProvisioned?: boolean;
 }
 
-/**
- * For every sign-in through an identity provider: makes the person's identity unless it is there and, the first time
- * that this person comes through this provider, gives its default role at its group (authentication.md: 7), unless SCIM does.
- */
+/** Registers the user on a sign-in. The first one through this provider assigns its default role (authentication.md: 7), unless SCIM does. */
 export const registerThroughProvider = async (
   cause: ChangeContext,
   upstream: Upstream,

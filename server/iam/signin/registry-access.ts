@@ -1,5 +1,5 @@
-// What a new registry token permits (docs/decisions/0069): the scopes that its client requests, within what the caller may do at this
-// moment. A repository that does not exist, and one that the caller may not see, give the same: nothing.
+// Permissions of a new registry token (docs/decisions/0069): the requested scopes, limited to the caller's current permissions.
+// Missing and hidden repositories both give none.
 
 import type { Caller } from "#authn";
 import { missingCapability, type Rights, withoutRights } from "#authz";
@@ -8,34 +8,30 @@ import { type NewRepoAccess, noRegistryAccess, type RegistryAccess, type Registr
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { actionCapabilities, registryOperations } from "#contract/registry-actions.ts";
-import { callingParty, type FindPlace, type Kernel, type Place } from "#kernel";
+import { keyForCaller, type FindPlace, type Kernel, type Place } from "#kernel";
 import type { RegistryScope } from "./registry-scopes.ts";
 
 type AccessKernel = Pick<Kernel, "services" | "rights" | "answers">;
 
-/** Finds the group of a path that is to be created, whether something is pending for it or not. */
+/** Resolves the group of a path to create, whether or not something is pending for it. */
 const newRepoOperation = "PutManifest";
 
-/** A repository as a caller finds it. */
 type Resolve = (method: MethodFact, name: string) => Promise<Place | undefined>;
 
-/** The operations that find a repository for an action. A push is first: it finds also the group of a repository to create. */
+/** Push comes first, because it also resolves the group of a repository to create. */
 const operations: readonly { readonly method: MethodFact; readonly action: RegistryAction }[] = (["push", "pull", "delete"] as const).flatMap((action) =>
   methods
     .filter((method) => registryOperations.get(method.name) === action && (action !== "push" || method.rpc === newRepoOperation))
     .map((method) => ({ method, action })),
 );
 
-/**
- * The one place where a scope's name is resolved: as a request for it would be. A caller sees a repository by different
- * capabilities in different operations, so each of a requested action is tried until one finds it.
- */
+/** Visibility depends on the operation's capability, so every requested action is tried. */
 const resolveName = async (resolve: Resolve, rights: Rights, { name, actions }: RegistryScope): Promise<Place | undefined> => {
   for (const { method, action } of operations) {
     const found = actions.includes(action) ? await resolve(method, name) : undefined;
-    // What is pending is found by a push alone: the token lists its path, with the group.
+    // Only a push resolves a pending path: the token lists the path with its group.
     const place = found?.capabilities !== undefined && method.rpc !== newRepoOperation ? undefined : found;
-    // To create a repository takes what the place says, and the push itself.
+    // Creating a repository requires the group's capabilities and those of the push.
     const isPermitted =
       place?.capabilities === undefined || missingCapability(rights, [...place.capabilities, ...method.capabilities], place.path) === undefined;
     if (place && isPermitted) return place;
@@ -45,7 +41,6 @@ const resolveName = async (resolve: Resolve, rights: Rights, { name, actions }: 
 
 const pullOperation = methods.find(({ rpc, distribution }) => distribution !== undefined && rpc === "GetManifest");
 
-/** Open repositories may be pulled from by everybody, in whatever way they were found. */
 const isOpen = async (resolve: Resolve, place: Place): Promise<boolean> =>
   place.isOpen === true || (pullOperation !== undefined && (await resolve(pullOperation, place.path))?.isOpen === true);
 
@@ -57,15 +52,15 @@ const permittedActions = async (resolve: Resolve, rights: Rights, actions: reado
   return mayBeOpen && (await isOpen(resolve, place)) ? ["pull", ...held] : held;
 };
 
-/** Returns what the caller's token shall permit of these scopes; throws UNAUTHENTICATED if the caller's identity no longer exists. */
+/** Returns the access that a token gets for these scopes; throws UNAUTHENTICATED if the identity no longer exists. */
 export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, scopes: readonly RegistryScope[]): Promise<RegistryAccess> => {
   const { services } = kernel;
-  // Read fresh: a permission counts from the next token on, as from the next request.
+  // Uncached, so that permission changes apply to the next token.
   const rights = await kernel.rights.of(caller, services.clock(), true);
   if (!rights) throw withoutRights();
-  // A suspended organization's identity may do nothing; its requests say why.
+  // Identities of a suspended organization have no permissions; their requests report the reason.
   if (rights.closed) return noRegistryAccess;
-  const rows = services.store.forParty(callingParty(caller)).read;
+  const rows = services.store.forParty(keyForCaller(caller)).read;
   const resolve: Resolve = async (method, name) => {
     const findPlace: FindPlace | undefined = kernel.answers.get(method.name)?.findPlace;
     const found = await findPlace?.({ services, method, request: { repo: name }, caller, rights, rows });
@@ -78,7 +73,7 @@ export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, s
     const actions = place && (await permittedActions(resolve, rights, scope.actions, place));
     if (!place || !actions || actions.length === 0) continue;
     if (place.capabilities !== undefined) newRepos.push({ path: scope.name, group: place.path, actions });
-    // Two scopes may name one repository, by its uid and by its path.
+    // Two scopes may name one repository, by UID and by path.
     else repos.set(place.path, { repo: place.path, actions: [...new Set([...(repos.get(place.path)?.actions ?? []), ...actions])] });
   }
   return { repos: [...repos.values()], newRepos };

@@ -1,5 +1,5 @@
-// The scopes of a token request (oci: 4): "repository:<name>:<action>,<action>", separated by spaces or repeated. Scopes that are
-// malformed or of another type (registry:catalog:*) and unknown actions permit nothing, and are ignored. Pure.
+// Parses the scopes of a token request (oci: 4): "repository:<name>:<action>,<action>", separated by spaces or repeated. Malformed
+// scopes, other types (registry:catalog:*) and unknown actions are ignored.
 
 import { invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -17,7 +17,7 @@ const actionsIn = (text: string): readonly RegistryAction[] => {
   return registryActions.filter((action) => named.has(action) || named.has("*"));
 };
 
-/** Returns the repositories that the scopes name, each once, with all actions; throws INVALID_ARGUMENT if they are too many for one token. */
+/** Returns the repositories that the scopes name, once each, with all actions; throws INVALID_ARGUMENT if there are too many for one token. */
 export const readRegistryScopes = (scopes: readonly string[]): RegistryScope[] => {
   const byName = new Map<string, readonly RegistryAction[]>();
   for (const scope of scopes.flatMap((text) => text.split(" "))) {

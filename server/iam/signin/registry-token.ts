@@ -1,10 +1,10 @@
-// The token protocol of registries (oci: 4): a client presents a credential and gets a registry token of a few minutes. It permits the
-// requested scopes, within what the caller may do; each request is checked against live permissions too (docs/decisions/0069).
+// Token protocol of registries (oci: 4). A token lasts a few minutes and permits the requested scopes within the caller's
+// permissions. Each request is checked against live permissions too (docs/decisions/0069).
 //
 //   Basic _token:<access token>      its subject
-//   Basic <identity uid>:<JWT>       that identity, by a token of its own keys or of its issuer (a CI job)
+//   Basic <identity uid>:<JWT>       the identity, by a token of its static keys or issuer (a CI job)
 //   refresh_token=<refresh token>    its user; the response contains the next refresh token
-//   nothing                          an anonymous caller
+//   no credential                    an anonymous caller
 
 import type { Caller } from "#authn";
 import { Fault, invalid, unauthenticated } from "#base/fault.ts";
@@ -17,21 +17,20 @@ import { readRegistryScopes, type RegistryScope } from "./registry-scopes.ts";
 import { renew } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
 
-/** The endpoint's own path: also the operation in the audit log. */
+/** The operation in the audit log. */
 const registryTokenPath = "/v2/token";
 
 export interface RegistryTokenRequest {
   readonly verb: string;
   readonly parameters: URLSearchParams;
-  /** A bearer token; undefined where it came without any. */
   readonly authorization: string | undefined;
-  /** The identity that the token shall act as; undefined: its own subject. */
+  /** Identity to act as; undefined: the token's own subject. */
   readonly identity: string | undefined;
   readonly from: RequestSource;
 }
 
 const answerOf = (token: string, nowMs: number, expireTimeMs: number, more: JsonObject = {}): JsonObject => ({
-  // Some clients read one name, some the other.
+  // Clients read either name.
   token,
   access_token: token,
   expires_in: Math.max(Math.floor((expireTimeMs - nowMs) / 1000), 1),
@@ -39,7 +38,6 @@ const answerOf = (token: string, nowMs: number, expireTimeMs: number, more: Json
   ...more,
 });
 
-/** The credentials of a request: those of its header, or of the form that POST has. */
 const credentialsIn = ({ verb, parameters, authorization, identity }: RegistryTokenRequest) => {
   if (verb !== "POST" || parameters.get("grant_type") !== "password") return { authorization, identity };
   const user = parameters.get("username") ?? "";
@@ -52,16 +50,12 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
   const { authn, clock, kernel, store, publicUrl } = settings;
   const service = new URL(publicUrl).host;
 
-  /** Throws INVALID_ARGUMENT if the client requests a token for another service. */
   const checkService = (parameters: URLSearchParams): void => {
     if (parameters.getAll("service").some((name) => name !== "" && name !== service))
       throw invalid([{ field: "service", description: `the service must be ${JSON.stringify(service)}, as in the challenge` }]);
   };
 
-  /**
-   * Issues a registry token. It lasts no longer than the credential that was presented, and is narrowed and revoked with it. A
-   * registry token is no such credential, so it cannot renew itself.
-   */
+  /** Expires, is limited and is revoked with the presented credential. A registry token is no credential here, so it cannot renew itself. */
   const tokenOf = async (caller: Caller, requested: readonly RegistryScope[], nowMs: number): Promise<JsonObject> => {
     const registry = await findRegistryAccess(kernel, caller, requested);
     const lifetimeMs = Math.min(limits.registryTokenLifetimeMs, caller.expireTimeMs - nowMs);
@@ -92,7 +86,7 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
     authn.clientLimits.take("exchanges", from.origin.address);
     const nowMs = clock();
     const grantType = parameters.get("grant_type") ?? "";
-    // containerd then asks with GET.
+    // containerd then retries with GET.
     if (verb === "POST" && !grantTypes.has(grantType)) throw new Fault("NOT_FOUND", "grant_type must be password or refresh_token");
     checkService(parameters);
     const requested = readRegistryScopes(parameters.getAll("scope"));

@@ -1,11 +1,8 @@
-// The identity provider that a sign-in asks for: by its uid, or by the name of a verified organization. Where that names
-// none, or several, the person is asked.
+// Finds the requested identity provider, by UID or by a verified organization's name. If that yields none or several, the user
+// chooses.
 //
-// What a stranger may be shown: the providers of an organization that the operator has verified, to whoever types its name
-// (/orgcheck answers that too); and those of the only organization that has any, which is the usual server of one
-// company. With a second one there is no list: which companies share a server is nobody's business, and each may call its
-// provider as it likes, also "Sign in with" and another's name (attack 80). For the same reason there is none where people
-// may make organizations of their own. The provider's host stands beside each name.
+// Unauthenticated users can list a verified organization's providers by its name, like /orgcheck, and those of the only organization
+// that has any. Otherwise there is no list: it would disclose tenants, and a provider may imitate another's name (attack 80).
 
 import { type Fault, invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -14,7 +11,7 @@ import { findProvider, findProvidersOfOnlyOrganization, findProvidersOfOrganizat
 import type { Read } from "#db";
 import type { SignInSettings } from "./settings.ts";
 
-/** The providers that the parameter `idp_id` names, one more at most than are offered at a time. */
+/** Lists the providers that `idp_id` names, at most one more than the limit. */
 export const findNamedProviders = async (rows: Read, idpId: string): Promise<readonly OfferedProvider[]> => {
   if (idpId.includes("\0")) return [];
   if (!isUid(idpId)) return findProvidersOfOrganization(rows, idpId, limits.offeredProvidersMax + 1);
@@ -26,12 +23,12 @@ const idpIdFault = (description: string): Fault => invalid([{ field: "idp_id", d
 
 const unnamedProviderFault = (): Fault => idpIdFault("is required: the uid of an identity provider, or the name of a verified organization");
 
-/** One answer for whatever is not there: who is no member learns of no organization. */
+/** One error for everything unknown, so that it discloses no organization. */
 export const unknownProviderFault = (): Fault => idpIdFault("names no identity provider and no verified organization with one");
 
 const severalProvidersFault = (): Fault => idpIdFault("names an organization with several identity providers; give the uid of one");
 
-/** The provider that the parameter `idp_id` names. */
+/** Returns the one provider that `idp_id` names. Throws INVALID_ARGUMENT if there is none or several. */
 export const findRequestedProvider = async (rows: Read, idpId: string): Promise<Provider> => {
   if (idpId === "") throw unnamedProviderFault();
   const [named, another] = await findNamedProviders(rows, idpId);
@@ -41,29 +38,27 @@ export const findRequestedProvider = async (rows: Read, idpId: string): Promise<
   return provider;
 };
 
-/** authentication.md: 3, /orgcheck. Whether people of this organization can sign in with its name. */
+/** authentication.md: 3, /orgcheck. Returns whether users can sign in with this organization's name. */
 export const isOrganizationWithProvider = async (rows: Read, name: string): Promise<boolean> =>
   !name.includes("\0") && (await findProvidersOfOrganization(rows, name, 1)).length > 0;
 
-/** What a person is asked before a sign-in can begin. */
 export interface ProviderQuestion {
-  /** The name that was given; "" for none. */
+  /** "" for none. */
   readonly typed: string;
-  /** The name belongs to no provider and to no organization. */
   readonly isUnknown: boolean;
-  /** What is wrong with it; "" where nothing is. */
+  /** "" if none. */
   readonly problem: string;
-  /** To choose from; where there are none, the person types a name. */
+  /** If empty, the user types a name. */
   readonly offered: readonly OfferedProvider[];
-  /** The same for a program, which cannot be asked. */
+  /** The error for a program, which cannot ask. */
   readonly fault: Fault;
 }
 
-/** The question again, for whoever answered it with nothing. */
+/** Returns the question again after an empty answer. */
 export const unanswered = (question: ProviderQuestion): ProviderQuestion =>
   question.problem === "" ? { ...question, problem: question.offered.length > 0 ? "Choose one of these." : "Enter your organization's name." } : question;
 
-/** The question that is open with this `idp_id`; undefined where it names one provider. */
+/** Returns the open question for this `idp_id`; undefined if it names one provider. */
 export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSettings, idpId: string): Promise<ProviderQuestion | undefined> => {
   const named = idpId === "" ? [] : await findNamedProviders(read, idpId);
   if (named.length === 1) return undefined;
@@ -81,10 +76,7 @@ export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSe
   return { ...common, problem, offered: all.length > limits.offeredProvidersMax ? [] : all };
 };
 
-/**
- * The providers to choose from, for a program that asks its person itself: what the page offers to whoever gives this name, or none.
- * A uid needs no choice.
- */
+/** Lists the providers that the page would offer for this name, for programs that ask the user themselves. Empty for a UID. */
 export const findOfferedProviders = async (settings: SignInSettings, name: string): Promise<readonly OfferedProvider[]> => {
   if (isUid(name)) return [];
   const named = name === "" ? [] : await findNamedProviders(settings.store.read, name);

@@ -1,11 +1,11 @@
-// What a token can be asked for (RFC 8707): the parts of this server that take tokens, by their addresses. A token for one of
-// them is for that one alone. The paths below /mcp are one part: sets of the same tools.
+// Resources of RFC 8707: the parts of this server that accept tokens. A token is valid for one of them. Paths below /mcp are one
+// resource: subsets of the same tools.
 
 import { withoutTrailing } from "#base/trailing.ts";
 import { oauthFault } from "./oauth-parameters.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
-/** The audience of a token for this resource; "" is the API. Throws `invalid_target`. */
+/** Returns the audience for a resource; "" is the API. Throws `invalid_target`. */
 export const audienceOfResource = (settings: Pick<SignInSettings, "publicUrl">, resources: readonly string[]): string => {
   const { publicUrl } = settings;
   const [resource = "", another] = [...new Set(resources.filter((each) => each !== ""))];

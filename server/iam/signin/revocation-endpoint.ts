@@ -1,7 +1,7 @@
-// The revocation endpoint (RFC 7009): the bearer of a token revokes the session that it belongs to, with all its tokens.
+// Revocation endpoint (RFC 7009): the bearer of a token revokes its session.
 //
-// The response is 200 whatever the token is (2.2), and the same in any case: it is no oracle. Only tokens for this server's API or
-// for /mcp count. A token for another audience, such as a registry's, was shown to others, who must not sign anybody out.
+// The response is always the same 200 (§2.2), so it is no oracle. Only tokens for this server's API or /mcp count, because others
+// are shown to third keysByCaller, such as registries.
 
 import type { Caller } from "#authn";
 import { Fault, invalid } from "#base/fault.ts";
@@ -19,14 +19,12 @@ import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export const revocationPath = "/oauth/revoke";
 
-/** The session that a token names, and its identity. */
 interface NamedSession {
   readonly id: string;
   readonly identityUid: string;
   readonly act: Readonly<Record<string, string>> | undefined;
 }
 
-/** Returns undefined for what `read` refuses as no token of ours. */
 const orNothing = async <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> => {
   try {
     return await read();
@@ -36,11 +34,11 @@ const orNothing = async <Value>(read: () => Value | Promise<Value>): Promise<Val
   }
 };
 
-/** By a refresh token: the latest one or one that was used before, which ends the session as its second use does. */
+/** Earlier tokens count too, since their reuse ends the session as well. */
 const findByRefreshToken = async (rows: Write, token: string, client: string): Promise<NamedSession | undefined> => {
   const decoded = await orNothing(() => decodeToken(`Bearer ${token}`));
   const family = decoded && (await findRefreshToken(rows, decoded.id));
-  // RFC 7009, 2.1: of another client's it is not this client's to revoke.
+  // RFC 7009 §2.1: another client's token is not this client's to revoke.
   if (!decoded || !family || (family.client !== undefined && client !== "" && family.client !== client)) return undefined;
   return { id: sessionOfFamily(decoded.id, family.client), identityUid: family.identityUid, act: family.act };
 };
@@ -53,7 +51,7 @@ const findByAccessToken = async (settings: SignInSettings, token: string): Promi
   return { id: caller.grant, identityUid: caller.uid, act: caller.act };
 };
 
-/** Revokes the session of a token in the caller's transaction. Returns false if the token belongs to none. */
+/** Returns false if the token has no session. */
 const revokeToken = async (
   settings: SignInSettings,
   rows: Write,
@@ -70,12 +68,12 @@ const revokeToken = async (
   return true;
 };
 
-/** Revokes the session of a refresh token that a new sign-in replaces. What is no such token is passed over. */
+/** Revokes the session of a refresh token that a new sign-in replaces. Ignores anything else. */
 export const revokeReplaced = async (settings: SignInSettings, token: string, client: string, requestSource: RequestSource): Promise<void> => {
   if (token !== "" && token.length <= limits.tokenBytesMax) await settings.store.write((rows) => revokeToken(settings, rows, { token, client }, requestSource));
 };
 
-/** RFC 7009, 2: answers the form. Throws INVALID_ARGUMENT if it names no token, RESOURCE_EXHAUSTED beyond the address's rate limit. */
+/** RFC 7009 §2: handles the form. Throws INVALID_ARGUMENT without a token, and RESOURCE_EXHAUSTED beyond the address's rate limit. */
 export const revoke = async (settings: SignInSettings, form: URLSearchParams, requestSource: RequestSource): Promise<JsonObject> => {
   settings.authn.clientLimits.take("exchanges", requestSource.origin.address);
   const lengths = { token: limits.tokenBytesMax, token_type_hint: limits.tokenBytesMax, client_id: limits.clientIdLengthMax };

@@ -1,4 +1,4 @@
-// Secrets that somebody else carries for a while and brings back: 256 random bits, of which a row holds the hash.
+// Bearer secrets: 256 random bits, stored only as a hash.
 
 import { hash, randomBytes } from "node:crypto";
 

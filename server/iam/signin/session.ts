@@ -1,10 +1,9 @@
-// Sessions of people (docs/decisions/0066). Each interactive sign-in begins one with its first token: through a loopback address, a
-// device code, an encrypted token or an authorization code. Every access token of a session names it (claim gantry_grant), and so
-// does each token that is made from one. Revoking a session ends all of them at once: the refresh token is deleted, the session is
-// listed in revoked_grants, and the person's rights get another version, so that no server uses those that it has in memory.
+// Sessions of users (docs/decisions/0066). Every interactive sign-in begins one, and its tokens name it in the claim gantry_grant.
+// Revocation deletes the refresh token, lists the session in revoked_grants, and changes the version of the user's permissions,
+// which invalidates every server's cache.
 //
-// A revocation and a rotation of the same refresh token lock its row first, so that one waits for the other: a rotation that
-// comes later finds no row, and the tokens of one that came before name the revoked session.
+// Revocation and rotation lock the refresh token's row first. A later rotation finds no row; tokens of an earlier one name the
+// revoked session.
 
 import { createHash, randomBytes } from "node:crypto";
 import { type JsonObject, text } from "#base/json.ts";
@@ -29,7 +28,7 @@ import {
 import { growAccessVersion, type Write } from "#db";
 import type { Completion } from "./completion.ts";
 
-/** How a session's program gets its tokens, by a name of gantry.sessions.v1.Kind. */
+/** Names of gantry.sessions.v1.Kind. */
 const kinds = {
   redirect: "KIND_LOOPBACK",
   device: "KIND_DEVICE",
@@ -37,33 +36,31 @@ const kinds = {
   code: "KIND_AUTHORIZATION_CODE",
 } as const satisfies Record<Completion["kind"], string>;
 
-/** The program that a sign-in gives its tokens to. */
 export interface SessionProgram {
   readonly kind: Completion["kind"];
-  /** What it calls itself; "" if it says nothing. */
+  /** Its own name; "" if none. */
   readonly program: string;
 }
 
-/** Returns a new ID: 32 hexadecimal digits. */
+/** Returns a new ID of 32 hexadecimal digits. */
 export const newSessionId = (): string => randomBytes(16).toString("hex");
 
 /**
- * Returns the session of a family of refresh tokens. An authorization code's family has the ID of its session. Any other family's ID
- * does not follow from the session's, which every access token shows.
+ * Returns the session of a refresh token family. The IDs are equal for an authorization code. Otherwise one cannot be derived from the
+ * other, because every access token discloses the session's.
  */
 export const sessionOfFamily = (familyId: string, client: string | undefined): string =>
   client === undefined ? createHash("sha256").update(familyId).digest("hex").slice(0, 32) : familyId;
 
-/** Returns the uid of a session: its identity provider's, and the first 16 digits of its ID. */
+/** The provider's UID, and the first 16 digits of the session's ID. */
 const uidOfSession = (id: string, identityProviderUid: string): string => `${identityProviderUid}/${id.slice(0, 16)}`;
 
 type BeginningSession = Pick<SignInSessionRow, "id" | "identityUid" | "identityProviderUid" | "refreshTokenId" | "address"> & {
   readonly program: SessionProgram;
-  /** Of its access token and of its refresh token, in milliseconds since 1970. */
+  /** Of the access token and the refresh token. */
   readonly expireTimesMs: readonly number[];
 };
 
-/** Stores a new session with its first tokens. */
 export const beginSession = (rows: Write, { program: { kind, program }, expireTimesMs, ...session }: BeginningSession, nowMs: number): Promise<void> => {
   const expireTimeMs = Math.max(...expireTimesMs);
   const row = { ...session, uid: uidOfSession(session.id, session.identityProviderUid), kind: kinds[kind], program, createTimeMs: nowMs, expireTimeMs };
@@ -71,7 +68,7 @@ export const beginSession = (rows: Write, { program: { kind, program }, expireTi
   return writeSignInSession(rows, { ...row, endTimeMs }, nowMs);
 };
 
-/** Stores the use of a refresh token; a family of before this table gets its session by that. */
+/** Stores the use of a refresh token. Creates the session of a family older than this table. */
 export const useSession = (
   rows: Write,
   familyId: string,
@@ -100,32 +97,28 @@ export const useSession = (
   );
 };
 
-/** Refuses every token of a session from now on, whether or not it has a row. */
+/** Also without a row. */
 const refuseTokens = async (rows: Write, id: string, identityUid: string, nowMs: number): Promise<void> => {
   await insertRevokedGrant(rows, id, nowMs);
   await growAccessVersion(rows, rootOf(identityUid));
 };
 
-/** Ends a session that was found. Returns false if another transaction has ended it. */
+/** Returns false if another transaction ended it. */
 const endSession = async (rows: Write, { id, refreshTokenId, identityUid }: StoredSession, nowMs: number): Promise<boolean> => {
-  // First, as a rotation does.
   if (refreshTokenId !== undefined) await deleteRefreshToken(rows, refreshTokenId, nowMs);
   const ended = await deleteSignInSession(rows, id);
   if (ended) await refuseTokens(rows, id, identityUid, nowMs);
   return ended !== undefined;
 };
 
-/** Ends the sessions that a filter finds. Returns those that this transaction has ended. */
+/** Ends the sessions that match a filter; returns those that this transaction ended. */
 export const endSessions = async (rows: Write, filter: SessionFilter, nowMs: number): Promise<StoredSession[]> => {
   const ended: StoredSession[] = [];
   for (const session of await findSessionsToEnd(rows, filter)) if (await endSession(rows, session, nowMs)) ended.push(session);
   return ended;
 };
 
-/**
- * Ends the session that a token of this identity names, whether or not it has a row: sessions of authorization codes of before the
- * table have none. Returns the session if it has one.
- */
+/** Ends the session that a token of this identity names, even if it has no row, as for authorization codes older than the table. */
 export const endNamedSession = async (rows: Write, id: string, identityUid: string, nowMs: number): Promise<StoredSession | undefined> => {
   const [ended] = await endSessions(rows, { id }, nowMs);
   if (ended) return ended;
@@ -137,7 +130,7 @@ export const endNamedSession = async (rows: Write, id: string, identityUid: stri
 const revokeName = "gantry.sessions.v1.SessionsService/RevokeSession";
 const unseen: Origin = { address: "", userAgent: "" };
 
-/** A session as the contract shows it, to its person or to an organization, which sees nothing that follows a use of it. */
+/** Returns a session for its user or for an organization, which does not see how it is used. */
 export const shownSession = (session: StoredSession, view: SessionView, currentId?: string): JsonObject => ({
   uid: session.uid,
   identityUid: session.identityUid,
@@ -151,8 +144,8 @@ export const shownSession = (session: StoredSession, view: SessionView, currentI
 });
 
 /**
- * Records that a person has revoked their own sessions, for the organization of the identity provider that each came through. What the
- * caller's token says of its sign-in, and from where it came, is for that organization only if the token's session came through it.
+ * Records a user's revocation of own sessions, for each session's organization. Details of the caller are included only if the
+ * caller's session belongs to the same organization.
  */
 export const recordRevocations = async (context: ChangeContext, ended: readonly StoredSession[], currentId: string | undefined): Promise<void> => {
   const { rows, cause } = context;

@@ -1,7 +1,5 @@
-// Sessions: sign-ins with rights of their own, from the groups that the provider says a person is in (resources:
-// ExternalGroupRoleMappings). A session's rights are added to the person's, for the tokens of this sign-in alone, and
-// end with it; a sign-in to which no mapping applies needs none. What a session gives is read with every request
-// (withSession of server/authz/rights.ts), so that a mapping that is deleted gives nothing from then on.
+// Sessions with permissions from the provider's groups (resources: ExternalGroupRoleMappings), for the tokens of this sign-in only.
+// Each request reads the mappings (withSession of server/authz/rights.ts), so a deleted one stops granting at once.
 
 import { randomBytes } from "node:crypto";
 import { insertSession } from "#iam/store";
@@ -10,18 +8,17 @@ import type { Write } from "#db";
 export interface NewSession {
   readonly identity: string;
   readonly identityProvider: string;
-  /** As the provider names them. Those that no mapping names are not stored. */
+  /** Only those with a mapping are stored. */
   readonly groups: readonly string[];
-  /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly untilMs: number;
-  /** SCIM has announced the person: a group may be theirs later. */
+  /** SCIM has provisioned the user, who may get groups later. */
   readonly isProvisioned?: boolean;
 }
 
 /**
- * The id of a new session; undefined where no mapping of the provider names one of the groups. Of somebody whom SCIM has announced there
- * is one where the provider has any mapping.
+ * Returns the ID of a new session; undefined if no mapping of the provider names one of the groups. For a provisioned user, any
+ * mapping is enough.
  */
 export const openSession = async (
   rows: Write,

@@ -1,4 +1,4 @@
-// What sign-in is given at start (open.ts: openSignIn).
+// Settings and services of sign-in (open.ts: openSignIn).
 
 import type { Audit } from "#audit/log";
 import type { Authn } from "#authn";
@@ -12,7 +12,6 @@ import type { OpenRows } from "./open-rows.ts";
 import type { UserCodeGuesses } from "./user-code-guesses.ts";
 
 export interface SignInSettings {
-  /** For the rows of people, bindings and invites that a sign-in changes, and for the access of registry tokens. */
   readonly kernel: Pick<Kernel, "services" | "resources" | "rights" | "answers">;
   readonly store: Store;
   readonly authn: Authn;
@@ -20,20 +19,18 @@ export interface SignInSettings {
   readonly vault: Pick<Vault, "seal" | "open" | "digest">;
   readonly clock: Clock;
   readonly log: Log;
-  /** GANTRY_PUBLIC_URL: where browsers find this server. */
+  /** GANTRY_PUBLIC_URL: URL of this server for browsers. */
   readonly publicUrl: string;
   /** GANTRY_AUDIENCES: further names of this server. */
   readonly audiences: readonly string[];
-  /** GANTRY_REDIRECT_URIS: pages of the operator that get authorization codes. Compared as whole strings. */
+  /** GANTRY_REDIRECT_URIS: the operator's pages that get authorization codes. Compared as whole strings. */
   readonly redirectUris: readonly string[];
-  /** GANTRY_CLIENTS: whom the operator lets ask for authorization codes, one entry for each address. */
+  /** GANTRY_CLIENTS: programs that may request authorization codes, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
-  /** The HTTP status that a fault has. */
   readonly statusOf: (fault: Fault) => number;
-  /** What strangers may leave in the store, and what they guess. */
   readonly openRows: OpenRows;
   readonly userCodeGuesses: UserCodeGuesses;
 }
 
-/** The URL of one of sign-in's paths, as browsers know it. */
+/** Returns the public URL of a path. */
 export const urlOfPath = ({ publicUrl }: Pick<SignInSettings, "publicUrl">, path: string): string => `${withoutTrailing(publicUrl, "/")}${path}`;

@@ -1,6 +1,5 @@
-// A question that a page asks once: what it is about is sealed in a row, the form carries a secret that finds the row, and the
-// answer takes the row. So an answer counts once, only from the browser that was shown the page (confirm.ts), and only until
-// the question expires, on every server.
+// A question that can be answered once. Its content is sealed in a row, the form carries a secret that finds the row, and the answer
+// deletes it. Only the browser that was shown the page can answer (confirm.ts).
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { isUid } from "#base/uid.ts";
@@ -13,15 +12,12 @@ import type { SignInSettings } from "./settings.ts";
 type Settings = Pick<SignInSettings, "store" | "vault" | "clock" | "openRows" | "publicUrl">;
 
 export interface StoredQuestion {
-  /** The kind of question: a row of one kind answers no other. */
   readonly purpose: string;
   readonly identityProviderUid: string;
-  /** What the answer needs: plain values. */
   readonly about: unknown;
   readonly lifetimeMs: number;
 }
 
-/** The hidden field that finds the row. */
 const fieldName = "question";
 
 interface Found {
@@ -30,7 +26,6 @@ interface Found {
   readonly browserHash: string;
 }
 
-/** The row's key. Nothing but the field finds it, and the field is a secret. */
 const questionKey = (field: string): Found | undefined => {
   const [identityProviderUid = "", secret = "", another] = field.split(" ");
   if (!isUid(identityProviderUid) || secret === "" || another !== undefined) return undefined;
@@ -39,7 +34,7 @@ const questionKey = (field: string): Found | undefined => {
 
 const bindingOf = ({ stateHash, identityProviderUid }: Found): Binding => [stateHash, identityProviderUid];
 
-/** Stores the question and returns its page. Throws RESOURCE_EXHAUSTED if the address has too many sign-ins open. */
+/** Stores the question and returns its page. Throws RESOURCE_EXHAUSTED if the address has too many open sign-ins. */
 export const askOnce = async (
   settings: Settings,
   request: EndpointRequest,
@@ -56,19 +51,18 @@ export const askOnce = async (
     const sealed = vault.seal(purpose, JSON.stringify(about), bindingOf(key));
     await insertSignIn(rows, { ...key, addressHash, sealed, expireTimeMs: clock() + lifetimeMs });
   });
-  // "Lax": the page comes behind a redirect from another site, and must not end the pages that this browser has open.
+  // "Lax": the page follows a redirect from another site, and must not break other open pages.
   return questionPage(settings, request, field, { ...page, hidden: [[fieldName, field]] }, "Lax");
 };
 
-/** What became of an answer. */
 export interface Answered {
   /** The form is from the page that this browser was shown. */
   readonly isConfirmed: boolean;
-  /** What the question is about; undefined if it was answered before, or too late, or if the form is not from its page. */
+  /** Undefined if already answered, expired or unconfirmed. */
   readonly about: string | undefined;
 }
 
-/** Takes the row of the answered question: of all submissions one gets it. A form that is not from the page takes nothing. */
+/** Deletes the row of the answered question; of concurrent submissions one gets it. An unconfirmed form deletes nothing. */
 export const takeAnswered = async ({ store, vault, clock, publicUrl }: Settings, request: EndpointRequest, purpose: string): Promise<Answered> => {
   const field = request.form.get(fieldName) ?? "";
   if (!isConfirmed({ publicUrl, vault, clock }, request, field, "Lax")) return { isConfirmed: false, about: undefined };

@@ -1,5 +1,5 @@
-// The token endpoint: every grant by its type (RFC 6749, 4.5). An exchanged token is authn's work (RFC 8693); the other
-// grants are for whoever has signed in.
+// Token endpoint: dispatches on the grant type (RFC 6749 §4.5). Module authn implements token exchange (RFC 8693); the other grants
+// belong to sign-in.
 
 import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, texts } from "#base/json.ts";
@@ -13,13 +13,11 @@ import { renew } from "./refresh.ts";
 import { revokeReplaced } from "./revocation-endpoint.ts";
 import type { SignInSettings } from "./settings.ts";
 
-/** What the audit log calls what came by it. */
 const tokenPath = "/oauth/token";
 
-/** Answers the form of a grant. `authorization` is the request's header. Throws a Fault. */
+/** Handles the form of a grant. `authorization` is the request's header. Throws a Fault. */
 export type Grant = (form: URLSearchParams, authorization: string | undefined, requestSource: RequestSource) => Promise<JsonObject>;
 
-/** A token for a token, with its line in the audit log. */
 const exchangeGrant =
   (settings: SignInSettings): Grant =>
   async (form, authorization, requestSource) => {
@@ -28,7 +26,7 @@ const exchangeGrant =
     return answer;
   };
 
-/** RFC 6749, 6: the refresh token works once, and the answer brings the next. */
+/** RFC 6749 §6: each token works once. */
 const refreshGrant =
   (settings: SignInSettings): Grant =>
   async (form, _authorization, requestSource) => {
@@ -40,7 +38,7 @@ const refreshGrant =
         .flatMap((entry) => entry.split(" "))
         .filter((entry) => entry !== "");
     const client = singleParameter(form, "client_id");
-    // A client that knows no parameters of ours says in `scope` what it wants less of.
+    // A standard client limits the token by `scope`.
     const scope = client === "" ? undefined : readScope(settings.authn, singleParameter(form, "scope"));
     const renewal = {
       authorization: `Bearer ${token}`,
@@ -67,7 +65,7 @@ export interface TokenEndpoint {
   readonly answer: Grant;
 }
 
-/** Counts for the client's address. A terminal that waits is told so in its own words (RFC 8628, 3.5). */
+/** A polling terminal gets slow_down (RFC 8628 §3.5). */
 const takeExchange = ({ authn: { clientLimits } }: SignInSettings, isTerminal: boolean, { origin: { address } }: RequestSource): void => {
   try {
     clientLimits.take("exchanges", address);
@@ -91,7 +89,7 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
     answer: async (form, authorization, requestSource) => {
       takeExchange(settings, form.get("grant_type") === deviceGrantType, requestSource);
       const type = form.get("grant_type") ?? "";
-      // Where it is missing, the exchange says so, with whatever else is wrong.
+      // The exchange reports a missing grant type, with all other violations.
       const grant = type === "" ? exchange : grants.get(type);
       if (!grant) {
         throw new Fault("INVALID_ARGUMENT", `grant_type must be one of ${grantTypes.join(", ")}`, {

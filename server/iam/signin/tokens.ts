@@ -1,4 +1,4 @@
-// The tokens of a finished sign-in.
+// Issues the tokens of a finished sign-in.
 
 import { denied } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
@@ -15,13 +15,12 @@ const notDownscoped = { capabilities: undefined, scopes: undefined };
 
 export interface Tokens {
   readonly token: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
-  /** Undefined where none was asked for, or none may be given (authentication.md: 3.2). */
+  /** Undefined if not requested or not permitted (authentication.md: 3.2). */
   readonly refreshToken: string | undefined;
 }
 
-/** Issues the requested tokens in the caller's transaction, and begins their session. `grant`: of an authorization code, its session. */
+/** Issues the requested tokens in the caller's transaction and begins their session. `grant` is the session of an authorization code. */
 export const issueTokens = async (
   { authn, clock, publicUrl }: Pick<SignInSettings, "authn" | "clock" | "publicUrl">,
   rows: Write,
@@ -32,7 +31,7 @@ export const issueTokens = async (
   grant?: CodeGrant,
 ): Promise<Tokens> => {
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
-  // A terminal may come for its tokens a while after the sign-in.
+  // A terminal may fetch its tokens some time after the sign-in.
   await requireNotDeactivated(rows, identityProviderUid, authn.personUid(act.iss ?? "", act.sub ?? ""));
   const requested = { identity: "", ...requestedToken };
   const familyId = newFamilyId(grant);

@@ -1,7 +1,5 @@
-// Wrong user codes, counted for all servers together: how many there are decides how long new codes are (user-code.ts).
-//
-// A server writes down what it has counted once in a while, and when it makes a code: so whoever guesses, from however
-// many addresses, costs the database one row in that time.
+// Counts wrong user codes over all servers, which decides the length of new ones (user-code.ts). A server writes its count at
+// intervals and when it makes a code, so guesses cost one row per interval, from any number of addresses.
 
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
@@ -11,7 +9,6 @@ import { userCodeLength } from "./user-code.ts";
 
 export interface UserCodeGuesses {
   addWrong(): Promise<void>;
-  /** How long a code is that is made now. */
   lengthOfNew(rows: Write): Promise<number>;
 }
 

@@ -1,19 +1,17 @@
-// The short code that a terminal shows and a person types (RFC 8628, 6.1): consonants alone, so that it spells nothing,
-// needs no shift key and has no look-alikes. 20 of them in 8 places are 2.6 × 10¹⁰ codes, and each two more are 400 times
-// as many.
+// User codes (RFC 8628 §6.1): consonants only, so that they spell nothing and have no look-alikes. 20 letters in 8 places are 2.6 ×
+// 10¹⁰ codes.
 //
-// What guessing is worth (RFC 8628, 5.1). At 600 wrong codes a minute, which is what people mistype at the very most, one
-// of ten open codes of eight letters is found once in 3,000 days. From there on new codes have ten letters, which is as
-// good up to 240,000 a minute, and beyond that twelve, up to 96 million; each address has ten a minute. Nobody is ever
-// kept from typing. The codes of eight letters that are open when it begins end within a quarter of an hour: at 240,000 a
-// minute one of ten is found in it once in 700 times. Whoever finds one can sign a stranger's terminal in as himself.
+// Cost of guessing (RFC 8628 §5.1): at 600 wrong codes a minute, the most that typing errors cause, one of ten open codes of 8
+// letters is found once in 3,000 days. Beyond that, new codes have 10 letters (as safe up to 240,000 a minute), then 12 (up to 96
+// million). Each address has ten guesses a minute. Open codes of 8 letters expire within 15 minutes: at 240,000 a minute, one of ten
+// is found once in 700 such windows.
 
 import { randomInt } from "node:crypto";
 import { limits } from "#base/limits.ts";
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ";
 
-/** How many letters a code may have, each length with the wrong codes in a minute up to which it is given. */
+/** With the highest rate of wrong codes per minute for each length. */
 const lengths = [
   [8, limits.userCodeGuessesMax],
   [10, limits.userCodeGuessesMax * letters.length ** 2],
@@ -22,19 +20,19 @@ const lengths = [
 
 const lengthMax = 12;
 
-/** The length of a new code, when in the worst minute of late so many wrong ones were typed. */
+/** Returns the length for new codes, given the wrong codes of the worst recent minute. */
 export const userCodeLength = (wrongCodes: number): number => lengths.find(([, wrongMax]) => wrongCodes <= wrongMax)?.[0] ?? lengthMax;
 
 export const makeUserCode = (length: number): string => Array.from({ length }, () => letters[randomInt(letters.length)]).join("");
 
-/** The code that a person means, however it was typed; undefined where it cannot be one. */
+/** Normalizes a typed code; returns undefined if it cannot be one. */
 export const readUserCode = (typed: string): string | undefined => {
   if (typed.length > 4 * lengthMax) return undefined;
   const code = typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
   return lengths.some(([length]) => length === code.length) && [...code].every((letter) => letters.includes(letter)) ? code : undefined;
 };
 
-/** As it is shown: in groups of four or five, which are read out and compared more easily. */
+/** Formats a code in groups of four or five, which are easier to read aloud and compare. */
 export const formatUserCode = (code: string): string => {
   const size = code.length % 4 === 0 ? 4 : 5;
   return Array.from({ length: Math.ceil(code.length / size) }, (_, group) => code.slice(group * size, (group + 1) * size)).join("-");

@@ -1,4 +1,4 @@
-// Create (AIP-133). The parent is in the path, the server makes the uid.
+// Create (AIP-133). The parent is in the path, and the server generates the uid.
 
 import { missing } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
@@ -8,7 +8,7 @@ import type { ChangeContext, Outcome, WriteContext } from "../context.ts";
 import { resourceField } from "../field-behavior.ts";
 import type { BoundResource } from "../resource.ts";
 
-/** Keeps the parent from being deleted until the transaction ends, which throws NOT_FOUND where there is none. Waits for nothing. */
+/** Locks the parent against deletion until the transaction ends, or fails the transaction with NOT_FOUND. Not awaited. */
 export const holdParent = ({ rows }: Pick<ChangeContext, "rows">, resource: BoundResource, parent: string): void => {
   const above = resource.parent;
   if (above?.table) requireHeldRow(rows, above.table, parent, () => missing(above.domain, above.fact.short, parent));

@@ -1,4 +1,4 @@
-// Delete (AIP-135). A missing uid is NOT_FOUND everywhere (decisions: Access); a resource that others stand on stays.
+// Delete (AIP-135). Throws NOT_FOUND for a missing uid (decisions: Access), FAILED_PRECONDITION if the resource is in use.
 
 import { text } from "#base/json.ts";
 import { change } from "../change.ts";

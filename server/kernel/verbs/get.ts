@@ -14,7 +14,7 @@ export const get =
     const { request, rows, method } = context;
     const uid = text(request, "uid");
     const absent = (): Fault => missing(resource.domain, resource.fact.short, uid);
-    // decisions: Access. An unscoped Get answers NOT_FOUND for what the caller may not see.
+    // decisions: Access. An unscoped Get throws NOT_FOUND for resources invisible to the caller.
     if (method.unscoped && !context.visiblePaths.some((place) => covers(place, uid))) {
       const others = (await resource.alsoVisible?.({ ...context, only: uid })) ?? [];
       if (!others.includes(uid)) throw absent();

@@ -1,4 +1,4 @@
-// Which verb answers which operation: by the contract's own naming (AIP-131 to AIP-135).
+// Maps operations to verbs, by the contract's naming (AIP-131 to AIP-135).
 
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, Context } from "../context.ts";
@@ -10,10 +10,9 @@ import { get } from "./get.ts";
 import { list } from "./list.ts";
 import { update } from "./update.ts";
 
-/** The standard answer to an operation of this resource; undefined where it is not one of the five verbs. */
+/** Returns the standard handler; undefined if the operation is not one of the five verbs. */
 export const verbFor = (resource: BoundResource, { rpc, input }: MethodFact): Answer | undefined => {
   const name = resource.fact.short;
-  // In the shape of the version that was called.
   const shaped = ({ resources }: Pick<Context<Read>, "resources">): BoundResource => resources.get(resource.fact.name) ?? resource;
   if (rpc === `Get${name}`) return { reads: (context) => get(shaped(context))(context) };
   if (rpc === `Create${name}`) return { writes: (context) => create(shaped(context))(context) };

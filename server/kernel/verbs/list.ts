@@ -26,12 +26,11 @@ import type { BoundResource } from "../resource.ts";
 import { filtersOf, scopeOf } from "../select.ts";
 import { timestampOf } from "../shape.ts";
 
-// How many rows a selection had when it was last counted. It only chooses between two ways to the same answer, so an
-// old figure costs time, never correctness.
+// Row counts of selections, as last counted. They only choose between two query plans with the same result, so an old count costs
+// time, never correctness.
 const sizes = new Map<string, number>();
 const sizesMax = 10_000;
 
-/** Conditions may name thousands of values. */
 const sizeKey = (table: string, { branches, conditions }: Selection): string => hash("sha256", JSON.stringify([table, branches, conditions]), "base64url");
 
 const remember = (key: string, total: number): void => {
@@ -53,7 +52,6 @@ export const list =
     return asOfMs === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-as-of": timestamp(asOfMs) } };
   };
 
-/** The organizations that a list is of. */
 const rootsOf = ({ branches }: Selection): string[] => [...new Set(branches.map(({ low }) => rootOf(low)))];
 
 interface Found {
@@ -62,15 +60,14 @@ interface Found {
   readonly total: number;
 }
 
-/** The rows of a page, from the primary or a copy. */
 const readRows = async (resource: BoundResource, method: ReadContext["method"], rows: Read, asked: Selection): Promise<Found> => {
   const { table } = resource.shape;
-  // A list that stops counting is a log's.
+  // A list that stops counting is a log.
   const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
   const size = key === undefined ? selection.size : sizes.get(key);
   const skipsFar = selection.count && asked.skip >= limits.countedSkipMin && method.totalMax === undefined;
-  // Counted for the strategy, or for a far skip, is counted for the total; a page of nothing is not looked for.
+  // A count for the query plan or a far skip is also the total; a page past the end is not read.
   const counted = (key !== undefined && size === undefined) || skipsFar ? await countRows(rows, table, selection) : undefined;
   if (counted !== undefined && asked.skip >= counted && method.totalMax === undefined) return { rows: [], offset: 0, total: counted };
   const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
@@ -79,7 +76,7 @@ const readRows = async (resource: BoundResource, method: ReadContext["method"], 
   return { ...page, total };
 };
 
-/** The same from the copy; undefined where it is away, gave way to what it replays, or lacks a change of the caller's rights. */
+/** Reads from the replica; undefined if it is unavailable, canceled the query for replay, or lacks a change of the caller's rights. */
 const readCopy = async (resource: BoundResource, method: ReadContext["method"], copy: CurrentCopy, asked: Selection): Promise<Found | undefined> => {
   try {
     return await readRows(resource, method, copy.rows, asked);
@@ -112,7 +109,7 @@ const readPage = async (
     countMax: method.totalMax,
     size: knownTotal,
   };
-  // The first page alone, which counts: a later one must have all that the first has shown.
+  // Only the first page, which counts: later pages need every row that the first page has shown.
   const copy = after === undefined ? await findCurrentCopy(rows, context.rights.accessVersion, rootsOf(asked)) : undefined;
   const copied = copy && (await readCopy(resource, method, copy, asked));
   if (copy && copied) isAsOf(copy.asOfMs);

@@ -1,4 +1,4 @@
-// Update (AIP-134; requirement: Update convention). Partial, by mask; what does not change makes no event.
+// Update (AIP-134; requirement: Update convention). Partial, by mask; an update without effect records no event.
 
 import { FoundViolations, invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -10,7 +10,7 @@ import { applyMask, immutableChanges, keptChanges, maskedFields, withImmutables 
 import type { BoundResource } from "../resource.ts";
 import { arranged } from "../shape.ts";
 
-/** @param columns that are no field of the contract and change along; they count as a change */
+/** @param columns columns that are not fields of the contract and change too; they count as a change */
 export const update =
   (resource: BoundResource, columns: Values = {}) =>
   async (context: WriteContext): Promise<Outcome> => {

@@ -1,4 +1,4 @@
-// The catalogue of libraries: the same for every organization, filled by imports.
+// The catalog of libraries: the same for every organization, filled by imports.
 
 import { messageNamed } from "#contract/catalog.ts";
 import { invalid, missing } from "#base/fault.ts";
@@ -9,7 +9,7 @@ import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArt
 
 const unspecified = messageNamed("chainguard.platform.libraries.v2.Artifact").byName.get("ecosystem")?.enum?.names.get(0) ?? "";
 
-/** What was asked for, each once. Nothing is no ecosystem (resources: Artifacts). */
+/** Returns the distinct requested ecosystems; throws INVALID_ARGUMENT for the unspecified one (resources: Artifacts). */
 const ecosystemsOf = (request: JsonObject): string[] => {
   const ecosystems = [...new Set(texts(request, "ecosystems"))];
   if (ecosystems.includes(unspecified)) throw invalid([{ field: "ecosystems", description: `must not be ${unspecified}` }]);

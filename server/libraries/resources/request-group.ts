@@ -1,4 +1,4 @@
-// A request group: a list of libraries that somebody wants to have in the catalogue, a draft until it is submitted.
+// A request group: libraries that a member requests for the catalog; a draft until submitted.
 
 import { resource } from "#kernel";
 import { deleteRequestGroup, refreshCoverage, removeItems, restoreItems, submitRequestGroup } from "./requests/change-items.ts";

@@ -1,5 +1,5 @@
-// A process that appends to one upload until it is killed, and says after each append how far it has come: for the test that
-// kills it. Its bytes follow from their place alone, so that who reads them knows what they should be.
+// A process that appends to uploads and prints its progress until the test kills it. Its bytes follow from their position, so the
+// reader knows what to expect.
 
 import { readBlobsSetting } from "#base/blobs-setting.ts";
 import { makeBlobKey, openBlobPlace, uploadStart } from "./index.ts";

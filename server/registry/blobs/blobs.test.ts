@@ -1,4 +1,4 @@
-// What the registry may rely on, of every place where blobs can lie: one suite for files and for S3, at servers of others.
+// Guarantees of every blob storage: one suite for files and S3.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -42,7 +42,7 @@ const codeOf =
     thrown instanceof Fault && thrown.code === code;
 
 for (const kind of kinds) {
-  // A reader of the results sees what was not tried, and why.
+  // A skip shows the reason in the results.
   describe(`blobs in ${kind.name}`, { skip: kind.missing }, () => {
     let started: Awaited<ReturnType<Kind["start"]>>;
     const opened: BlobPlace[] = [];
@@ -59,7 +59,7 @@ for (const kind of kinds) {
       await started.stop();
     });
 
-    test("what was appended is read back, all of it and each part of it", async () => {
+    test("appended content can be read back, whole and in ranges", async () => {
       const place = await openAt("whole");
       for (const length of [0, 1, 70_000, 8 * MiB, 13 * MiB + 7]) {
         const key = makeBlobKey();
@@ -82,14 +82,14 @@ for (const kind of kinds) {
       }
     });
 
-    test("an upload goes on at another server, whatever the size of its chunks", async () => {
+    test("an upload continues at another server, with chunks of any size", async () => {
       const servers = [await openAt("moved"), await openAt("moved")];
       const random = randomNumbers(1);
       const key = makeBlobKey();
       let at: UploadPoint = uploadStart;
       for (let round = 0; round < shortOrLong(14, 60); round++) {
         const length = round % 3 === 0 ? 1 + Math.floor(random() * 100) : Math.floor(random() * 7 * MiB);
-        // As the database keeps it.
+        // As stored in the database.
         const kept: UploadPoint = JSON.parse(JSON.stringify(at));
         const next = await servers[round % 2]?.append(key, kept, contentOf(at.sizeBytes, length));
         assert.equal(next?.sizeBytes, at.sizeBytes + length);
@@ -99,7 +99,7 @@ for (const kind of kinds) {
       assert.ok((await readAll(await servers[1]?.read(key)))?.equals(bytesAt(0, at.sizeBytes)));
     });
 
-    test("an append that fails, or whose point was not kept, has not been", async () => {
+    test("an append that fails, or that was never recorded, has no effect", async () => {
       const place = await openAt("failed");
       for (const length of [1000, 6 * MiB]) {
         const key = makeBlobKey();
@@ -110,7 +110,7 @@ for (const kind of kinds) {
         await assert.rejects(place.append(key, uploadStart, cut()), /the client is gone/);
         const first = await place.append(key, uploadStart, contentOf(0, length));
         await assert.rejects(place.append(key, first, cut()), /the client is gone/);
-        // Longer than what comes after it, and never kept.
+        // Longer than the next one, and never recorded.
         await place.append(key, first, contentOf(77, 2 * length));
         const second = await place.append(key, first, contentOf(length, length));
         await place.complete(key, second);
@@ -118,7 +118,7 @@ for (const kind of kinds) {
       }
     });
 
-    test("an append is given up when its signal says so", async () => {
+    test("an append stops when its signal aborts", async () => {
       const place = await openAt("given-up");
       const key = makeBlobKey();
       const stop = new AbortController();
@@ -131,13 +131,13 @@ for (const kind of kinds) {
       await assert.rejects(place.append(key, uploadStart, endless(), stop.signal), { name: "AbortError" });
     });
 
-    test("completing twice is as good as once, and nothing is completed that is not there", async () => {
+    test("completing twice equals once, and missing content cannot be completed", async () => {
       const place = await openAt("twice");
       for (const length of [0, 10, 9 * MiB]) {
         const key = makeBlobKey();
         const at = await place.append(key, uploadStart, contentOf(0, length));
         await place.complete(key, at);
-        // A client that did not hear of it asks again, with an empty last chunk.
+        // A client that missed the response retries with an empty last chunk.
         assert.deepEqual(await place.append(key, at, contentOf(length, 0)), at);
         await place.complete(key, at);
         assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, length)));
@@ -145,7 +145,7 @@ for (const kind of kinds) {
       await assert.rejects(place.complete(makeBlobKey(), { sizeBytes: 5, state: { restBytes: 5 } }), codeOf("DATA_LOSS"));
     });
 
-    test("what is removed is gone, and removing it again does nothing", async () => {
+    test("removed content is gone, and removing it again has no effect", async () => {
       const place = await openAt("removed");
       for (const length of [0, 10, 6 * MiB]) {
         const [complete, open] = [makeBlobKey(), makeBlobKey()];
@@ -162,7 +162,7 @@ for (const kind of kinds) {
       assert.deepEqual(await Array.fromAsync(place.list()), []);
     });
 
-    test("an upload that is removed while it is completed is completed or lost: the place is not out of reach", async () => {
+    test("an upload removed while it is completed is completed or lost, not reported as unreachable storage", async () => {
       const place = await openAt("removed-meanwhile");
       for (let times = 0; times < 64; times++) {
         const key = makeBlobKey();
@@ -174,7 +174,7 @@ for (const kind of kinds) {
       }
     });
 
-    test("everything that lies there is listed, over many pages", async () => {
+    test("the list contains all content, over many pages", async () => {
       const place = await openAt("listed");
       const completed = Array.from({ length: 1_010 }, makeBlobKey).sort();
       for (let from = 0; from < completed.length; from += 50)
@@ -186,13 +186,13 @@ for (const kind of kinds) {
       assert.deepEqual(found.flatMap((each) => (each.completed ? [each.key] : [])).sort(), completed);
       assert.deepEqual([...new Set(found.flatMap((each) => (each.completed ? [] : [each.key])))].sort(), [small, large].sort());
       assert.ok(found.every(({ changedAtMs }) => Math.abs(changedAtMs - Date.now()) < 600_000));
-      // What a server left behind that was killed before anybody kept the point: the list alone is enough to remove it.
+      // Leftovers of a crashed server with no recorded point: the list is enough to remove them.
       for (const { key, completed: isCompleted, state } of found) if (!isCompleted) await place.remove(key, state);
       assert.equal((await Array.fromAsync(place.list())).filter((each) => !each.completed).length, 0);
       await assert.rejects(place.complete(small, atSmall), codeOf("DATA_LOSS"));
     });
 
-    test("a place belongs to one store, and a store has one place", async () => {
+    test("storage belongs to one database, and a database has one storage", async () => {
       const [one, same] = [await openAt("claimed"), await openAt("claimed")];
       const ids = await Promise.all([one.claim("store-1", undefined), same.claim("store-1", undefined)]);
       assert.equal(ids[0], ids[1], "two servers that start at once");
@@ -209,7 +209,7 @@ for (const kind of kinds) {
       await assert.rejects(unmarked.claim("store-1", undefined), /of an unknown database/);
     });
 
-    test("what was answered for is there after kill -9", async () => {
+    test("acknowledged content survives kill -9", async () => {
       const random = randomNumbers(2);
       for (let round = 0; round < shortOrLong(4, 40); round++) {
         const setting = started.settingOf("killed");
@@ -222,13 +222,13 @@ for (const kind of kinds) {
         for await (const line of createInterface({ input: child.stdout })) {
           const each = JSON.parse(line);
           answered.set(each.key, each);
-          // At some moment of the work behind this answer.
+          // At a random moment of the work after this response.
           if (--left === 0) setTimeout(() => child.kill("SIGKILL"), random() * 30);
         }
         await ended;
         const place = await openAt("killed");
         for (const { key, at, completed } of answered.values()) {
-          // The one of the last round may have come further than we were told.
+          // The last one may have progressed further than reported.
           if (!completed) await place.complete(key, at);
           assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, at.sizeBytes)), `${at.sizeBytes} bytes, completed ${completed}`);
         }
@@ -237,7 +237,7 @@ for (const kind of kinds) {
   });
 }
 
-test("a place out of reach is told as such, and what was asked of it can be asked again", async () => {
+test("unreachable storage is reported as such, and the operation can be retried", async () => {
   process.env.AWS_ACCESS_KEY_ID ??= "nobody";
   process.env.AWS_SECRET_ACCESS_KEY ??= "nothing";
   const place = await openBlobPlace(readBlobsSetting("s3://blobs/?endpoint=http://127.0.0.1:9", "/"), { redirects: false });
@@ -248,7 +248,7 @@ test("a place out of reach is told as such, and what was asked of it can be aske
   await place.close();
 });
 
-test("a signed address gives the content to anybody, and that alone", { skip: objectStorageMissing() }, async () => {
+test("a signed URL gives anyone this content and nothing else", { skip: objectStorageMissing() }, async () => {
   const storage = await startObjectStorage();
   try {
     const place = await openBlobPlace(readBlobsSetting(storage.settingOf("signed"), "/"), { redirects: true });
@@ -267,7 +267,7 @@ test("a signed address gives the content to anybody, and that alone", { skip: ob
   }
 });
 
-test("what speaks S3 is loaded where S3 is configured, and nowhere else", async () => {
+test("the S3 client is loaded only if S3 is configured", async () => {
   const loadedWith = async (setting: string): Promise<string> => {
     const script = `import { registerHooks } from "node:module";
       const seen = new Set();
@@ -282,7 +282,7 @@ test("what speaks S3 is loaded where S3 is configured, and nowhere else", async 
   assert.match(await loadedWith("s3://blobs/"), /@aws-sdk\/client-s3/);
 });
 
-test("a disk that is full is told as such, and keeps what was answered for and nothing else", async () => {
+test("a full disk is reported as such, and keeps exactly the acknowledged content", async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-blobs-"));
   try {
     const script = `
@@ -298,7 +298,7 @@ test("a disk that is full is told as such, and keeps what was answered for and n
         await place.append(makeBlobKey(), uploadStart, contentOf(0, 5_000_000)).catch(told),
       ];
       process.stdout.write(JSON.stringify({ key, at, answers }));`;
-    // Files of this process may grow to 1 MiB: what the system then says is what it says of a full disk.
+    // Limits files to 1 MiB, which fails like a full disk.
     const run = 'ulimit -f 2048 && trap \'\' XFSZ && exec "$0" --input-type=module --eval "$1"';
     const child = spawn("sh", ["-c", run, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
     const { key, at, answers } = JSON.parse(String(await readAll(child.stdout)));
@@ -313,7 +313,7 @@ test("a disk that is full is told as such, and keeps what was answered for and n
     );
     await place.complete(key, await place.append(key, at, contentOf(600_000, 1000)));
     assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, 601_000)));
-    // The disk is not filled to its last byte: the database may lie there too.
+    // Some space stays free, because the database may share the disk.
     const short = openFilePlace({ folder, spaceLeftBytes: Number.MAX_SAFE_INTEGER });
     await assert.rejects(short.append(makeBlobKey(), uploadStart, contentOf(0, 10)), { code: "UNAVAILABLE", httpStatus: 507 });
     assert.equal((await Array.fromAsync(place.list())).length, 1);

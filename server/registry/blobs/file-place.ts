@@ -1,5 +1,5 @@
-// Blobs in files: an upload grows in uploads/KEY, and is renamed to content/AB/KEY when it is complete. What was answered
-// for is on the disk: first the bytes, then the name, and only then the caller's row.
+// Blob storage in files: uploads/KEY grows, and is renamed to content/AB/KEY when complete. Acknowledged data is durable: bytes
+// first, then the name, then the caller's row.
 
 import { type FileHandle, link, mkdir, open, opendir, readdir, readFile, rename, stat, statfs, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -23,19 +23,19 @@ import {
   type StoredContent,
 } from "./place.ts";
 import { writeContent } from "./write-content.ts";
-import { openWriteTurns } from "./write-turns.ts";
+import { openWriteSlots } from "./write-slots.ts";
 
 export interface FilePlaceOptions {
-  /** Absolute; made where it is not there. */
+  /** Absolute path; created if missing. */
   readonly folder: string;
-  /** What uploads leave free on the disk: the database may lie there too. */
+  /** Free space that uploads leave, because the database may share the disk. */
   readonly spaceLeftBytes?: number;
 }
 
 const codeOf = (thrown: unknown): string | undefined =>
   thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
 
-// No room on the disk, of the user's, or in one file.
+// Disk, quota or file size exhausted.
 const fullCodes: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 const faultOf = (thrown: unknown): unknown => {
@@ -44,7 +44,6 @@ const faultOf = (thrown: unknown): unknown => {
   return fullCodes.has(code) ? placeFull(thrown) : placeUnreachable(thrown);
 };
 
-/** undefined where the file is not there. */
 const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;
@@ -54,23 +53,20 @@ const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 };
 
-/** Waits until the disk has what a folder names: a file that was made or renamed in it is there after a power cut, too. */
+/** Syncs a directory, so that new or renamed files in it survive a power failure. */
 export const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(path, "r");
   try {
     await folder.sync();
   } catch (thrown) {
-    // Some network file systems have no such thing: there the name is as durable as they make it.
+    // Unsupported by some network file systems.
     if (codeOf(thrown) !== "EINVAL" && codeOf(thrown) !== "ENOTSUP") throw thrown;
   } finally {
     await folder.close();
   }
 };
 
-/**
- * Makes a folder and those above it, all of them durable. One by one: where no folder can be made (below /proc), Node's own way
- * of making all of them tries for ever (Node 24). `isAgain`: what is above it is there.
- */
+/** One by one: Node's recursive mkdir loops forever where none can be created (below /proc, Node 24). `isAgain`: the parent exists. */
 const makeFolder = async (path: string, isAgain = false): Promise<void> => {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -78,7 +74,7 @@ const makeFolder = async (path: string, isAgain = false): Promise<void> => {
     if (codeOf(thrown) === "EEXIST" && (await stat(path)).isDirectory()) return;
     const parent = dirname(path);
     if (codeOf(thrown) !== "ENOENT" || isAgain) throw thrown;
-    // It may be there by now: another one makes it at the same moment.
+    // It may have been created concurrently.
     if ((await stat(parent).catch(() => undefined)) === undefined) await makeFolder(parent);
     await makeFolder(path, true);
     return;
@@ -86,14 +82,14 @@ const makeFolder = async (path: string, isAgain = false): Promise<void> => {
   await syncFolder(dirname(path));
 };
 
-/** Opens the place; nothing is written before it is claimed. */
+/** Opens the storage; nothing is written before it is claimed. */
 export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftBytes }: FilePlaceOptions): BlobPlace => {
   const uploads = join(folder, "uploads");
   const contents = join(folder, "content");
   const markPath = join(folder, markName);
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
-  const turns = openWriteTurns();
+  const turns = openWriteSlots();
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);
@@ -103,7 +99,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const openUpload = async (key: string, sizeBytes: number): Promise<FileHandle> => {
     if (sizeBytes === 0) {
       const file = await open(uploadPath(key), "w", 0o600);
-      // The name with the first bytes: whoever was told of them finds them after a power failure.
+      // Syncs the name along with the first bytes, so that acknowledged ones survive a power failure.
       await syncFolder(uploads);
       return file;
     }
@@ -124,7 +120,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     const source = content[Symbol.asyncIterator]();
     let file: FileHandle | undefined;
     try {
-      // Before anything is done on the disk: an append of nothing does nothing.
+      // An append of nothing does not touch the disk.
       let first = await source.next();
       while (first.done !== true && first.value.byteLength === 0) first = await source.next();
       if (first.done === true) return at;
@@ -142,17 +138,17 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Of a write that failed nothing stays; what does all the same, the next append writes over. */
+  /** If this fails, the next append overwrites the rest. */
   const discard = async (key: string, file: FileHandle, sizeBytes: number): Promise<void> => {
     try {
       if (sizeBytes === 0) await unlink(uploadPath(key));
       else await file.truncate(sizeBytes);
     } catch {
-      // The disk is in a bad way; the first failure says how.
+      // The first failure explains the cause.
     }
   };
 
-  /** Completed before; by a server perhaps that was killed before the name was durable. */
+  /** The content may have been completed by a server killed before the name was durable. */
   const requireCompleted = async (key: string, sizeBytes: number): Promise<void> => {
     const path = contentPath(key);
     const found = (await unlessAbsent(stat(path)))?.size;
@@ -215,7 +211,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Writes the mark, unless another server was quicker; the one that counts. */
+  /** Returns the effective marker, which may be another server's. */
   const writeMark = async (storeId: string): Promise<string> => {
     await makeFolder(folder);
     if ((await readdir(folder)).some((name) => name === "uploads" || name === "content")) throw occupiedPlace(folder);
@@ -223,7 +219,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     const path = join(folder, `${mark.place}.new`);
     await writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600, flag: "wx", flush: true });
     try {
-      // Unlike a rename it replaces nothing.
+      // Unlike rename, link never replaces a file.
       await link(path, markPath);
     } catch (thrown) {
       if (codeOf(thrown) !== "EEXIST") throw thrown;

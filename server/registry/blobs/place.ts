@@ -1,14 +1,14 @@
-// Where the bytes of blobs lie: what the registry asks of a file system and of S3 alike. A place knows keys and bytes; which
-// digest they have, whose they are and which of them are referenced is in the database (docs/decisions/0031).
+// Interface of blob storage, for files and S3. It knows keys and bytes; digests, owners and references are in the database
+// (docs/decisions/0031).
 
 import { randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 
-/** How far an upload has come. The caller keeps it, and hands it back with the next append, by whichever server. */
+/** Progress of an upload. The caller stores it and passes it to the next append, on any server. */
 export interface UploadPoint {
   readonly sizeBytes: number;
-  /** The place's own notes. */
+  /** Private to the storage. */
   readonly state: JsonObject;
 }
 
@@ -20,9 +20,8 @@ export interface ByteRange {
 
 export interface StoredContent {
   readonly key: string;
-  /** 0 where a place cannot tell it of an upload. */
+  /** 0 if the storage does not know it for uploads. */
   readonly sizeBytes: number;
-  /** False: the rest of an upload. */
   readonly completed: boolean;
   readonly changedAtMs: number;
   /** For `remove`. */
@@ -31,58 +30,56 @@ export interface StoredContent {
 
 export interface SigningOptions {
   readonly seconds: number;
-  /** The Content-Type that the answer is to have. */
+  /** Content-Type of the response. */
   readonly contentType: string;
 }
 
 export interface BlobPlace {
   /**
-   * Appends behind `at`; durable when it resolves. What an append left behind `at` that failed, or whose point was never
-   * kept, is overwritten. One writer for each key at a time: that is the caller's to see to. A piece of `content` is good until
-   * the next one is asked for.
-   * Throws what `content` throws; UNAVAILABLE where the place is full (HTTP 507) or out of reach, DATA_LOSS where what `at`
-   * tells of is not there. After each of them but the last, `at` is good for another try.
+   * Appends after `at`; durable once resolved. Overwrites data after `at` from failed or unrecorded appends. The caller ensures one
+   * writer per key. A piece of `content` is valid until the next one is requested. Throws the errors of `content`, UNAVAILABLE if the
+   * storage is full (HTTP 507) or unreachable, and DATA_LOSS if data before `at` is missing. Except after DATA_LOSS, `at` can be
+   * retried.
    */
   append(key: string, at: UploadPoint, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<UploadPoint>;
-  /** No more comes: the content can be read, and is durable. Idempotent, and right for an upload without a byte. Throws as append. */
+  /** Completes an upload: its content is durable and readable. Idempotent, also for empty uploads. Throws like append. */
   complete(key: string, at: UploadPoint): Promise<void>;
-  /** Content that is completed; undefined where there is none. A piece is good until the next one is asked for. Throws where not all can be had. */
+  /** Reads completed content; undefined if missing. A piece is valid until the next one is requested. Throws if the range is not available. */
   read(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined>;
-  /** Of content that is completed; undefined where there is none. */
+  /** Returns the size of completed content; undefined if missing. */
   sizeOf(key: string): Promise<number | undefined>;
-  /** Completed content, or with its state an upload. Idempotent. */
+  /** Removes completed content or, given its state, an upload. Idempotent. */
   remove(key: string, state?: JsonObject): Promise<void>;
-  /** An address under which anybody reads the content for so long; a place without one has no such method. */
+  /** Returns a URL with which anyone can read the content for a limited time. Absent if unsupported. */
   signedUrl?(key: string, options: SigningOptions): Promise<string>;
-  /** All that lies there, in no order. */
+  /** Lists everything stored, unordered. */
   list(): AsyncIterable<StoredContent>;
-  /** True where nothing of a place lies there, not even its mark. */
+  /** Returns true without any content or marker. */
   isEmpty(): Promise<boolean>;
   /**
-   * The place's own id. `known` is the one that the store has written down, undefined where it has none yet: then the place
-   * must be empty, or this store's already. Throws FAILED_PRECONDITION of one line where it is another's, or not that one.
+   * Claims the storage for a database and returns the storage's ID. `known` is the ID recorded in the database; if undefined, the
+   * storage must be empty or already claimed by it. Throws a one-line FAILED_PRECONDITION otherwise.
    */
   claim(storeId: string, known: string | undefined): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Where every upload begins. */
 export const uploadStart: UploadPoint = { sizeBytes: 0, state: {} };
 
-/** A key that nothing else has, and nobody guesses. */
+/** Returns a unique key that cannot be guessed. */
 export const makeBlobKey = (): string => randomBytes(16).toString("hex");
 
 const keyForm = /^[0-9a-f]{32}$/;
 
 export const isBlobKey = (text: string): boolean => keyForm.test(text);
 
-/** The key, as part of a path or of an object's name. */
+/** Returns the key for use in a path or object name; throws if malformed. */
 export const requireBlobKey = (key: string): string => {
   if (!isBlobKey(key)) throw new Error(`${JSON.stringify(key)} is no key of a blob`);
   return key;
 };
 
-/** There is no room: nobody's quota, so no RESOURCE_EXHAUSTED. RFC 4918, 11.5. */
+/** Not RESOURCE_EXHAUSTED, because no quota is exceeded. RFC 4918 §11.5. */
 export const placeFull = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage is full", { httpStatus: 507, cause });
 
 export const placeUnreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage cannot be reached", { cause });
@@ -90,10 +87,10 @@ export const placeUnreachable = (cause: unknown): Fault => new Fault("UNAVAILABL
 export const contentLost = (key: string, found: string): Fault =>
   new Fault("DATA_LOSS", "the uploaded content is lost", { cause: new Error(`${key}: ${found}`) });
 
-/** What a place says of itself: in its file or object of this name. */
+/** Name of the marker file or object. */
 export const markName = "gantry-blobs.json";
 
-/** Whose a place is. */
+/** Owner of a storage. */
 export interface PlaceMark {
   readonly store: string;
   readonly place: string;
@@ -106,17 +103,12 @@ export const readMark = (text: string, where: string): PlaceMark => {
     const { store, place }: Partial<PlaceMark> = JSON.parse(text);
     if (typeof store === "string" && typeof place === "string") return { store, place };
   } catch {
-    // As one that says nothing.
+    // Handled below.
   }
   throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} was not written by Gantry`);
 };
 
-/**
- * The id of a place that this store may use.
- *
- * @param mark what the place says of itself
- * @param where the place, for who set it
- */
+/** Checks a marker and returns the storage's ID. @param mark the storage's marker @param where the storage, for the operator */
 export const judgeMark = (mark: PlaceMark, storeId: string, known: string | undefined, where: string): string => {
   if (mark.store !== storeId) throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} contains the blobs of another database`);
   if (known !== undefined && mark.place !== known)

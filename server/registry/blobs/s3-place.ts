@@ -1,6 +1,6 @@
-// Blobs in S3. An upload is a multipart upload to the key's own object, so that nothing is ever moved; its parts grow with
-// it. What is too small for a part lies in an object of its own until more comes: the rest. A part is gathered in a temporary
-// file first, so that a slow client holds neither memory nor a connection to the storage, and a try can be repeated.
+// Blob storage in S3. An upload is a multipart upload to the final object, so nothing is ever moved. Bytes too few for a part are in
+// a separate object, the rest. Parts are spooled to a temporary file, so that slow clients hold neither memory nor a connection, and
+// requests can be retried.
 
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
@@ -52,27 +52,25 @@ export interface S3PlaceOptions {
   /** "", or a text that ends in "/". */
   readonly prefix: string;
   readonly region: string;
-  /** undefined: Amazon's own of the region. */
+  /** undefined: Amazon's endpoint of the region. */
   readonly endpoint: string | undefined;
-  /** Where clients reach the storage for redirects; undefined: where the server does. */
+  /** Endpoint for redirected clients; undefined: the server's. */
   readonly redirectEndpoint: string | undefined;
   /** https://host/bucket instead of https://bucket.host. */
   readonly pathStyle: boolean;
-  /** Pulls may be sent to the storage. */
+  /** Allow redirecting pulls to the storage. */
   readonly redirects: boolean;
-  /** For tests: the size from which a part is sent. */
+  /** For tests: minimum size of a part. */
   readonly partBytes?: number;
 }
 
-/** What an upload's state holds. */
 interface UploadState {
-  /** S3's id of the multipart upload; "" before the first part. */
+  /** S3's ID of the multipart upload; "" before the first part. */
   readonly upload: string;
-  /** The ETag of each part, in their order. */
   readonly parts: readonly string[];
-  /** Bytes behind the parts, in the object of this size's name. */
+  /** Bytes after the parts, in the rest object of this upload size. */
   readonly restBytes: number;
-  /** A rest that is no longer needed once this state was kept. */
+  /** Earlier rest object, obsolete once this state is recorded. */
   readonly staleRest: string;
 }
 
@@ -116,14 +114,13 @@ const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 };
 
-/** The caller's own failure, which is nothing of the storage's. */
 class ContentFailed extends Error {}
 
-/** A part on its way: a file without a name, written once, read as often as a try needs it. */
+/** An unnamed temporary file, written once and read for each retry. */
 interface Spool {
   readonly sizeBytes: number;
   add(piece: Uint8Array): Promise<void>;
-  /** Its bytes and their MD5 in base64, which all who speak S3 check them against. */
+  /** The MD5 in base64 is verified by every S3 implementation. */
   content(): { readonly body: () => Readable; readonly md5: string; readonly sizeBytes: number };
   clear(): void;
   close(): Promise<void>;
@@ -153,7 +150,7 @@ const openSpool = async (): Promise<Spool> => {
     },
     content() {
       const length = sizeBytes;
-      // Not the file's own stream: that one would close the file.
+      // The file's own stream would close the file.
       const pieces = async function* (): AsyncGenerator<Uint8Array> {
         for (let at = 0; at < length; ) {
           const bytes = Buffer.allocUnsafe(Math.min(limits.blobReadBytes, length - at));
@@ -173,7 +170,7 @@ const openSpool = async (): Promise<Spool> => {
   };
 };
 
-/** Tells the call for which it is sent of each request, a try each: its kind and the host, nothing of whose bytes they are. */
+/** Traces kind and host only. */
 const traceRequests = (client: S3Client): S3Client => {
   client.middlewareStack.add(
     (send, { commandName = "request" }) =>
@@ -190,7 +187,7 @@ const traceRequests = (client: S3Client): S3Client => {
           return answer;
         } catch (thrown) {
           const status = statusOf(thrown);
-          // What is not there is an answer like any other.
+          // Absence is a normal response.
           tell(status, status === undefined ? "unreachable" : status >= 500 ? "refused" : undefined);
           throw thrown;
         }
@@ -207,12 +204,12 @@ const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Clie
       ...(endpoint === undefined ? {} : { endpoint }),
       forcePathStyle: options.pathStyle,
       maxAttempts: limits.s3TriesMax,
-      // Each body goes with its MD5 already; many who speak S3 know no other sums.
+      // Bodies carry their MD5; many S3 implementations support no other checksum.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
-      // Where the requests go is the operator's word alone.
+      // Only the operator decides the endpoint.
       followRegionRedirects: false,
-      // It would write to the console; what fails is thrown, and told by whoever asked.
+      // It would write to the console; failures are thrown and logged by the caller.
       logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       requestHandler: {
         connectionTimeout: limits.s3ConnectMs,
@@ -224,7 +221,7 @@ const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Clie
     }),
   );
 
-/** Opens the place; nothing is asked of the storage before it is claimed. */
+/** Opens the storage; sends no request before it is claimed. */
 export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const { bucket: Bucket, prefix, partBytes = limits.s3PartBytes } = options;
   const where = `s3://${Bucket}/${prefix}`;
@@ -232,10 +229,9 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const signing = options.redirectEndpoint === undefined ? client : clientOf(options, options.redirectEndpoint);
   const objectName = (key: string): string => `${prefix}content/${requireBlobKey(key)}`;
   const restsPrefix = (key: string): string => `${prefix}uploads/${requireBlobKey(key)}/`;
-  /** The rest at the end of an upload of so many bytes. */
   const restName = (key: string, sizeBytes: number): string => `${restsPrefix(key)}${sizeBytes}`;
 
-  /** Sends a body, again where that failed: the SDK tries no stream twice. */
+  /** The SDK does not retry streams. */
   const sendSpool = async <Answer>(spool: Spool, send: (body: Readable, sizeBytes: number, md5: string) => Promise<Answer>): Promise<Answer> => {
     const { body, sizeBytes, md5 } = spool.content();
     for (let tries = 1; ; tries++) {
@@ -244,7 +240,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
         return await send(stream, sizeBytes, md5);
       } catch (thrown) {
         const status = statusOf(thrown);
-        // What the storage refuses for good it refuses again.
+        // Other refusals are permanent.
         if (tries >= limits.s3TriesMax || (status !== undefined && status < 500 && status !== 408 && status !== 429)) throw thrown;
       } finally {
         stream.destroy();
@@ -288,7 +284,6 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     if (spool.sizeBytes !== restBytes) throw contentLost(key, `a rest of ${spool.sizeBytes} bytes, not ${restBytes}`);
   };
 
-  /** Adds the spool's bytes as the next part. */
   const addPart = async (key: string, state: UploadState, spool: Spool): Promise<UploadState> => {
     const created =
       state.upload === ""
@@ -333,7 +328,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       if (spool.sizeBytes > 0 && isPart(sizeBytes - spool.sizeBytes, spool.sizeBytes)) state = await addPart(key, state, spool);
       const restBytes = spool.sizeBytes;
       if (restBytes > 0) await putObject(restName(key, sizeBytes), spool);
-      // The rest before this one stays until this point was surely kept: the next append takes it away.
+      // The previous rest stays until this state is surely recorded; the next append deletes it.
       if (before.staleRest !== "") await deleteObject(before.staleRest);
       return { sizeBytes, state: writeState({ ...state, restBytes, staleRest: before.restBytes > 0 ? restName(key, at.sizeBytes) : "" }) };
     } finally {
@@ -359,7 +354,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     }
   };
 
-  /** Without a part: the rest is all of it, or there is nothing. */
+  /** The rest is all of it, or it is empty. */
   const completeSmall = async (key: string, at: UploadPoint, restBytes: number): Promise<void> => {
     if (restBytes > 0) {
       const rest = encodeURIComponent(`${Bucket}/${restName(key, at.sizeBytes)}`);
@@ -395,10 +390,10 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       if (state.parts.length === 0) await completeSmall(key, at, state.restBytes);
       else await completeParts(key, at, state);
     } catch (thrown) {
-      // Completed before, perhaps, and its rest removed: the size below says so.
+      // Possibly completed before, with its rest removed: the size check decides.
       if (!isObjectAbsent(thrown) && !(thrown instanceof Fault && thrown.code === "DATA_LOSS")) throw thrown;
     }
-    // Some who speak S3 have said yes, and stored less.
+    // Some S3 implementations have confirmed incomplete objects.
     const found = await sizeOfObject(objectName(key));
     if (found !== at.sizeBytes) throw contentLost(key, `${found ?? "no"} bytes of ${at.sizeBytes}`);
     if (state.restBytes > 0) await deleteObject(restName(key, at.sizeBytes));
@@ -406,7 +401,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   };
 
   const read: BlobPlace["read"] = async (key, range) => {
-    // A range of nothing cannot be asked for.
+    // S3 cannot request an empty range.
     if (range !== undefined && range.startBytes === range.endBytes) return (await sizeOfObject(objectName(key))) === undefined ? undefined : Readable.from([]);
     const found = await readObject(objectName(key), range && `bytes=${range.startBytes}-${range.endBytes - 1}`);
     if (found === undefined) return undefined;
@@ -459,7 +454,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     try {
       await client.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markName}`, Body, ContentType: "application/json", IfNoneMatch: "*" }));
     } catch (thrown) {
-      // Another server was quicker.
+      // Another server created it concurrently.
       if (statusOf(thrown) !== 412 && statusOf(thrown) !== 409) throw thrown;
     }
     const mark = await readMarkText();

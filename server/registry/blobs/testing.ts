@@ -1,10 +1,10 @@
-// Content for tests whose bytes follow from their place alone.
+// Test content that follows from its position.
 
 const period = 65_521;
-// A prime number of bytes, so that no size that a place works with hides a shift.
+// A prime number of bytes, so that no block size hides a shift.
 const pattern = Buffer.from(Array.from({ length: period }, (_, index) => (index * 31 + (index >> 5) * 17 + (index >> 11)) % 251));
 
-/** The bytes of the content at this place. */
+/** Returns the content at this position. */
 export const bytesAt = (startBytes: number, length: number): Buffer => {
   const bytes = Buffer.allocUnsafe(length);
   for (let at = 0; at < length; ) {
@@ -14,7 +14,7 @@ export const bytesAt = (startBytes: number, length: number): Buffer => {
   return bytes;
 };
 
-/** The same in pieces, as a socket gives them. */
+/** Returns the content in pieces, like a socket. */
 export async function* contentOf(startBytes: number, length: number, pieceBytes = 64 * 1024): AsyncGenerator<Uint8Array> {
   for (let given = 0; given < length; given += pieceBytes) yield bytesAt(startBytes + given, Math.min(pieceBytes, length - given));
 }

@@ -1,8 +1,8 @@
-// Content into an open file, from a place on, and onto the disk.
+// Writes content into an open file from a position, durably.
 
 import type { FileHandle } from "node:fs/promises";
 import { limits } from "#base/limits.ts";
-import type { BufferPair, WriteTurns } from "./write-turns.ts";
+import type { BufferPair, WriteSlots } from "./write-slots.ts";
 import { notePassed } from "./young-memory.ts";
 
 const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): Promise<void> => {
@@ -13,7 +13,7 @@ const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): 
   }
 };
 
-/** Tells the disk to write while more comes: what is left for the end is short. A failure is thrown at the end. */
+/** Syncs during the write, so that little is left at the end, when failures are thrown. */
 const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number) => void; readonly ended: () => Promise<void> } => {
   let syncing: Promise<void> = Promise.resolve();
   let isSyncing = false;
@@ -37,7 +37,7 @@ const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number
 
 const idle = Symbol("idle");
 
-/** Tells when nothing has come for a moment: one timer for a turn, since one for each piece would cost more than the piece. */
+/** One timer per turn: one per piece would cost more than the piece. */
 const watchIdle = (): { readonly came: () => void; readonly soon: <T>(coming: Promise<T>) => Promise<T | typeof idle>; readonly end: () => void } => {
   let isLate = (): void => {};
   const late = new Promise<typeof idle>((resolve) => (isLate = () => resolve(idle)));
@@ -49,25 +49,24 @@ type Coming = Promise<IteratorResult<Uint8Array>>;
 
 export interface ContentToWrite {
   readonly startBytes: number;
-  /** Of the content; the rest follows. */
   readonly first: Uint8Array;
   readonly rest: AsyncIterator<Uint8Array>;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Writes the content and syncs the file; its new size. Nothing writes any more when it ends, however it ends.
- * @param requireSpace throws where the disk has too little space
+ * Writes the content and syncs the file; returns its new size. No write is pending when it ends. @param requireSpace throws if the
+ * disk lacks space
  */
-export const writeContent = async (file: FileHandle, turns: WriteTurns, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
+export const writeContent = async (file: FileHandle, turns: WriteSlots, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
   const { rest, signal } = content;
   const syncing = syncingBeside(file);
   let sizeBytes = content.startBytes;
   let lookedAtBytes = sizeBytes;
 
   /**
-   * One turn: what comes until it is used up, or its client sends no more. `given` comes first. Returns what is on its way when it ends; of a
-   * turn that was used up nothing is, so that whoever waits for the next one holds as little as can be.
+   * Ends when the turn is used up or the client is idle. `given` comes first. Returns the pending piece, if any: none after a full
+   * turn, so that waiting uses little memory.
    */
   const writeTurn = async (pair: BufferPair, given: Uint8Array | undefined): Promise<{ readonly coming: Coming | undefined }> => {
     let [filling, other] = pair;
@@ -104,7 +103,7 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
       while (turnBytes < limits.blobTurnBytes) {
         watch.came();
         const coming = rest.next();
-        // Who waits for it hears of its failure; before that, nobody may.
+        // The awaiting code handles rejections.
         coming.catch(() => {});
         const found = await watch.soon(coming);
         if (found === idle || found.done === true) {

@@ -1,21 +1,19 @@
-// Bytes that pass leave buffers behind, of 64 KiB each, which V8 counts outside of its heap and lets grow to 64 MiB and more
-// before it looks at them: as much as a hundred pushes may take in all. They die young, so that a collection of the young alone,
-// which takes less than a millisecond, gives their memory to those that come next. The few that grow old, because they waited
-// for their turn, are collected with everything else when they have become many.
+// Bounds the buffers of 64 KiB left behind by passing content, which V8 lets grow beyond 64 MiB, the budget of a hundred pushes. A
+// minor collection, under a millisecond, frees the young ones; the few old ones need a major collection once they are many.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { limits } from "#base/limits.ts";
 
-/** V8's own function, which it shows to those alone who ask for it by a flag. */
+/** V8's gc function, available only with a flag. */
 type Collect = (options: { readonly type: "minor" | "major" }) => void;
 
 let collect: Collect | undefined;
 let passedBytes = 0;
-// What is in use, as far as the last look at everything knows.
+// Memory in use after the last major collection.
 let usedBytes = 0;
 
-/** Notes that so many bytes have passed. */
+/** Records passed bytes and collects if due. */
 export const notePassed = (count: number): void => {
   passedBytes += count;
   if (passedBytes < limits.blobYoungBytes) return;

@@ -1,12 +1,9 @@
-// Collection: what nobody needs any more goes, beside pushes and without ever stopping them. One server at a time goes through
-// everything, in pieces; what it does not come to, the next one does.
+// Garbage collection, concurrent with pushes. One server at a time walks through everything, in batches.
 //
-// The database alone says what is needed, and each row is looked at again when nobody else can change it: a blob goes out of a
-// repo where no manifest needs it and its lease is over, a content where no repo has it, and bytes where no row names them.
-// Each of these begins with a row that is hidden or gone, and ends with the bytes, so that a kill leaves nothing that is told
-// of and not there. A failure ends the walk; nothing is ever concluded from a list that did not come.
-//
-// The walk through everything is rare. What has expired, and what a crash has left, is looked for more often: within an hour it is gone.
+// Only the database decides what is needed, and each row is checked again under its lock. A blob leaves a repo if no manifest needs
+// it and its lease has expired. Content is removed if no repo has it, and bytes if no row names them. Rows are hidden or deleted
+// before their bytes, so that a crash never leaves a row without bytes. A failure ends the walk: nothing is concluded from an
+// incomplete list. Expired data and leftovers of crashes are collected within an hour.
 
 import type { BlobPlace, StoredContent } from "#registry/blobs";
 import { limits } from "#base/limits.ts";
@@ -41,13 +38,13 @@ export interface CollectionParts {
   readonly log: Log;
 }
 
-/** What a collection has removed, or would remove. */
+/** Amounts that a collection removed or would remove. */
 export interface CollectionSummary {
-  /** Uploads that nobody has written to for a week. */
+  /** Uploads idle for a week. */
   uploads: number;
-  /** Paths that were pushed to and have got no manifest. */
+  /** Paths with pushed blobs but no manifest. */
   pendingRepos: number;
-  /** Contents that no repo has or needs any more, and their bytes. */
+  /** Contents that no repo needs, and their bytes. */
   contents: number;
   contentBytes: number;
   /** Files or objects that no row names. */
@@ -71,7 +68,7 @@ async function* collectUploads({ store, clock }: CollectionParts, summary: Colle
   }
 }
 
-/** Pages are small: each path has up to some hundred blobs, which a trigger removes with it. */
+/** Small pages: each path has up to some hundred blobs, which a trigger deletes too. */
 const pendingPage = 50;
 
 async function* collectPending({ store, clock }: CollectionParts, summary: CollectionSummary): AsyncGenerator<void> {
@@ -117,15 +114,14 @@ async function* removeCollected(parts: CollectionParts): AsyncGenerator<void> {
 }
 
 /**
- * Returns whether content is old enough to be removed if no row names it. The rest of an upload is worth nothing soon. Completed content may be
- * known to a newer copy of the database: it stays for a week, unless servers have looked all the time since it was written.
+ * Unfinished uploads expire soon. Completed content may be known to a newer copy of the database, so it stays for a week, unless
+ * servers have been collecting ever since it was written.
  */
 const isOld = ({ completed, changedAtMs }: StoredContent, nowMs: number, sinceMs: number): boolean => {
   if (changedAtMs > nowMs - limits.unnamedKeptMs) return false;
   return !completed || changedAtMs >= sinceMs || changedAtMs <= nowMs - limits.completedKeptMs;
 };
 
-/** Pages of what lies in the place, is old enough and was changed after `afterMs`, and no row names. */
 async function* findUnnamed({ store, blobs, clock }: CollectionParts, afterMs: number): AsyncGenerator<readonly StoredContent[]> {
   const sinceMs = (await findLeftoverSince(store.read)) ?? Infinity;
   const nowMs = clock();
@@ -145,7 +141,7 @@ async function* findUnnamed({ store, blobs, clock }: CollectionParts, afterMs: n
   yield await unnamedOf(page);
 }
 
-/** What a killed server left in the place before any row named it, and what an older copy of the database does not know. */
+/** Leftovers of crashes, and content unknown to an older copy of the database. */
 async function* collectUnnamed(parts: CollectionParts, afterMs: number, summary: CollectionSummary): AsyncGenerator<void> {
   const { store, blobs, clock, log } = parts;
   for await (const page of findUnnamed(parts, afterMs)) {
@@ -161,7 +157,7 @@ async function* collectUnnamed(parts: CollectionParts, afterMs: number, summary:
   await store.write((rows) => deleteStaleBlobWrites(rows, clock()));
 }
 
-/** Goes through everything; a step of the generator is a bounded piece. */
+/** Collects everything; each step of the generator is a bounded batch. */
 export async function* collect(parts: CollectionParts, summary = emptyCollection()): AsyncGenerator<void> {
   yield* collectUploads(parts, summary);
   yield* collectPending(parts, summary);
@@ -171,7 +167,6 @@ export async function* collect(parts: CollectionParts, summary = emptyCollection
   yield* collectUnnamed(parts, -Infinity, summary);
 }
 
-/** Removes what has expired, and what was left in the place since the walk before. */
 async function* collectLeftovers(parts: CollectionParts): AsyncGenerator<void> {
   const summary = emptyCollection();
   yield* collectUploads(parts, summary);
@@ -180,7 +175,7 @@ async function* collectLeftovers(parts: CollectionParts): AsyncGenerator<void> {
   yield* collectUnnamed(parts, parts.clock() - 2 * limits.collectionMs, summary);
 }
 
-/** Returns what `collect` would remove now. It shares no statement with it that writes. */
+/** Returns what `collect` would remove now. It shares no writing statement with it. */
 export const surveyCollection = async (parts: CollectionParts): Promise<CollectionSummary> => {
   const { store, clock } = parts;
   const nowMs = clock();
@@ -205,7 +200,7 @@ export const surveyCollection = async (parts: CollectionParts): Promise<Collecti
   return summary;
 };
 
-/** Collects now, whenever a server did so last. */
+/** Collects now, regardless of the last collection. */
 export const collectNow = async (parts: CollectionParts): Promise<CollectionSummary> => {
   const summary = emptyCollection();
   await parts.store.write((rows) => ensureBlobPlace(rows, parts.clock()));
@@ -213,7 +208,7 @@ export const collectNow = async (parts: CollectionParts): Promise<CollectionSumm
   return summary;
 };
 
-/** Returns the walk whose turn it is, for this server alone; undefined if it is another one's turn, or too early. */
+/** The walk that is due, for this server only. */
 const takeWalk = async (parts: CollectionParts): Promise<AsyncGenerator<void> | undefined> => {
   const { store, clock } = parts;
   const nowMs = clock();
@@ -226,12 +221,12 @@ const takeWalk = async (parts: CollectionParts): Promise<AsyncGenerator<void> | 
   return turn === "all" ? collect(parts) : collectLeftovers(parts);
 };
 
-/** A part of maintenance: one piece at each call; true where there may be more. */
+/** Returns a part of maintenance: each call runs one batch and returns true if there may be more. */
 export const openCollection = (parts: CollectionParts): (() => Promise<boolean>) => {
   let walk: AsyncGenerator<void> | undefined;
   return async () => {
     walk ??= await takeWalk(parts);
-    // What this server, or one that died, has left goes with every look.
+    // Leftovers of this or a crashed server are removed on every call.
     if (walk === undefined) return removeLeftContents(parts);
     try {
       const { done } = await walk.next();

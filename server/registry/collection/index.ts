@@ -1,5 +1,4 @@
-// Public entry of the module: stored images as a whole. What no repo needs any more is collected, and all that one needs is
-// verified.
+// Entry point: garbage collection, verification and OCI layouts of stored images.
 
 export { collect, collectNow, type CollectionParts, type CollectionSummary, openCollection, surveyCollection } from "./collect.ts";
 export { exportLayout, importLayout, type LayoutSummary, type LayoutWork, type RegistryCall } from "./layouts.ts";

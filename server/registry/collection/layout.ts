@@ -1,4 +1,4 @@
-// OCI image layouts (image-spec, image-layout): a folder with blobs by their digests, and an index of what is in it.
+// OCI image layouts (image-spec, image-layout): a directory of blobs by digest, and an index.
 
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -20,7 +20,7 @@ export interface Descriptor {
   readonly digest: string;
   readonly size: number;
   readonly annotations: JsonObject | undefined;
-  /** Its bytes may lie elsewhere. */
+  /** The content may be elsewhere. */
   readonly isForeign: boolean;
 }
 
@@ -36,10 +36,9 @@ const descriptorOf = (value: Json | undefined): Descriptor | undefined => {
   };
 };
 
-/** What a manifest refers to. */
+/** References of a manifest. */
 export interface ManifestParts {
   readonly mediaType: string;
-  /** The manifests that an index lists. */
   readonly children: readonly Descriptor[];
   readonly blobs: readonly Descriptor[];
 }
@@ -55,7 +54,7 @@ const readLayoutJson = (content: string): JsonObject | undefined => {
   }
 };
 
-/** undefined for what is neither a manifest nor an index. */
+/** Returns undefined for anything but a manifest or index. */
 export const partsOf = (content: string): ManifestParts | undefined => {
   const parsed = readLayoutJson(content);
   if (!parsed || !(Array.isArray(parsed.manifests) || Array.isArray(parsed.layers) || isObject(parsed.config))) return undefined;
@@ -71,7 +70,7 @@ const blobPath = (folder: string, digest: string): string => {
   return join(folder, "blobs", ...digest.split(":"));
 };
 
-/** What an index.json lists. Throws a Fault of one line where the folder is no layout. */
+/** Returns the entries of index.json. Throws a one-line Fault if the directory is no layout. */
 export const readLayout = async (folder: string): Promise<readonly Descriptor[]> => {
   const version = readLayoutJson(await readFile(join(folder, "oci-layout"), "utf8").catch(() => ""));
   if (!version || !text(version, "imageLayoutVersion").startsWith("1."))
@@ -81,7 +80,7 @@ export const readLayout = async (folder: string): Promise<readonly Descriptor[]>
   return descriptorsOf(index.manifests);
 };
 
-/** A manifest's bytes; undefined where they are not there, too many, or not those of the digest. */
+/** Returns a manifest's bytes; undefined if they are missing, too large, or do not match the digest. */
 export const readLayoutManifest = async (folder: string, digest: string): Promise<Buffer | undefined> => {
   const path = blobPath(folder, digest);
   const found = await stat(path).catch(() => undefined);
@@ -91,7 +90,7 @@ export const readLayoutManifest = async (folder: string, digest: string): Promis
   return createHash(algorithm).update(content).digest("hex") === hex ? content : undefined;
 };
 
-/** The size of a blob's file; undefined where there is none. */
+/** Returns the size of a blob's file; undefined if missing. */
 export const layoutBlobSize = async (folder: string, digest: string): Promise<number | undefined> => {
   const found = await stat(blobPath(folder, digest)).catch(() => undefined);
   return found?.isFile() ? found.size : undefined;
@@ -99,7 +98,7 @@ export const layoutBlobSize = async (folder: string, digest: string): Promise<nu
 
 export const readLayoutBlob = (folder: string, digest: string): AsyncIterable<Uint8Array> => createReadStream(blobPath(folder, digest));
 
-/** Writes a blob's file, unless it is there. Throws where the content is not that of the digest; then nothing is left. */
+/** Writes a blob's file unless it exists. Throws, leaving nothing, if the content does not match the digest. */
 export const writeLayoutBlob = async (
   folder: string,
   digest: string,
@@ -114,7 +113,7 @@ export const writeLayoutBlob = async (
     for await (const piece of typeof content === "string" ? [Buffer.from(content)] : content) {
       hash.update(piece);
       onBytes(piece.byteLength);
-      // Streams ask for more before they have written it.
+      // Copied, because streams request more before writing it.
       yield Uint8Array.from(piece);
     }
   };
@@ -129,7 +128,7 @@ export const writeLayoutBlob = async (
   }
 };
 
-/** Makes the folder a layout of these manifests. */
+/** Writes the index of a layout with these manifests. */
 export const writeLayout = async (folder: string, manifests: readonly JsonObject[]): Promise<void> => {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "oci-layout"), '{"imageLayoutVersion":"1.0.0"}');

@@ -1,5 +1,4 @@
-// An OCI layout into a repo, and a repo into an OCI layout, by the registry's own operations: what is refused there is refused
-// here, and what is written is told as every push is.
+// Copies OCI layouts to and from a repo through the registry's operations, with their checks and events.
 
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -17,7 +16,7 @@ import {
   writeLayoutBlob,
 } from "./layout.ts";
 
-/** An operation of the registry, by its short name. */
+/** A registry operation by its short name. */
 export type RegistryCall = (
   operation: string,
   request: JsonObject,
@@ -30,7 +29,7 @@ export type RegistryCall = (
 export interface LayoutWork {
   readonly call: RegistryCall;
   readonly folder: string;
-  /** A repo's path of names, or its uid. */
+  /** A repo's path of names, or its UID. */
   readonly repo: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
@@ -38,7 +37,7 @@ export interface LayoutWork {
 export interface LayoutSummary {
   readonly manifests: number;
   readonly blobs: number;
-  /** What could not be taken, in a sentence each. */
+  /** One sentence per refused item. */
   readonly refused: readonly string[];
 }
 
@@ -48,7 +47,7 @@ interface PlannedManifest extends ManifestParts {
   readonly type: string;
 }
 
-/** Everything below a descriptor, children first. Throws a sentence where something is missing. */
+/** Children first. Throws a Fault if something is missing. */
 const planOf = async (folder: string, { digest, mediaType }: Descriptor, planned: Map<string, PlannedManifest>): Promise<void> => {
   if (planned.has(digest)) return;
   const content = await readLayoutManifest(folder, digest);
@@ -75,7 +74,7 @@ const sentenceOf = (thrown: unknown): string => {
   throw thrown;
 };
 
-/** Imports all that a layout lists. What cannot be taken is named, and keeps nothing else. */
+/** Imports everything in a layout. Refused items are reported and do not affect others. */
 export const importLayout = async ({ call, folder, repo, progress }: LayoutWork): Promise<LayoutSummary> => {
   const refused: string[] = [];
   const planned = new Map<string, PlannedManifest>();
@@ -135,7 +134,7 @@ export const importLayout = async ({ call, folder, repo, progress }: LayoutWork)
   };
   for (const manifest of planned.values()) {
     const tags = tops.filter(({ digest, tag }) => digest === manifest.digest && tag !== "").map(({ tag }) => tag);
-    // Of what is broken it has been told.
+    // Already reported.
     if (manifest.blobs.some(({ digest }) => broken.has(digest))) continue;
     try {
       await push(manifest, tags);
@@ -147,7 +146,6 @@ export const importLayout = async ({ call, folder, repo, progress }: LayoutWork)
   return { manifests, blobs, refused };
 };
 
-/** All tags of the repo. */
 const tagsOf = async (call: RegistryCall, repo: string): Promise<string[]> => {
   const tags: string[] = [];
   for (let last = ""; ; ) {
@@ -158,7 +156,7 @@ const tagsOf = async (call: RegistryCall, repo: string): Promise<string[]> => {
   }
 };
 
-/** Exports these tags or digests, or all tags, with all that they need. Throws where something of it is not there. */
+/** Exports these tags or digests, or all tags, with everything they need. Throws if anything is missing. */
 export const exportLayout = async ({ call, folder, repo, progress }: LayoutWork, references: readonly string[]): Promise<LayoutSummary> => {
   const written = new Set<string>();
   let [done, total, manifests, blobs] = [0, 0, 0, 0];
@@ -174,7 +172,7 @@ export const exportLayout = async ({ call, folder, repo, progress }: LayoutWork,
       if (!content) throw new Error("a blob without content");
       await writeLayoutBlob(folder, digest, await content.open(), onBytes);
     } catch (thrown) {
-      // What lies elsewhere need not be here.
+      // Foreign content may be absent.
       if (isForeign && thrown instanceof Fault && thrown.code === "NOT_FOUND") return;
       throw thrown;
     }
@@ -191,7 +189,7 @@ export const exportLayout = async ({ call, folder, repo, progress }: LayoutWork,
     if (written.has(digest)) return described;
     const parts = partsOf(bytes);
     for (const child of parts?.children ?? []) {
-      // An index may list what nobody has pushed.
+      // An index may list manifests that were never pushed.
       await writeManifest(child.digest).catch((thrown: unknown) => {
         if (!(thrown instanceof Fault && thrown.code === "NOT_FOUND")) throw thrown;
       });

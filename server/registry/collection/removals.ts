@@ -1,5 +1,4 @@
-// Contents of the blob place that no row names any more. Their keys are nobody's, and are given to nothing else: removing one
-// twice, at two servers perhaps, does no harm.
+// Removes content that no row names. Keys are never reused, so removing twice, even on two servers, is harmless.
 
 import type { BlobPlace } from "#registry/blobs";
 import { limits } from "#base/limits.ts";
@@ -13,7 +12,7 @@ export interface RemovalParts {
   readonly log: Log;
 }
 
-/** Removes some of them; true where there may be more. What fails stays for the next time, and keeps no other one. */
+/** Removes some; returns true if there may be more. Failures are retried next time and do not affect others. */
 export const removeLeftContents = async ({ store, blobs, log }: RemovalParts): Promise<boolean> => {
   const found = await findBlobRemovals(store.read, limits.blobRemovalsMax);
   if (found.length === 0 || (await isBackupRunning(store.read))) return false;
@@ -27,6 +26,6 @@ export const removeLeftContents = async ({ store, blobs, log }: RemovalParts): P
     }
   }
   if (removed.length > 0) await store.write((rows) => deleteBlobRemovals(rows, removed));
-  // Where the place is out of reach the next look is later.
+  // If the storage is unreachable, the next attempt is later.
   return found.length === limits.blobRemovalsMax && removed.length > 0;
 };

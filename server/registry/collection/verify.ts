@@ -1,18 +1,18 @@
-// Whether all that the database tells of images is there, and is what it should be: every content is read and hashed.
+// Verifies stored images: reads and hashes all content that the database refers to.
 
 import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import { countBlobs, findBlobs, findManifestPage, findReposOfBlob, findStoredBlob, type PageManifest, setBlobHidden, type StoredBlob } from "#registry/store";
 import type { CollectionParts } from "./collect.ts";
 
-/** What is wrong with one content. */
+/** A problem of one content. */
 export interface BlobVerdict {
   /** "sha256:…". */
   readonly digest: string;
   readonly kind: "blob" | "manifest";
   /** In a few words: "is not there". */
   readonly problem: string;
-  /** Some of the repos that have it, by uid. */
+  /** Some repos that have it. */
   readonly repos: readonly string[];
 }
 
@@ -21,12 +21,12 @@ export interface VerificationSummary {
   readonly manifests: number;
   readonly sizeBytes: number;
   readonly broken: number;
-  /** Broken before, and now what they should be: shown again. */
+  /** Previously broken content that is intact again and no longer hidden. */
   readonly healed: number;
 }
 
 export interface Verification {
-  /** Nobody is told any more that a broken blob is there, so that the next push brings it anew; and what is whole again is shown. */
+  /** The next push uploads hidden blobs again; intact ones are shown again. */
   readonly hidesBroken: boolean;
   readonly report: (verdict: BlobVerdict) => void;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -34,7 +34,6 @@ export interface Verification {
 
 const reposShown = 10;
 
-/** What is wrong with a content; undefined where it is what the database says. */
 const problemOf = async (
   { blobs }: CollectionParts,
   { sha256, sha512, sizeBytes, key }: StoredBlob,
@@ -52,7 +51,7 @@ const problemOf = async (
       onBytes(piece.byteLength);
     }
   } catch (thrown) {
-    // A disk that cannot read it any more, or a file that is shorter than it says; a place out of reach is told by the first of these calls.
+    // A disk error or a truncated file; unreachable storage already fails in the first calls.
     return `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
   return hashes.every(({ expected, hash }) => expected.endsWith(`:${hash.digest("hex")}`)) ? undefined : "does not match its digest";
@@ -66,7 +65,7 @@ const problemOfManifest = ({ sha256, sha512, content }: PageManifest): string | 
   return isWhole ? undefined : "does not match its digest";
 };
 
-/** Reads everything. Throws where the database or the place is out of reach. */
+/** Verifies everything. Throws if the database or the storage is unreachable. */
 export const verifyRegistry = async (parts: CollectionParts, { hidesBroken, report, progress }: Verification): Promise<VerificationSummary> => {
   const { store, clock } = parts;
   const { sizeBytes: total } = await countBlobs(store.read);
@@ -83,7 +82,7 @@ export const verifyRegistry = async (parts: CollectionParts, { hidesBroken, repo
       await store.write((rows) => setBlobHidden(rows, blob, undefined));
       return;
     }
-    // Collected or brought anew meanwhile.
+    // Collected or replaced meanwhile.
     if ((await findStoredBlob(store.read, blob.sha256))?.key !== blob.key) return;
     broken++;
     report({ digest: blob.sha256, kind: "blob", problem, repos: await findReposOfBlob(store.read, blob.sha256, reposShown) });

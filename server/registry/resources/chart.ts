@@ -1,5 +1,5 @@
-// Helm charts that were pushed as artifacts (docs/decisions/0090): what one holds, the values for an image, and the charts that start a
-// repo's images. Version 1's own. Nothing of a chart is kept but its bytes: it is read when a caller asks.
+// Helm charts pushed as artifacts (docs/decisions/0090): contents, values for an image, and the charts that use a repo's images.
+// Version 1 only. Only a chart's bytes are stored; each request reads them.
 
 import { visiblePaths } from "#authz";
 import { blocked, type Fault, missing } from "#base/fault.ts";
@@ -16,7 +16,7 @@ import { openBlob, readBlob } from "./images/read-blob.ts";
 const shown = openShownCharts();
 
 const configType = "application/vnd.cncf.helm.config.v1+json";
-/** The second is that of older versions of Helm. */
+/** The second is from older versions of Helm. */
 const layerTypes = ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
 const parse = (content: string): JsonObject => {
@@ -30,7 +30,6 @@ const parse = (content: string): JsonObject => {
 
 const unreadable = (problem: string): Fault => blocked("CHART_UNREADABLE", "", [`the chart ${problem}: pull its layer to look at it`]);
 
-/** The turns of an organization's callers. */
 const partyOf = ({ caller }: ReadContext, repo: string): { organization: string; identity: string } => ({
   organization: rootOf(repo),
   identity: caller?.uid ?? "",
@@ -42,14 +41,13 @@ interface Chart {
   readonly manifest: JsonObject;
 }
 
-/** The chart of this digest; undefined where the repo has none. */
 const findChart = async ({ rows }: ReadContext, repo: string, digest: string): Promise<Chart | undefined> => {
   const found = await findManifestByDigest(rows, repo, digest);
   const manifest = found && parse(found.content);
   return manifest && text(part(manifest, "config"), "mediaType") === configType ? { repo, sha256: found.sha256, manifest } : undefined;
 };
 
-/** Reads a chart's archive. Throws FAILED_PRECONDITION where it is too large, or no archive that can be read. */
+/** Reads a chart's archive. Throws FAILED_PRECONDITION if it is too large or unreadable. */
 const readChart = async (context: ReadContext, { repo, sha256, manifest }: Chart): Promise<JsonObject> => {
   const layer = objectList(manifest, "layers").find((each) => layerTypes.includes(text(each, "mediaType")));
   const blob = layer && (await findRepoBlob(context.rows, repo, text(layer, "digest")));
@@ -72,28 +70,23 @@ const getChart = async (context: ReadContext): Promise<Outcome> => {
   return { reply: await readChart(context, chart) };
 };
 
-// ---- charts by the images that they start ------------------------------------------------------------------------------
-
-/** "registry.example.com/acme/nginx:1.27@sha256:…" in its parts; undefined for a reference without a registry. */
+/** Parses "registry.example.com/acme/nginx:1.27@sha256:…"; undefined for a reference without a registry. */
 const readReference = (reference: string): { readonly host: string; readonly path: string; readonly tag: string; readonly digest: string } | undefined => {
   const [, host = "", path = "", tag = "", digest = ""] = /^([^\s/@]+)\/([^\s:@]+)(?::([\w][\w.-]*))?(?:@(sha256:[0-9a-f]{64}))?$/.exec(reference) ?? [];
   return path === "" ? undefined : { host, path, tag, digest };
 };
 
-/** A chart that starts images of a repo. */
 interface Binding {
   readonly chart: Chart;
   readonly images: readonly ChartImage[];
 }
 
 interface Bindings {
-  /** The charts that name images of the repo. */
   readonly found: readonly Binding[];
-  /** The repos whose chart cannot be read: it may name images of the repo. */
+  /** Repos with an unreadable chart, which may name images of the repo. */
   readonly unread: readonly string[];
 }
 
-/** The annotation `images` of a chart, from its configuration; undefined where that cannot be read. */
 const annotationOf = async (context: ReadContext, repo: string, manifest: JsonObject): Promise<string | undefined> => {
   const blob = await findRepoBlob(context.rows, repo, text(part(manifest, "config"), "digest"));
   if (!blob || blob.sizeBytes > limits.chartConfigBytesMax) return undefined;
@@ -102,7 +95,6 @@ const annotationOf = async (context: ReadContext, repo: string, manifest: JsonOb
   return config && text(config, "name") !== "" ? text(part(config, "annotations"), "images") : undefined;
 };
 
-/** Of a repo the images that a chart's list names. */
 const imagesOfRepo = async (context: ReadContext, repo: string, name: string, images: readonly ChartImage[]): Promise<ChartImage[]> => {
   const { host } = new URL(context.services.publicUrl);
   const found: ChartImage[] = [];
@@ -116,7 +108,7 @@ const imagesOfRepo = async (context: ReadContext, repo: string, name: string, im
   return found;
 };
 
-/** The latest charts of the organization that the caller may read and that name images of the repo. */
+/** Returns the organization's latest charts that the caller may read and that name images of the repo. */
 const findBindings = async (context: ReadContext, repo: string, capabilities: readonly string[]): Promise<Bindings> => {
   const { rights, rows } = context;
   const [name] = (await findRows(rows, { name: "repos", columns: ["name"] }, [repo]))[0] ?? [];
@@ -145,7 +137,6 @@ const findBindings = async (context: ReadContext, repo: string, capabilities: re
   return { found, unread: unread.sort() };
 };
 
-/** Needed in every installation, if one of its images says so. */
 const requirementOf = (images: readonly ChartImage[]): JsonObject => {
   const said = images.map((image) => text(image, "requirement"));
   const requirement = ["REQUIREMENT_REQUIRED", "REQUIREMENT_OPTIONAL"].find((each) => said.includes(each));
@@ -158,7 +149,7 @@ const listChartsByImageRepo = async (context: ReadContext): Promise<Outcome> => 
   return { reply: { chartImageBindings: bindings, ...(unread.length > 0 ? { unreadChartRepos: [...unread] } : {}) } };
 };
 
-/** The chart that names the image by its digest, or by a tag that has it; `latest` where the reference has neither. */
+/** Returns the chart that names the image by digest, or by a tag that points to it (default: `latest`). */
 const chartOfImage = async (context: ReadContext, repo: string, digests: readonly string[]): Promise<Chart | undefined> => {
   const { found } = await findBindings(context, repo, ["repo.list", "tag.list"]);
   const named = found.map(({ chart, images }) => ({ chart, references: images.flatMap(({ image }) => readReference(image) ?? []) }));

@@ -1,5 +1,4 @@
-// Deployments and settings of version 1: what is said of a repo, and of an organization's repos. Version 2 has neither. They are kept
-// as they are said; nothing is deployed here.
+// Version 1's deployments of a repo, and registry settings of an organization. Stored only; Gantry deploys nothing.
 
 import { invalid, missing, taken } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
@@ -20,7 +19,7 @@ const holdRepo = async (rows: Write, repo: string): Promise<void> => {
   if (!(await lockRow(rows, { name: "repos", columns: ["uid"] }, repo, "key share"))) throw missing("registry", "Repo", repo);
 };
 
-/** With its keys in the contract's order, which the database does not keep. An optional field that was sent empty stays empty. */
+/** Restores the contract's key order, which the database does not keep. An optional field sent empty stays empty. */
 const chartReply = (chart: JsonObject): JsonObject =>
   Object.fromEntries(["source", "repo", "chart"].flatMap((key) => (chart[key] === undefined ? [] : [[key, text(chart, key)]])));
 
@@ -37,7 +36,7 @@ const changeDeployment = async ({ request, rows }: WriteContext): Promise<Outcom
   const [repo, charts] = [text(request, "repoId"), objectList(request, "charts")];
   await holdRepo(rows, repo);
   const held = await findDeployment(rows, repo);
-  // Clients delete it so, and may do so twice.
+  // An empty update is a deletion, and may be repeated.
   if (!held && charts.length > 0) throw missing("registry", "Deployment", repo);
   if (charts.length === 0) await deleteDeployment(rows, repo);
   else await updateDeployment(rows, repo, charts);

@@ -1,5 +1,4 @@
-// The registry: the OCI Distribution protocol's operations on repos, their manifests and blobs. A Repo and its Tags are changed by
-// it as by every other operation; manifests and blobs are its own.
+// The operations of the OCI Distribution protocol on repos, manifests and blobs. Repos and tags change as by any other operation.
 
 import { resource } from "#kernel";
 import { deleteBlob, getBlob } from "./distribution/blobs.ts";

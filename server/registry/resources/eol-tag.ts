@@ -1,5 +1,5 @@
-// Where tags stand in the life of what they are made of, day by day, from the lifecycles that were imported and the tags' own
-// `deprecated`. Version 1's own: version 2 has `deprecated` alone (requirement: End-of-life tags). The list is that of tags.
+// The lifecycle state of tags, from imported lifecycles and the tags' own `deprecated`. Version 1 only: version 2 has just
+// `deprecated` (requirement: End-of-life tags).
 
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -14,7 +14,7 @@ import { endedLife, lifeOf, releaseOf, unknownLife } from "./lifecycle/release.t
 
 const listOfTags = "chainguard.platform.registry.v2.TagsService/ListTags";
 
-/** The tags that are asked for: those of version 2's list, without what is attached to digests, which has no versions. */
+/** Returns version 2's list of tags, without referrers, which have no versions. */
 const findTags = (context: ReadContext): Promise<Outcome> => {
   const { request } = context;
   const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
@@ -30,7 +30,7 @@ const findTags = (context: ReadContext): Promise<Outcome> => {
 };
 
 const shownTag = (tag: JsonObject, lifecycle: Lifecycle | undefined, release: LifecycleRelease | undefined, today: string): JsonObject => {
-  // Who says that a tag has ended knows more than a calendar.
+  // An explicit end overrides the calendar.
   const life = tag.deprecated === true ? endedLife : lifecycle && release ? lifeOf(release, lifecycle.graceMonths, today) : unknownLife;
   return {
     id: text(tag, "uid"),
@@ -55,7 +55,7 @@ const listEolTags = async (context: ReadContext): Promise<Outcome> => {
     const lifecycle = find(parentOf(repoUid), names.get(repoUid) ?? []);
     return { tag, repoUid, lifecycle, release: lifecycle && releaseOf(lifecycle, text(tag, "name")) };
   });
-  // Of a tag whose name says no version, what is in its image does.
+  // If the tag's name has no version, use the packages of its image.
   const inside = await releasesInside(
     rows,
     read.flatMap(({ tag, repoUid, lifecycle, release }) => (lifecycle && !release ? [{ repoUid, digest: text(tag, "digest"), lifecycle }] : [])),

@@ -1,4 +1,4 @@
-// How a container of an image is started: its configuration, read from the stored blob. Version 1's own.
+// The runtime configuration of an image, read from its blob. Version 1 only.
 
 import { blocked, missing } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -17,7 +17,7 @@ const parse = (bytes: string): JsonObject => {
   }
 };
 
-/** What a client reads of {"80/tcp": {}}: the keys. */
+/** Clients read only the keys of {"80/tcp": {}}. */
 const keysOnly = (value: Json | undefined): JsonObject => (isObject(value) ? Object.fromEntries(Object.keys(value).map((key) => [key, {}])) : {});
 
 const textValues = (value: Json | undefined): JsonObject =>

@@ -1,5 +1,5 @@
-// What images are made of, from the SBOMs that were pushed for them: a document as its tool wrote it, what it says as a graph, and the
-// packages of several images. Version 1's own; what became of each document is in /gantry/v1/imageSboms.
+// Contents of images by their pushed SBOMs: the original document, its graph, and packages of several images. Version 1 only; the
+// state of each document is in /gantry/v1/imageSboms.
 
 import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -15,7 +15,7 @@ import { packageNameOf, releaseOfPackage } from "./lifecycle/inside.ts";
 
 const shown = openShownSboms();
 
-/** The SBOM that counts for an image: its own before its index's, then the latest pushed. */
+/** Returns the SBOM of an image: its own before its index's, then the latest. */
 const findSbom = async ({ rows, request }: ReadContext): Promise<ReadSbomRow> => {
   const [repo, digest, architecture] = [text(request, "repoId"), text(request, "digest"), text(request, "arch")];
   const platform = await findPlatformDigest(rows, repo, digest, architecture);
@@ -46,7 +46,6 @@ const readShown = async ({ caller, rows, request, services }: ReadContext, sbom:
   throw gone();
 };
 
-/** `reference` names the image once more, as clients of registries do: it must be the one of the digest. */
 const checkReference = async ({ rows, request }: ReadContext): Promise<void> => {
   const reference = text(request, "reference");
   if (reference === "") return;
@@ -82,8 +81,6 @@ const getSbom = async (context: ReadContext): Promise<Outcome> => {
   };
 };
 
-// ---- packages of several images -----------------------------------------------------------------------------------
-
 const digestForm = /^sha256:[0-9a-f]{64}$/;
 
 interface AskedImage {
@@ -109,7 +106,7 @@ const askedImages = (request: JsonObject): AskedImage[] => {
   return asked;
 };
 
-/** "pkg:deb/debian/libssl3?distro=debian-12&upstream=openssl" and a version: the package's URL, and that of the one it is built from. */
+/** Returns the package URLs of "pkg:deb/debian/libssl3?distro=debian-12&upstream=openssl" with a version, and of its source package. */
 const purlsOf = (name: string, version: string): { readonly purl: string; readonly originPurl: string } => {
   const [path = "", query = ""] = name.split("?", 2);
   const qualifiers = query.split("&").filter((each) => each !== "" && !each.startsWith("upstream="));
@@ -118,11 +115,11 @@ const purlsOf = (name: string, version: string): { readonly purl: string; readon
   const upstream = query.split("&").find((each) => each.startsWith("upstream="));
   if (upstream === undefined) return { purl, originPurl: purl };
   const origin = `${path.slice(0, path.lastIndexOf("/") + 1)}${upstream.slice("upstream=".length)}`;
-  // What is built along with a package of apk has its version; of deb and rpm it may have another.
+  // An apk subpackage has its origin's version; a deb or rpm may have another.
   return { purl, originPurl: path.startsWith("pkg:apk/") ? `${origin}@${encodeURIComponent(version)}${behind}` : `${origin}${behind}` };
 };
 
-/** Kinds of packages whose names are those of products; a library of another kind may have the name of one and be something else. */
+/** Package types that use product names; a library of another type may share a name with an unrelated product. */
 const namesProducts = (purl: string): boolean => /^pkg:(?:apk|deb|rpm)\//.test(purl);
 
 const listManifestMetadata = async (context: ReadContext): Promise<Outcome> => {
@@ -163,7 +160,7 @@ const listManifestMetadata = async (context: ReadContext): Promise<Outcome> => {
   return {
     reply: {
       items: chosen.map(({ digest, sboms: own }) => {
-        // Several documents may tell the same package.
+        // Several documents may have the same package.
         const told = new Map(own.flatMap(({ uid }) => bySbom.get(uid) ?? []).map((each) => [`${each.name} ${each.version}`, each]));
         return { digest, pkgMetadata: [...told.values()].map(metadataOf) };
       }),

@@ -1,4 +1,4 @@
-// What is known of the image behind a digest: its architectures and their sizes. Filled by imports.
+// Architectures and sizes of an image, by digest.
 
 import { Fault, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";

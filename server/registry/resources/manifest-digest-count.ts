@@ -1,4 +1,4 @@
-// How many manifests the repos of a place have. Version 1's own.
+// Counts the manifests in repos below a path. Version 1 only.
 
 import { text } from "#base/json.ts";
 import { type Outcome, type ReadContext, resource } from "#kernel";

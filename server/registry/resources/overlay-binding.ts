@@ -1,4 +1,4 @@
-// An overlay binding says which tags of a repo get an overlay.
+// An overlay binding applies an overlay to tags of a repo.
 
 import type { Violation } from "#base/fault.ts";
 import { text, texts, type JsonObject } from "#base/json.ts";
@@ -6,8 +6,7 @@ import { covers, parentOf } from "#base/uid.ts";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { lockRow } from "#db";
 
-// As with roles: what a group has is for everything below it, and for nobody beside it. Whoever asks for another one is told
-// so before it is looked for.
+// Like a role, an overlay applies at its group and below. This is checked before the lookup, so that the error does not reveal others.
 const rules = async (draft: JsonObject, { parent, rows }: RuleContext): Promise<Violation[]> => {
   const overlay = text(draft, "overlayUid");
   if (!covers(parentOf(overlay), parent)) return [{ field: "overlay", description: "must belong to the repo's group or to one above it" }];

@@ -1,4 +1,4 @@
-// An overlay: additions to images that several repos of an organization can share.
+// An overlay: additions to images, shared by several repos of an organization.
 
 import { part } from "#base/json.ts";
 import { resource } from "#kernel";

@@ -1,4 +1,4 @@
-// The versions of a package and when each ends, from the lifecycles that were imported (gantry import lifecycle). Version 1's own.
+// Versions of a package and their end dates, from imported lifecycles (gantry import lifecycle). Version 1 only.
 
 import { blocked, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
@@ -11,12 +11,11 @@ import { chooseLifecycle } from "./lifecycle/known-lifecycles.ts";
 import { packageVersion } from "./lifecycle/package-version.ts";
 import { hasEnded } from "./lifecycle/release.ts";
 
-/** What two of them say, apart from where and when they were imported. */
 const saidBy = ({ graceMonths, releases }: Lifecycle): string => JSON.stringify([graceMonths, releases]);
 
 /**
- * The one that counts for the caller: what holds where they may list versions, and where nothing does, the topmost of what is below. Of
- * several organizations, or of groups beside each other, none comes before the others.
+ * Returns the lifecycle that applies where the caller may list versions; otherwise the topmost below. Throws FAILED_PRECONDITION if
+ * several organizations or sibling groups have different ones.
  */
 const chooseForCaller = (found: readonly Lifecycle[], name: string, places: readonly string[]): Lifecycle | undefined => {
   const byOwner = new Map(

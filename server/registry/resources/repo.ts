@@ -1,4 +1,4 @@
-// A repo: a named place for tags in a group, with a readme.
+// A repo: a named collection of tags in a group, with a readme.
 
 import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -39,7 +39,7 @@ const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleCo
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
   const place = before ? text(draft, "uid") : context.parent;
-  // Everybody's right to pull is given here, as a role binding gives somebody's.
+  // Enabling anonymous pulls is a grant, like a role binding.
   if ((draft.anonymousPull === true) !== (before?.anonymousPull === true)) context.require(["repo.update", "role_bindings.create"], place);
   if (before && text(draft, "readme") !== text(before, "readme"))
     draft.readmeUpdateTime = timestamp(Math.max(context.nowMs, Date.parse(text(before, "readmeUpdateTime") || timestamp(0)) + 1));
@@ -71,7 +71,7 @@ const updateReadme = async (context: WriteContext, content: string): Promise<Out
   return { reply: readmeReply({ ...held, content, updateTime }) };
 };
 
-/** Judged before the transaction begins: it may take its time, and nothing is held meanwhile. */
+/** Checked before the transaction, because it takes time. */
 const requireReadme = async (field: string, content: string): Promise<void> => {
   const problem = content === "" ? undefined : await judgeReadme(content);
   if (problem !== undefined) throw invalid([{ field, description: problem }]);
@@ -83,7 +83,7 @@ const judgedReadme = async ({ request }: ReadContext): Promise<Writes> => {
   return { writes: (context) => updateReadme(context, content) };
 };
 
-/** With the readme judged that version 1 has in the repo. */
+/** Checks the readme, which version 1 has in the repo. */
 const judgedRepo =
   (writes: Writes["writes"]) =>
   async ({ request }: ReadContext): Promise<Writes> => {
@@ -91,7 +91,7 @@ const judgedRepo =
     return { writes };
   };
 
-/** A repo of the name that is there already becomes what the request says, for whoever may change it. */
+/** Creates a repo; with `updateExisting`, updates an existing one of this name if the caller may. */
 const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
   const { request, call } = context;
   const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
@@ -101,11 +101,11 @@ const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
   const made = await change(context, repos, { kind: "create", parent, body, unlessTaken: true }, "cause");
   if (made.changed) return { reply: made.record };
   const row = await lockNamed(context.rows, repos.shape.table, parent, text(body, "name"));
-  // Deleted between the two statements: the next try makes it anew.
+  // Deleted between the two statements: retry.
   if (!row) return createOrReplace(context);
   const uid = text(repos.shape.read(row, 0), "uid");
   context.require(["repo.update"], uid);
-  // All that the caller's version knows: the readme is a field of version 1.
+  // All fields of the caller's version: the readme is a field of version 1.
   const { mask } = readMask(repos.fact, "*", [...Object.keys(body), ...(call.view ? ["readme"] : [])], body);
   return update(repos)({ ...context, request: { repo: { ...body, uid } }, mask });
 };
@@ -124,10 +124,10 @@ export const repo = resource({
     { table: "pushed_reports", column: "repo_uid" },
     { table: "manifest_blobs", column: "repo_uid" },
     { table: "manifest_children", column: "repo_uid" },
-    // To bring them back is to push them.
+    // Restoring them requires the permission to push.
     { table: "repo_manifests", column: "repo_uid", capabilities: ["manifest.create"] },
     { table: "repo_blobs", column: "repo_uid" },
-    // What was on its way ends.
+    // Uploads in progress end.
     { table: "uploads", column: "repo_uid", isDeletedForGood: true },
     { table: "repo_deployments", column: "repo_uid" },
     { table: "vuln_reports", column: "repo_uid" },

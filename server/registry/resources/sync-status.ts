@@ -1,4 +1,4 @@
-// How the copying of a repo's images from its source goes. No images are copied here, so that every status is empty. Version 1's own.
+// The sync status of a repo. Gantry does not copy images, so it is always empty. Version 1 only.
 
 import { missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";

@@ -1,4 +1,4 @@
-// What a tag pointed at before. Its rows are written with the tag's changes (tag.ts).
+// The former digests of a tag. tag.ts writes the rows with each change.
 
 import { missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";

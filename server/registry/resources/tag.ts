@@ -1,4 +1,4 @@
-// A tag: a name for a digest within a repo. Creating one that exists points it at the new digest.
+// A tag: a name for a digest in a repo. Creating an existing one moves it to the new digest.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
@@ -6,7 +6,7 @@ import { boundOf, type ChangeContext, holdParent, type Outcome, resource, type W
 import { appendTagHistory } from "#registry/store";
 import { updateTag, writeTag } from "./tags/write-tag.ts";
 
-// resources: Tags. Create or update; CI pushes the same tag again and again.
+// resources: Tags. Create or update, because CI pushes the same tag repeatedly.
 const createTag = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const parent = text(context.request, "parent");
@@ -15,12 +15,11 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record, unchanged: !changed };
 };
 
-/** What it pointed at before. */
 const keepHistory = async (
   context: ChangeContext,
   { before, after }: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
 ): Promise<void> => {
-  // A history is that of a name.
+  // A history belongs to a name.
   const isRenamed = before !== undefined && after !== undefined && before.name !== after.name;
   if (isRenamed) await keepHistory(context, { before, after: undefined });
   if (before?.digest === after?.digest && !(isRenamed && after.digest !== undefined)) return;

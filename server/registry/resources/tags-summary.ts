@@ -1,4 +1,4 @@
-// What version 1 counts: the tags of a repo, and the repos that are kept the same as one. And what there is none of: reports of builds.
+// Version 1's summary of tags and count of repos with a common source; its build reports are always empty.
 
 import { messageNamed } from "#contract/catalog.ts";
 import { messageInView } from "#contract/views.ts";
@@ -20,7 +20,7 @@ const getRepoTagsSummary = async (context: ReadContext): Promise<Outcome> => {
   return { reply: { id, tagCount: String(count), lastUpdated, ...(latestTag ? { latestTag } : {}), ...(latestVersion === "" ? {} : { latestVersion }) } };
 };
 
-/** Repos of others are not counted: their number would tell of them. */
+/** Counts only visible repos, so that the number reveals no others. */
 const getRepoCountBySource = async ({ request, rows, rights }: ReadContext): Promise<Outcome> => ({
   reply: { count: String(await countReposOfSource(rows, text(request, "id"), visiblePaths(rights, ["repo.list"]))) },
 });
@@ -31,7 +31,7 @@ export const tagsSummary = resource({
   methods: {
     GetRepoTagsSummary: { reads: getRepoTagsSummary },
     GetRepoCountBySource: { reads: getRepoCountBySource },
-    // Nothing is built here.
+    // Gantry builds nothing.
     ListBuildReports: { reads: async () => ({ reply: { reports: [] } }) },
   },
 });

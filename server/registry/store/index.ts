@@ -97,7 +97,7 @@ export {
   deleteHeldUpload,
   deleteStaleUploads,
   deleteUpload,
-  extendUploadHold,
+  extendUploadLease,
   findUpload,
   holdUpload,
   insertUpload,

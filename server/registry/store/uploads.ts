@@ -34,7 +34,7 @@ export const holdUpload = (rows: Write, repo: string, id: string, holder: string
     [id, repo, holder, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-export const extendUploadHold = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
+export const extendUploadLease = async (rows: Write, id: string, holder: string, untilMs: number): Promise<void> => {
   await rows.query("update uploads set hold_time = $3 where id = $1 and holder = $2", [id, holder, new Date(untilMs).toISOString()]);
 };
 

@@ -1,5 +1,4 @@
-// Content of a request as it comes, as fast as whoever reads it does: never more of it than a few chunks are held here. It ends
-// by lack of progress, not by the time that it takes.
+// Streams a request's content as fast as its reader, with only a few chunks in memory. Limited by progress, not by total time.
 
 import { releaseBytes } from "#base/bytes.ts";
 import { Fault } from "#base/fault.ts";
@@ -16,7 +15,7 @@ const wrongLength = (announced: number, received: number): Fault =>
     details: [{ kind: "reason", reason: "SIZE_INVALID" }],
   });
 
-/** Node's streams give what they hold when they are destroyed, and node:http2 ends one that was reset as if it were complete. */
+/** Destroyed Node streams emit their buffer, and node:http2 ends a reset stream as if it were complete. */
 const wasCut = ({ source }: HttpRequest): boolean => !source.readableEnded || (source.destroyed && Reflect.get(source, "aborted") === true);
 
 async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes: number | undefined): AsyncGenerator<Uint8Array> {
@@ -24,7 +23,7 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
   if (source.destroyed && !source.readableEnded) throw cutOff();
   request.sendContinue?.();
   let received = 0;
-  /** What came while nobody waited for it: as little as can be, since nothing more is taken until it is asked for. */
+  /** Chunks that arrived before they were requested; few, because the stream pauses. */
   const come: Uint8Array[] = [];
   let turnBytes = 0;
   let isOver = source.readableEnded;
@@ -53,7 +52,7 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
       timer.refresh();
       source.resume();
     });
-  // One timer for all chunks: one for each would cost more than the chunk.
+  // One timer for all chunks: one each would cost more than the chunk.
   const timer = setTimeout(onSilence, silenceMs);
   source.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onEnd);
   try {
@@ -65,11 +64,11 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
         request.call.receivedBytes += chunk.byteLength;
         turnBytes += chunk.byteLength;
         yield chunk;
-        // HTTP/1.1 copies each into a buffer of its own; HTTP/2 cuts several out of one (young-memory.ts has those).
+        // HTTP/1.1 copies each chunk into its own buffer; HTTP/2 slices several from one (young-memory.ts handles those).
         releaseBytes(chunk);
       } else if (isOver) break;
       else if (turnBytes >= limits.contentTurnBytes) {
-        // Others get their turn: the system gives up to 32 pieces of one connection after the other, and each is hashed as it comes.
+        // Yield to other connections: the system delivers up to 32 chunks of one connection in a row, and each is hashed.
         source.pause();
         turnBytes = 0;
         await new Promise((resolve) => setImmediate(resolve));
@@ -81,14 +80,14 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
   } finally {
     clearTimeout(timer);
     source.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onEnd);
-    // Leaving it early must neither destroy it nor read on: the answer goes over the same connection.
+    // Leaving early must neither destroy the stream nor read on: the response uses the same connection.
     if (!isOver) source.pause();
   }
   if (wasCut(request)) throw cutOff();
   if (lengthBytes !== undefined && received !== lengthBytes) throw wrongLength(lengthBytes, received);
 }
 
-/** The request's body as content; undefined where its headers say that there is none. */
+/** Returns the body as content; undefined if the headers exclude a body. */
 export const contentOf = (request: HttpRequest, silenceMs: number): CallContent | undefined => {
   if (!request.hasBody) return undefined;
   const header = headerOf(request, "content-length");

@@ -1,11 +1,11 @@
-// The only place that turns a Fault into an error of the OCI Distribution protocol: its codes, its body, and the challenge that
-// tells a client where to get a token (oci: 2, 4).
+// Converts a Fault to an error of the OCI Distribution protocol: codes, body, and the challenge that directs clients to the token
+// endpoint (oci: 2, 4).
 
 import type { Code, Fault } from "#base/fault.ts";
 import type { HttpResponse } from "../http-message.ts";
 import { httpStatusOf } from "../render.ts";
 
-/** Codes that operations name themselves (details: reason). */
+/** Codes that operations set themselves (details: reason). */
 const protocolCodes: ReadonlySet<string> = new Set([
   "BLOB_UNKNOWN",
   "BLOB_UPLOAD_INVALID",
@@ -24,7 +24,6 @@ const protocolCodes: ReadonlySet<string> = new Set([
   "UNSUPPORTED",
 ]);
 
-/** Which code a wrong field of the request has. */
 const fieldCodes: Readonly<Record<string, string>> = {
   repo: "NAME_INVALID",
   tag: "TAG_INVALID",
@@ -48,7 +47,7 @@ interface ProtocolError {
   readonly detail?: string;
 }
 
-/** A quota does not pass by waiting; 429 would make clients try again. */
+/** Waiting does not free a quota; 429 would make clients retry. */
 const isQuota = ({ details }: Fault): boolean => details.some((detail) => detail.kind === "reason" && detail.reason === "QUOTA_EXCEEDED");
 
 const errorsOf = (fault: Fault): readonly ProtocolError[] => {
@@ -56,7 +55,7 @@ const errorsOf = (fault: Fault): readonly ProtocolError[] => {
   const reason = details.find((detail) => detail.kind === "reason");
   const fields = details.find((detail) => detail.kind === "fields");
   const named = reason && protocolCodes.has(reason.reason) ? reason.reason : undefined;
-  // One entry for each thing that is missing.
+  // One entry per missing item.
   if (named && fields) return fields.violations.map(({ field, description }) => ({ code: named, message: description, detail: field }));
   if (named) return [{ code: named, message }];
   if (fields) return fields.violations.map(({ field, description }) => ({ code: fieldCodes[field] ?? "UNSUPPORTED", message: description }));
@@ -66,14 +65,13 @@ const errorsOf = (fault: Fault): readonly ProtocolError[] => {
 const protocolStatusOf = (fault: Fault): number =>
   isQuota(fault) || (fault.code === "FAILED_PRECONDITION" && fault.httpStatus === undefined) ? 403 : httpStatusOf(fault);
 
-/** What a client that asks for a token is told to ask for. */
+/** The challenge for a client that needs a token. */
 export interface Challenge {
-  /** The address of the token endpoint. */
   readonly realm: string;
   readonly service: string;
-  /** The scopes that the operation needs (scope.ts). */
+  /** Scopes that the operation needs (scope.ts). */
   readonly scopes: readonly string[];
-  /** It came with a token, which was not good enough. */
+  /** The request had a token, which was insufficient. */
   readonly hadToken: boolean;
 }
 
@@ -83,13 +81,13 @@ const challengeText = ({ realm, service, scopes, hadToken }: Challenge, fault: F
   [
     `Bearer realm="${realm}"`,
     `service="${service}"`,
-    // An empty name breaks clients: then there is no scope at all (oci: 4).
+    // Clients fail on an empty name, so omit the scope (oci: 4).
     ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
-    // Without it containerd goes on with a token that has expired, or that permits too little.
+    // Otherwise containerd keeps using an expired or insufficient token.
     ...(isInsufficientScope(fault) ? ['error="insufficient_scope"'] : hadToken ? ['error="invalid_token"'] : []),
   ].join(",");
 
-/** The answer to a request that failed. `headers`: what every answer carries. */
+/** Returns the response to a failed request. `headers`: headers of every response. */
 export const distributionError = (fault: Fault, challenge: Challenge, headers: readonly string[]): HttpResponse => {
   const status = protocolStatusOf(fault);
   const own = Object.entries(fault.headers)

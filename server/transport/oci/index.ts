@@ -1,5 +1,5 @@
-// The OCI Distribution protocol: what comes below /v2/ as calls of the same pipeline as every other call. Which operations there
-// are, at which paths, and which of them take or give content, stands in the contract.
+// The OCI Distribution protocol: serves /v2/ as calls of the common pipeline. The contract has the operations, their paths, and
+// whether they take or return content.
 
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -20,17 +20,16 @@ import { neededScopes } from "./scope.ts";
 
 const route = distributionRouter(methods);
 
-/** Where clients get their tokens (oci: 4). */
+/** The token endpoint for registry clients (oci: 4). */
 export const registryTokenPath = "/v2/token";
 
 export const isDistributionPath = (path: string): boolean => path === "/v2" || path.startsWith("/v2/");
 
 const apiVersion = ["docker-distribution-api-version", "registry/2.0"];
 
-/** Fields of requests that headers fill. */
 const headerFields: Readonly<Record<string, string>> = { content_type: "content-type", content_range: "content-range", range: "range" };
 
-/** A range is of the content that If-Range names, or there is none (RFC 9110, 13.1.5): a blob's never changes. */
+/** A range applies only to the content of If-Range (RFC 9110, 13.1.5); a blob is immutable. */
 const isOtherContent = (request: HttpRequest, { fields }: DistributionMatch): boolean => {
   const header = headerOf(request, "if-range");
   return header !== undefined && header.trim() !== `"${fields.get("digest") ?? ""}"`;
@@ -45,7 +44,7 @@ const requestFieldsOf = (request: HttpRequest, match: DistributionMatch, query: 
   const parameters = new URLSearchParams(query);
   for (const name of new Set(parameters.keys())) {
     const field = input.byName.get(name.replaceAll("-", "_"));
-    // What is not known is passed over: clients add hints of their own (ns=).
+    // Ignores unknown parameters: clients add hints of their own (ns=).
     if (field && field.kind === "string" && !Object.hasOwn(headerFields, field.name)) set(field, parameters.getAll(name));
   }
   for (const [name, header] of Object.entries(headerFields)) {
@@ -59,7 +58,7 @@ const requestFieldsOf = (request: HttpRequest, match: DistributionMatch, query: 
 
 const basicScheme = /^basic +/i;
 
-/** Who asks: a token, or a name with one as its password (oci: 4). "_token" is the token's own subject. */
+/** Returns the credentials: a bearer token, or a user name with a token as password (oci: 4). "_token" means the token's own subject. */
 export const credentialsOf = (authorization: string | undefined): { readonly authorization: string | undefined; readonly identity: string | undefined } => {
   const start = authorization === undefined ? undefined : basicScheme.exec(authorization)?.[0].length;
   if (authorization === undefined || start === undefined) return { authorization, identity: undefined };
@@ -86,7 +85,7 @@ const distributionCall = (context: ServerContext, request: HttpRequest, match: D
   );
 };
 
-/** Serves every request below /v2/. Never throws; always gives exactly one response. */
+/** Serves requests below /v2/. Never throws; returns exactly one response. */
 export const distributionTransport = (context: ServerContext): ((request: HttpRequest) => Promise<HttpResponse>) => {
   const { bounds, config, dependencies } = context;
   const bare = config.publicUrl.replace(/\/$/, "");
@@ -118,7 +117,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
       request.call.operation = found.method.name;
       const call = distributionCall(context, request, found, query);
       try {
-        // Content takes as long as it takes; everything else has a call's time.
+        // Content has no total time limit; everything else has that of a call.
         const reply = call.content ? await dependencies.serve(call) : await withDeadline(bounds.callDeadlineMs, () => dependencies.serve(call));
         return await distributionResponse(request, found, reply, headers);
       } catch (thrown) {
@@ -129,7 +128,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
     }
     if (found)
       throw new Fault("UNIMPLEMENTED", `${request.verb} is not supported here`, { httpStatus: 405, headers: { allow: [...found.allow, "HEAD"].join(", ") } });
-    // Whoever has no token is asked for one, whatever the path (oci: 7).
+    // A client without a token is challenged on any path (oci: 7).
     if (headerOf(request, "authorization") === undefined) throw new Fault("UNAUTHENTICATED", "authentication required");
     throw new Fault("UNIMPLEMENTED", "path not found in the registry API", { httpStatus: 404 });
   };

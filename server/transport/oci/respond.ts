@@ -1,4 +1,4 @@
-// From a reply to the protocol's answer: status and headers by the message that an operation gives (oci: 2).
+// Converts a reply to the protocol's response: status and headers by the operation's response message (oci: 2).
 
 import { type JsonObject, text, texts } from "#base/json.ts";
 import type { Reply, ReplyContent } from "#kernel";
@@ -11,7 +11,7 @@ type Respond = (
   reply: Reply,
 ) => Promise<Omit<HttpResponse, "headers"> & { readonly headers: readonly string[] }>;
 
-// Relative, so that whatever stands in front of the server has a say in scheme and host (oci: 7).
+// Relative, so that proxies determine scheme and host (oci: 7).
 const pathOf = ({ name }: DistributionMatch, rest: string): string => `/v2/${name}/${rest}`;
 
 const uploadHeaders = (match: DistributionMatch, upload: string, sizeBytes: number): string[] => [
@@ -19,7 +19,7 @@ const uploadHeaders = (match: DistributionMatch, upload: string, sizeBytes: numb
   pathOf(match, `blobs/uploads/${upload}`),
   "docker-upload-uuid",
   upload,
-  // Of nothing too: clients fail without it, and with "0--1" (oci: 7).
+  // Also if empty: clients fail without it, and with "0--1" (oci: 7).
   "range",
   `0-${Math.max(sizeBytes - 1, 0)}`,
 ];
@@ -33,7 +33,7 @@ const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParam
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** The peer has taken what came before whenever more is asked for. */
+/** Restarts the timeout whenever the next chunk is requested, because then the peer has taken the previous one. */
 const watched = (request: HttpRequest, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => ({
   [Symbol.asyncIterator]() {
     const source = pieces[Symbol.asyncIterator]();
@@ -55,7 +55,7 @@ const contentResponse = async (request: HttpRequest, { message }: Reply, content
   const { range, sizeBytes, elsewhere } = content;
   const shared = [...headers, ...(digest === "" ? [] : ["docker-content-digest", digest, "etag", `"${digest}"`])];
   if (digest !== "" && matchesDigest(headerOf(request, "if-none-match"), digest)) return { status: 304, headers: shared, body: "" };
-  // 307 keeps the verb; the place that it leads to knows no digest.
+  // 307 keeps the verb; the target does not know the digest.
   if (elsewhere !== undefined && request.verb !== "HEAD") return { status: 307, headers: [...shared, "location", elsewhere], body: "" };
   const length = range ? range.endBytes - range.startBytes : sizeBytes;
   const own = [
@@ -68,7 +68,7 @@ const contentResponse = async (request: HttpRequest, { message }: Reply, content
   const status = range ? 206 : 200;
   if (request.verb === "HEAD") return { status, headers: [...shared, ...own], body: nothing() };
   const body = await content.open();
-  // Who sends a text adds its length.
+  // The sender adds a text's length.
   if (typeof body === "string") return { status, headers: [...shared, ...own.slice(0, -2)], body };
   return { status, headers: [...shared, ...own], body: watched(request, body) };
 };
@@ -87,7 +87,7 @@ const respondContent: Respond = async (request, match, reply) => {
   ]);
 };
 
-/** By list: long ones are kept (resources/registry/distribution/tag-lists.ts), and so is their text. */
+/** By list: long ones are cached (resources/registry/distribution/tag-lists.ts), and so is their text. */
 const tagTexts = new WeakMap<object, string>();
 
 const tagText = ({ tags }: JsonObject): string => {
@@ -139,7 +139,6 @@ const respondEmpty: Respond = async (request, { fields }) => {
   return { status: fields.has("upload") ? 204 : 202, headers: [], body: "" };
 };
 
-/** By the message that an operation answers with. */
 const responses: Readonly<Record<string, Respond>> = {
   "gantry.registry.v1.StoredContent": respondContent,
   "gantry.registry.v1.ListRepoTagsResponse": respondTags,
@@ -148,7 +147,7 @@ const responses: Readonly<Record<string, Respond>> = {
   "google.protobuf.Empty": respondEmpty,
 };
 
-/** The answer to a request that was done. `headers`: what every answer carries. */
+/** Returns the response of a successful request. `headers`: headers of every response. */
 export const distributionResponse = async (request: HttpRequest, match: DistributionMatch, reply: Reply, headers: readonly string[]): Promise<HttpResponse> => {
   const respond = responses[match.method.output.name];
   if (!respond) throw new Error(`${match.method.name} has no answer in the protocol`);
@@ -156,7 +155,7 @@ export const distributionResponse = async (request: HttpRequest, match: Distribu
   return { ...response, headers: [...response.headers, ...headers] };
 };
 
-/** Where an upload is, for an answer that refuses a part of it. */
+/** Returns the location of an upload, for the response to a rejected chunk. */
 export const uploadLocation = (match: DistributionMatch): JsonObject => {
   const upload = match.fields.get("upload");
   return upload === undefined ? {} : { location: pathOf(match, `blobs/uploads/${upload}`) };

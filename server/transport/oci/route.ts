@@ -1,24 +1,22 @@
-// From a path below /v2/ to the operation that it names, by the contract's templates. A repository's name has any number of
-// segments, and may have any of the words that stand behind it: the last words of the path decide (oci: 1). Pure.
+// Routes paths below /v2/ by the contract's templates. A repository name has any number of segments and may contain the keywords that
+// follow it, so the end of the path decides (oci: 1). Pure.
 
 import { Fault } from "#base/fault.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
 export interface DistributionMatch {
   readonly method: MethodFact;
-  /** Request fields by name, percent-decoded. */
   readonly fields: ReadonlyMap<string, string>;
-  /** The repository's name as the client wrote it; "" where the path has none. */
+  /** The repository name as the client wrote it; "" if the path has none. */
   readonly name: string;
 }
 
-/** What a path leads to: an operation, or the verbs that it knows. */
 export type DistributionRoute = DistributionMatch | { readonly allow: readonly string[] };
 
 interface Route {
   readonly method: MethodFact;
   readonly verb: string;
-  /** Behind the repository's name; of a path without one, the whole path behind /v2/. */
+  /** Segments after the repository name; without a name, after /v2/. */
   readonly suffix: readonly string[];
   readonly hasName: boolean;
 }
@@ -46,7 +44,7 @@ const decodeSegment = (segment: string): string => {
   }
 };
 
-/** What a digest and a tag are told apart by, before anybody looks whether they are right (oci: 1). */
+/** Distinguishes digests from tags, before validation (oci: 1). */
 const fits = (variable: string, value: string): boolean => (variable === "digest" ? value.includes(":") : variable === "tag" ? !value.includes(":") : true);
 
 const match = ({ method, suffix, hasName }: Route, segments: readonly string[], strictly: boolean): DistributionMatch | undefined => {
@@ -74,9 +72,9 @@ const match = ({ method, suffix, hasName }: Route, segments: readonly string[], 
   return { method, fields, name: written.join("/") };
 };
 
-/** Finds operations by verb and path. `path` begins with /v2. */
+/** Returns a router by verb and path. `path` starts with /v2. */
 export const distributionRouter = (methods: readonly MethodFact[]): ((verb: string, path: string) => DistributionRoute | undefined) => {
-  // The longest first: "blobs/uploads/x" is no blob called "x" of a repository that ends in "blobs/uploads".
+  // Longest first: "blobs/uploads/x" is not a blob "x" of a repository that ends in "blobs/uploads".
   const routes = methods.flatMap(routeOf).sort((one, other) => other.suffix.length - one.suffix.length);
   return (verb, path) => {
     const segments = segmentsOf(path.slice(prefix.length));

@@ -1,5 +1,5 @@
-// SCIM 2.0 (RFC 7644): what comes below /scim/v2/ as calls of the same pipeline as every other call. Which operations there are, and at
-// which paths, stands in the contract; here are the protocol's own words: its media type, its status codes, ETags and its errors.
+// SCIM 2.0 (RFC 7644): serves /scim/v2/ as calls of the common pipeline. The contract has the operations and paths; this file has the
+// media type, status codes, ETags and errors.
 
 import { matchesEtag } from "#base/etag.ts";
 import { Fault, toFault, type Violation } from "#base/fault.ts";
@@ -26,8 +26,8 @@ const searchEnd = "/.search";
 const scimHeaders = (requestId: string): string[] => operationHeaders("application/scim+json", requestId);
 
 /**
- * One parameter, by its name in RFC 7644 in any case (RFC 7643, 2.1), as a field of the message. What is not known, and null, is passed
- * over (RFC 7644, 3.4.2; RFC 7643, 2.5).
+ * Sets the field of a parameter, by its case-insensitive RFC 7644 name (RFC 7643, 2.1). Ignores unknown ones and null (RFC 7644,
+ * 3.4.2; RFC 7643, 2.5).
  */
 const setParameter = (message: MessageFact, fields: JsonObject, sent: string, value: Json, problems: Violation[]): void => {
   const field: FieldFact | undefined = message.fields.find(({ json }) => json.toLowerCase() === sent.toLowerCase());
@@ -40,7 +40,7 @@ const setParameter = (message: MessageFact, fields: JsonObject, sent: string, va
     return;
   }
   const number = typeof value === "number" ? value : typeof value === "string" && /^-?\d{1,100}$/.test(value) ? Number(value) : Number.NaN;
-  // Beyond what a number of 32 bits holds there is nothing to find.
+  // Larger than 32 bits: beyond the last result.
   if (Number.isInteger(number)) fields[name] = Math.max(-1, Math.min(number, 2 ** 31 - 1));
   else problems.push({ field: name, description: "must be a whole number" });
 };
@@ -63,7 +63,7 @@ const scimCall = (
   const { input } = method;
   const inPath: JsonObject = Object.fromEntries([...fields].map(([name, value]) => [input.byName.get(name)?.json ?? name, value]));
   const ifMatch = input.byName.has("if_match") ? headerOf(request, "if-match") : undefined;
-  // A list without a version has none that is there (RFC 9110, 13.1.1); absent it would mean any.
+  // An empty If-Match matches nothing (RFC 9110, 13.1.1); an absent one matches everything.
   if (ifMatch !== undefined) inPath.ifMatch = ifMatch || '""';
 
   const reading = (found: JsonObject, problems: Violation[]): RequestReading => ({ ...readingOf({ ...found, ...inPath }), problems });
@@ -102,7 +102,7 @@ const scimCall = (
   );
 };
 
-/** Where a resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
+/** Returns a resource's path: its collection (`/scim/v2/{identity_provider_uid}/Users`) and the last segment of its uid. */
 const resourceAddress = (template: string, uid: string): string => {
   const at = uid.lastIndexOf("/");
   const collection = template.replace("/{id}", "");
@@ -118,7 +118,7 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
   const isCreated = method.scim?.verb === "POST";
   if (uid !== "") {
     const address = `${publicUrl.replace(/\/$/, "")}${resourceAddress(method.scim?.template ?? "", uid)}`;
-    // RFC 7643, 3.1: what `meta` says of it, too.
+    // RFC 7643, 3.1: the same as in `meta`.
     headers.push("content-location", address);
     if (isCreated) headers.push("location", address);
   }
@@ -127,7 +127,7 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
   return { status: isCreated ? 201 : 200, headers, body: JSON.stringify(document) };
 };
 
-/** Why there is no operation. The same whoever asks, and for every identity provider. */
+/** Returns why there is no operation; the same for all callers and identity providers. */
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
@@ -137,7 +137,7 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
   return new Fault("NOT_FOUND", "path not found in the SCIM API");
 };
 
-/** Serves every request below /scim/v2/. Never throws; always gives exactly one response. */
+/** Serves every request below /scim/v2/. Never throws; returns exactly one response. */
 export const scimTransport = (context: ServerContext): ((request: HttpRequest) => Promise<HttpResponse>) => {
   const { bounds, config, dependencies } = context;
 
@@ -147,7 +147,7 @@ export const scimTransport = (context: ServerContext): ((request: HttpRequest) =
     if (request.fault) throw request.fault;
     if (request.target.length > bounds.urlBytesMax)
       throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
-    // RFC 7644, 3.4.3: a search is a list whose parameters come in a body.
+    // RFC 7644, 3.4.3: a search is a list with its parameters in the body.
     const isSearch = request.verb === "POST" && path.endsWith(searchEnd);
     const verb = isSearch || request.verb === "HEAD" ? "GET" : request.verb;
     const found = route(verb, isSearch ? path.slice(0, -searchEnd.length) : path);

@@ -1,5 +1,5 @@
-// From a path below /scim/v2/ to the operation that it names, by the contract's templates. The uid of an identity provider has any
-// number of segments: the last words of the path decide. Pure.
+// Routes paths below /scim/v2/ by the contract's templates. An identity provider's uid has any number of segments, so the end of the
+// path decides. Pure.
 
 import { Fault } from "#base/fault.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -10,19 +10,16 @@ export interface ScimMatch {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** What a path leads to: an operation, or the verbs that it knows. */
 type ScimRoute = ScimMatch | { readonly allow: readonly string[] };
 
 interface Route {
   readonly method: MethodFact;
   readonly verb: string;
-  /** Behind the identity provider's uid. */
   readonly suffix: readonly string[];
 }
 
 const prefix = "/scim/v2/";
 
-/** Segments of a path below /scim/v2/. */
 const segmentsOf = (path: string): string[] => path.slice(prefix.length).split("/");
 
 const routesOf = (method: MethodFact): Route[] => {
@@ -51,9 +48,9 @@ const match = ({ method, suffix }: Route, segments: readonly string[]): ScimMatc
   return { method, fields };
 };
 
-/** Finds operations by verb and path. `path` begins with /scim/v2/, and does not end with a slash. */
+/** Returns a router by verb and path. `path` starts with /scim/v2/ and has no trailing slash. */
 export const scimRouter = (methods: readonly MethodFact[]): ((verb: string, path: string) => ScimRoute | undefined) => {
-  // The longest first: "Users/x" is a user, and no end of a provider's uid.
+  // Longest first: "Users/x" is a user, not the end of a provider's uid.
   const routes = methods.flatMap(routesOf).sort((one, other) => other.suffix.length - one.suffix.length);
   return (verb, path) => {
     const segments = segmentsOf(path);

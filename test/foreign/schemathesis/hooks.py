@@ -1,5 +1,5 @@
-# What schemathesis is told besides the document: the values of formats that are nobody's to make up, things that exist, and which
-# refusals of an allowed request no schema can foresee.
+# Extends schemathesis beyond the document: values of opaque formats, existing resources, and errors of allowed requests that no schema
+# can express.
 
 import json
 import os
@@ -9,28 +9,28 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-# Opaque, or written in a form of our own.
+# Opaque, or in our own format.
 schemathesis.openapi.format("page-token", st.just(""))
 schemathesis.openapi.format("repo-tags", st.sampled_from(["nginx", "nginx:latest", "nginx:1,2"]))
 schemathesis.openapi.format("field-mask", st.just(""))
 schemathesis.openapi.format("json", st.just("{}"))
 
-# Uids of things that exist, by path: otherwise nearly all that is asked were missing.
+# Uids of existing resources, by path; random ones would nearly always be missing.
 existing = json.loads(os.environ.get("GANTRY_EXISTING", "{}"))
 
 
 @schemathesis.hook
 def map_path_parameters(context, path_parameters):
     operation = context.operation
-    # What is deleted is missing from then on.
+    # A delete would remove the resource for later requests.
     if operation is None or not path_parameters or operation.method.upper() == "DELETE":
         return path_parameters
     uid = existing.get(f"{operation.method.upper()} {operation.path}")
     return path_parameters if uid is None else {**path_parameters, **uid}
 
 
-# What the contract alone refuses (contract/read.ts, server/kernel/field-behavior.ts): every such sentence is a rule that the document must
-# have. Whatever else refuses is a rule between fields, or between a request and what is stored, which no schema can say.
+# Errors of the contract alone (contract/read.ts, server/kernel/field-behavior.ts), whose rules the document must contain. Other errors
+# concern several fields or stored data, which no schema can express.
 formal = re.compile(
     "|".join(
         [
@@ -48,8 +48,7 @@ formal = re.compile(
     )
 )
 
-# The same words of a resource's own rule: what is needed depends on another field, or on what is there. Of a role binding they have the
-# names of version 1, too.
+# The same sentences from a resource's own rule, which depends on another field or stored data. For role bindings, version 1 names too.
 own = re.compile(
     "|".join(
         [
@@ -63,13 +62,13 @@ own = re.compile(
 
 @schemathesis.check
 def valid_request_is_taken(ctx, response, case):
-    """An allowed request is carried out, or refused for rights, for the state of things, or by a rule that no schema can say."""
+    """An allowed request succeeds, or fails by permissions, stored data, or a rule that no schema can express."""
     if response.status_code != 400 or "/oauth" in case.operation.path:
         return
     if case.meta is not None and case.meta.generation.mode != GenerationMode.POSITIVE:
         return
     body = response.json()
-    # FAILED_PRECONDITION: the request is right, and something stands in its way.
+    # FAILED_PRECONDITION: the request is valid, but the state does not allow it.
     if body.get("code") != 3:
         return
     described = [
@@ -84,7 +83,7 @@ def valid_request_is_taken(ctx, response, case):
 
 @schemathesis.check
 def no_fault_of_the_server(ctx, response, case):
-    """No request makes the server fail. That it cannot answer now (503, 504) is said of the machine; 501 is where the operation has it."""
+    """No request causes a server error. 503 and 504 come from a slow machine; 501 is allowed if documented."""
     if response.status_code < 500 or response.status_code in (503, 504):
         return
     if response.status_code == 501 and "501" in case.operation.definition.raw.get("responses", {}):

@@ -1,4 +1,4 @@
-# Runs scim2-tester against the address and the token that are given, and prints each finding as a line of JSON.
+# Runs scim2-tester against the given address and token; prints each finding as a line of JSON.
 import json
 import sys
 

@@ -1,4 +1,4 @@
-// Sign-in pages, sessions, pending role bindings, scopes of registry tokens, and what an import may withdraw.
+// Sign-in pages, sessions, pending role bindings, registry token scopes, and withdrawals by imports.
 
 import type { Mutant } from "../mutant.ts";
 

@@ -40,7 +40,7 @@ export const delivery: readonly Mutant[] = [
   },
   { attack: 83, file: outbound, find: "isSameOrigin ? headers : Object.fromEntries", replace: "isSameOrigin || !isSameOrigin ? headers : Object.fromEntries" },
   { attack: 94, file: outbound, find: "isSameOrigin ? headers : Object.fromEntries", replace: "isSameOrigin || !isSameOrigin ? headers : Object.fromEntries" },
-  { attack: 38, file: outbound, find: "party = shareKey(request.tenant, url.host);", replace: 'party = "";' },
+  { attack: 38, file: outbound, find: "fairnessKey = shareKey(request.tenant, url.host);", replace: 'fairnessKey = "";' },
   { attack: 149, file: egress, find: "(entry.port ?? port) === port &&", replace: "" },
   { attack: 193, file: outbound, find: "redirects < (request.redirectsMax ?? 0)", replace: "redirects < (request.redirectsMax ?? 3)" },
 ];

@@ -1,4 +1,4 @@
-// Imports, what feeds publish, and what people read about images.
+// Imports, published feeds, and data about images.
 
 import type { Mutant } from "../mutant.ts";
 

@@ -1,4 +1,4 @@
-// The OCI registry and what lies in it.
+// The OCI registry and its content.
 
 import type { Mutant } from "../mutant.ts";
 

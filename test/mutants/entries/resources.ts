@@ -1,4 +1,4 @@
-// What single resources and the pages of sign-ins refuse.
+// Checks of single resources and of sign-in pages.
 
 import type { Mutant } from "../mutant.ts";
 

@@ -17,8 +17,8 @@ export const tenancy: readonly Mutant[] = [
   {
     attack: 5,
     file: permit,
-    find: "for (const right of gift.rights) requireAt(rights, right.capabilities, right.path);",
-    replace: "if (gift.rights.length >= 0) return;",
+    find: "for (const right of delegation.rights) requireAt(rights, right.capabilities, right.path);",
+    replace: "if (delegation.rights.length >= 0) return;",
   },
   {
     attack: 9,
@@ -52,13 +52,13 @@ export const tenancy: readonly Mutant[] = [
     find: 'const associatedData = (boundTo: Binding): Buffer => Buffer.from(JSON.stringify(boundTo), "utf8");',
     replace: "const associatedData = (boundTo: Binding): Buffer => Buffer.from(String(boundTo.length > 0));",
   },
-  { attack: 68, file: permit, find: "handsOn.fromSessions && !toOneself && inTime", replace: "handsOn.fromSessions && inTime" },
+  { attack: 68, file: permit, find: "delegates.fromSessions && !toOneself && inTime", replace: "delegates.fromSessions && inTime" },
   { attack: 69, file: permit, find: "  if (!short) return;\n", replace: "  if (short || !short) return;\n" },
   {
     attack: 70,
     file: permit,
-    find: "const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...gift.rights];",
-    replace: "const given = [...gift.rights];",
+    find: "const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...delegation.rights];",
+    replace: "const given = [...delegation.rights];",
   },
   { attack: 73, file: permit, find: "for (const group of namedGroupsOf(call)) requireAt(rights, method.capabilities, group);", replace: "" },
   {
@@ -76,10 +76,10 @@ export const tenancy: readonly Mutant[] = [
   {
     attack: 170,
     file: serve,
-    find: "if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);",
+    find: "if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);",
     replace: "",
   },
-  { attack: 56, file: serve, find: "if (!admitted) kernel.rates.take(party);", replace: "" },
+  { attack: 56, file: serve, find: "if (!admitted) kernel.rates.take(fairnessKey);", replace: "" },
   { attack: 310, file: "base/buckets.ts", find: "if (refusal === undefined) tell(key, eachMs);", replace: "" },
   {
     attack: 310,

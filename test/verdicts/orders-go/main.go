@@ -1,5 +1,5 @@
-// Ranks versions by SemVer as Go's own library has it: one version a line in, its rank a line out, "-" for what is none.
-// Equal versions have the same rank.
+// Ranks versions with Go's SemVer library: reads one version per line, writes its rank per line, "-" if invalid. Equal versions
+// have the same rank.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 var toolchain = regexp.MustCompile(`^(?:go)?(\d+)\.(\d+)(?:\.(\d+))?(beta|rc)(\d+)$`)
 
-// canonical gives a version the form that the library reads; "" for what it does not.
+// canonical returns a version in the library's form, "" if it has none.
 func canonical(version string) string {
 	if found := toolchain.FindStringSubmatch(version); found != nil {
 		patch := found[3]

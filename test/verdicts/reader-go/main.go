@@ -1,6 +1,5 @@
-// Reads OpenVEX documents with the library that scanners read them with. Each line of the input asks
-// [file, name of a vulnerability, package URL]; the answer is the status of the first and of the last statement that fits, for
-// one scanner takes the one and another the other, or "-". A document that the library refuses ends it.
+// Reads OpenVEX documents with the scanners' library. Each input line is [file, name of a vulnerability, package URL]; the output is the
+// status of the first and the last matching statement, since scanners differ, or "-". An invalid document ends the program.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Reads pushed charts for version 1 on request: one at a time for each server, with fair queueing across organizations.
 
-import { openFairQueue, type Party } from "#base/fair-queue.ts";
+import { openFairQueue, type FairnessKey } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader.ts";
 import type { Unreadable } from "../sbom/statement.ts";
@@ -8,9 +8,9 @@ import type { ChartFacts, ChartImage } from "./read-chart.ts";
 
 export interface ShownCharts {
   /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
-  read(party: Party, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ChartFacts | Unreadable>;
+  read(fairnessKey: FairnessKey, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ChartFacts | Unreadable>;
   /** Returns undefined for each annotation that is not a list of images. Throws as `read` does. */
-  readImages(party: Party, annotations: readonly string[]): Promise<readonly (readonly ChartImage[] | undefined)[]>;
+  readImages(fairnessKey: FairnessKey, annotations: readonly string[]): Promise<readonly (readonly ChartImage[] | undefined)[]>;
 }
 
 async function* pieces(content: object): AsyncGenerator<Uint8Array> {
@@ -34,19 +34,19 @@ export const openShownCharts = (): ShownCharts => {
     script: new URL("./images-worker.ts", import.meta.url),
     ...bounds,
   });
-  const inTurn = async <Reading>(party: Party, read: ReadDocumentStream<Reading>, open: () => Promise<AsyncIterable<Uint8Array>>) => {
-    if (!turns.tryEnter(party)) await turns.wait(party);
+  const inTurn = async <Reading>(fairnessKey: FairnessKey, read: ReadDocumentStream<Reading>, open: () => Promise<AsyncIterable<Uint8Array>>) => {
+    if (!turns.tryAcquire(fairnessKey)) await turns.wait(fairnessKey);
     try {
       return await read(await open(), []);
     } finally {
-      turns.leave(party);
+      turns.leave(fairnessKey);
     }
   };
   return {
-    read: (party, open) => inTurn(party, readChart, open),
-    readImages: async (party, annotations) => {
+    read: (fairnessKey, open) => inTurn(fairnessKey, readChart, open),
+    readImages: async (fairnessKey, annotations) => {
       if (annotations.length === 0) return [];
-      const reading = await inTurn(party, readLists, async () => pieces({ annotations }));
+      const reading = await inTurn(fairnessKey, readLists, async () => pieces({ annotations }));
       return "problem" in reading ? annotations.map(() => undefined) : reading.lists;
     },
   };

@@ -29,7 +29,7 @@ const nvdTags: readonly (readonly [tag: string, type: ReferenceRecord["type"]])[
   ["Patch", "TYPE_FIX"],
   ["Exploit", "TYPE_EVIDENCE"],
   ["Vendor Advisory", "TYPE_ADVISORY"],
-  ["Third Party Advisory", "TYPE_ADVISORY"],
+  ["Third FairnessKey Advisory", "TYPE_ADVISORY"],
   ["US Government Resource", "TYPE_ADVISORY"],
   ["Issue Tracking", "TYPE_REPORT"],
   ["Mailing List", "TYPE_DISCUSSION"],

@@ -1,6 +1,6 @@
 // Pushed SBOMs for version 1, read on request: one at a time for each server, with fair queueing across organizations.
 
-import { openFairQueue, type Party } from "#base/fair-queue.ts";
+import { openFairQueue, type FairnessKey } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import type { SbomGraph } from "./graph.ts";
 import { openDocumentReader } from "./open-reader.ts";
@@ -10,7 +10,7 @@ export type ShownSbom = { readonly text: string; readonly sbom: SbomGraph } | { 
 
 export interface ShownSboms {
   /** Throws RESOURCE_EXHAUSTED with RetryInfo if the queue is full, and the errors of `open`. */
-  show(party: Party, digest: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ShownSbom>;
+  show(fairnessKey: FairnessKey, digest: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ShownSbom>;
 }
 
 export const openShownSboms = (): ShownSboms => {
@@ -30,12 +30,12 @@ export const openShownSboms = (): ShownSboms => {
     memoryMb: limits.shownSbomMemoryMb,
   });
   return {
-    show: async (party, digest, open) => {
-      if (!turns.tryEnter(party)) await turns.wait(party);
+    show: async (fairnessKey, digest, open) => {
+      if (!turns.tryAcquire(fairnessKey)) await turns.wait(fairnessKey);
       try {
         return await read(await open(), [digest]);
       } finally {
-        turns.leave(party);
+        turns.leave(fairnessKey);
       }
     },
   };

@@ -1,4 +1,4 @@
-// What no source judges, for everything that shows affected images or counts of them (docs/decisions/0074).
+// Coverage gaps for all outputs with affected images or their counts (docs/decisions/0074).
 
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -25,7 +25,6 @@ const statePrefix = "COVERAGE_STATE_";
 
 export const stateName = (state: CoverageState): string => `${statePrefix}${state}`;
 
-/** The coverage of these groups and ecosystems now. */
 export const coverageNow = (
   { rows, nowMs, services }: CoverageContext,
   asked: readonly { readonly group: string; readonly ecosystem: Ecosystem }[],
@@ -34,7 +33,7 @@ export const coverageNow = (
   return readCoverage(rows, { groups, ecosystems: asked.map(({ ecosystem }) => ecosystem), nowMs, staleAfterMs: services.feedStaleMs });
 };
 
-/** The groups that a list is of: those that the caller sees, narrowed by the request's uidp filter. */
+/** Returns the groups of a list: visible ones, narrowed by the request's uidp filter. */
 export const placesOf = ({ request, visiblePaths }: Pick<ReadContext, "request" | "visiblePaths">): CoveragePlace[] => {
   const uidp = part(request, "uidp");
   const [below, directlyIn] = [text(uidp, "descendantsOf"), text(uidp, "childrenOf")];
@@ -45,7 +44,6 @@ export const placesOf = ({ request, visiblePaths }: Pick<ReadContext, "request" 
   return visiblePaths.flatMap((path) => (covers(path, below) ? [placeBelow(below === "" ? path : below)] : covers(below, path) ? [placeBelow(path)] : []));
 };
 
-/** The ecosystems of the groups there with their coverage. */
 export const readGroupCoverage = async (
   context: CoverageContext,
   places: readonly CoveragePlace[],
@@ -64,7 +62,6 @@ const ecosystemMessage = ({ ecosystem, release }: Ecosystem, state: CoverageStat
   state: stateName(state),
 });
 
-/** The unjudged ones of these. */
 const unjudgedOf = (coverageOf: CoverageOf, group: string, keys: Iterable<string>): JsonObject[] =>
   [...new Set(keys)].sort().flatMap((key) => {
     const ecosystem = ecosystemOfKey(key);
@@ -83,7 +80,7 @@ const imageMessage = ({ owner, repo, repoUid, digest, tags, architectures }: Unj
   ...(ecosystems.length === 0 ? {} : { ecosystems: [...ecosystems] }),
 });
 
-/** What stands behind a list of affected images there. */
+/** Returns the coverage of a list of affected images. */
 export const coverageStatement = async (context: CoverageContext, places: readonly CoveragePlace[]): Promise<JsonObject> => {
   const { rows } = context;
   const gaps = (await readGroupCoverage(context, places)).filter(({ state }) => state !== "MATCHED");
@@ -113,7 +110,7 @@ export const coverageStatement = async (context: CoverageContext, places: readon
   };
 };
 
-/** What no source judges in the images of affected packages that are not resolved, in their order. */
+/** Returns the coverage gaps of unresolved affected images, in their order. */
 export const unjudgedOfTags = async (
   context: CoverageContext,
   images: readonly { readonly owner: string; readonly repo: string; readonly tags: readonly string[] }[],
@@ -136,10 +133,10 @@ export const unjudgedOfTags = async (
   );
 };
 
-/** What is said of an image that no tag names any longer: its packages are not known. */
+/** For an image without tags, the packages are unknown. */
 const unknownImage: JsonObject = { ecosystem: "unknown", state: stateName("NO_SOURCE") };
 
-/** What no source judges in these images of repos, in their order. */
+/** Returns the coverage gaps of these images in repos, in their order. */
 export const unjudgedOfDigests = async (
   context: CoverageContext,
   images: readonly { readonly repoUid: string; readonly digest: string }[],

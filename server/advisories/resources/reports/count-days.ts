@@ -1,4 +1,4 @@
-// Which days of which tags are asked for, and what is known of them: for the two lists of counts.
+// Loads the requested days of tags and their reports, for the two lists of counts.
 
 import { blocked, type Fault, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
@@ -18,7 +18,7 @@ interface TagAsked {
   readonly tag: string;
 }
 
-/** Several tags win over the one. */
+/** `references` override the single tag. */
 const askedTags = (request: JsonObject): TagAsked[] => {
   const references = objectList(request, "references");
   const asked = (references.length > 0 ? references : [request]).map((each) => ({ repo: text(each, "repo"), tag: text(each, "tag") }));
@@ -30,7 +30,7 @@ const askedTags = (request: JsonObject): TagAsked[] => {
   return asked;
 };
 
-/** The repos that a name means, of those that the caller sees: a uid, a path of names, or a name by itself. */
+/** Returns the visible repos of this name: a uid, a path of names, or a single name. */
 const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Promise<string[]> => {
   const byPath = async (): Promise<string[]> => {
     const repo = await findRepoByName(rows, name);
@@ -40,10 +40,9 @@ const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Pr
   return found.filter((uid) => visiblePaths.some((path) => covers(path, uid)));
 };
 
-/** Reports are large, and those of a call are counted together. */
+/** Reports are large, so the limit applies to all of a call. */
 const tooMuch = (): Fault => blocked("LIST_TOO_LONG", "", ["these reports are too large to count in one request. Request fewer tags, or a later start day"]);
 
-/** `leftBytes`: of what the reports of the call may have. */
 const factsOf = async (
   context: ReadContext,
   uid: string,
@@ -67,7 +66,7 @@ const factsOf = async (
 
 const dayNumberOf = (time: string): number => Math.floor(Date.parse(time) / dayMs);
 
-/** The first and the last day, in days since 1970; undefined where nothing is known of any. */
+/** Returns the first and last day, in days since 1970; undefined without any report. */
 const rangeOf = ({ request, nowMs }: ReadContext, facts: readonly TagFacts[]): readonly [first: number, last: number] | undefined => {
   const [from, to] = [text(request, "from"), text(request, "to")];
   const known = facts.flatMap(({ reports }) => reports.slice(0, 1).map(({ createTime }) => dayNumberOf(createTime)));
@@ -79,7 +78,7 @@ const rangeOf = ({ request, nowMs }: ReadContext, facts: readonly TagFacts[]): r
   return [first, last];
 };
 
-/** Answers either list of counts. */
+/** Handles both lists of counts. */
 export const listCounts = async (context: ReadContext, isCumulative: boolean): Promise<Outcome> => {
   const facts: TagFacts[] = [];
   let leftBytes: number = limits.countedReportsBytesMax;

@@ -1,5 +1,5 @@
-// How many vulnerabilities of which severity a tag had, day by day: what it pointed to at the end of the day, and the latest report
-// on that until then. A day without a new report has the counts of the day before it. Pure.
+// Vulnerability counts of a tag per severity and day: by its image at the end of the day, and the latest report then. Without a new
+// report a day has the previous day's counts. Pure.
 
 import type { JsonObject } from "#base/json.ts";
 import type { ReportSeverity } from "#advisories/feeds";
@@ -7,19 +7,18 @@ import type { TagHistoryEntry } from "#registry/store";
 import type { VulnCountState } from "#advisories/store";
 import { withUnjudged } from "./shown.ts";
 
-/** What is known of a tag. */
 export interface TagFacts {
   readonly repo: string;
   readonly tag: string;
-  /** What it pointed to, the earliest first. */
+  /** The images of the tag, earliest first. */
   readonly history: readonly TagHistoryEntry[];
-  /** Each of these images with the platforms' manifests behind it. */
+  /** Each image's platform manifests. */
   readonly behind: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Reports on any of them, the earliest first. */
+  /** Reports on any of these manifests, earliest first. */
   readonly reports: readonly VulnCountState[];
-  /** Of each of these images; 64-bit numbers as texts. */
+  /** By image; 64-bit numbers as texts. */
   readonly sizeBytes: ReadonlyMap<string, string>;
-  /** What no source judges in the image that the tag has now. */
+  /** Coverage gaps of the tag's current image. */
   readonly unjudged: readonly JsonObject[];
 }
 
@@ -28,7 +27,7 @@ const severities: readonly ReportSeverity[] = ["CRITICAL", "HIGH", "MEDIUM", "LO
 const severityNames: readonly string[] = severities;
 const rankOf = (severity: string): number => severityNames.indexOf(severity);
 
-/** The image at the end of a day; before anything is known of the tag, the first that is known. Undefined where the tag was gone. */
+/** Returns the image at the end of a day; before the first entry, the first image. Undefined if the tag did not exist. */
 const imageAt = (history: readonly TagHistoryEntry[], endOfDay: string): string | undefined => {
   const [first] = history;
   const last = history.findLast(({ updateTime }) => updateTime <= endOfDay);
@@ -36,14 +35,13 @@ const imageAt = (history: readonly TagHistoryEntry[], endOfDay: string): string 
   return last.endTime === "" || last.endTime > endOfDay ? last.digest : undefined;
 };
 
-/** Counts come from one scanner: Grype, else Trivy, else this server itself. */
+/** Counts use one scanner: Grype, else Trivy, else this server's own matching. */
 const scannerKey = ({ scanner, tool }: VulnCountState): string => (scanner === "UNKNOWN" ? tool : scanner);
 const ownScanner = "gantry";
 const scannerKeys: readonly string[] = ["GRYPE", "TRIVY", ownScanner];
 
 type Severities = ReadonlyMap<string, string>;
 
-/** The severity of each vulnerability; of several images, and of one vulnerability in several packages, the worst. */
 const unite = (all: readonly Iterable<readonly [id: string, severity: string]>[]): Severities => {
   const found = new Map<string, string>();
   for (const each of all) {
@@ -57,11 +55,9 @@ const unite = (all: readonly Iterable<readonly [id: string, severity: string]>[]
 
 interface DayState {
   readonly found: Severities;
-  /** By the server's own matching. */
   readonly isOwn: boolean;
 }
 
-/** What was known at the end of a day; undefined where there was no report yet. */
 const severitiesAt = (images: ReadonlySet<string>, reports: readonly VulnCountState[], endOfDay: string): DayState | undefined => {
   const until = reports.filter(({ digest, createTime }) => images.has(digest) && createTime <= endOfDay);
   const scanner = scannerKeys.find((key) => until.some((report) => scannerKey(report) === key));
@@ -85,7 +81,7 @@ const countsOf = (found: Severities): JsonObject => {
   return { vulnCounts: severities.map((severity) => ({ severity, count: ids(severity).length })), ...Object.fromEntries(filled) };
 };
 
-/** The days on which something is known of a tag. `isCumulative`: of each day all that was found from the first one up to it. */
+/** Yields the days with known counts. `isCumulative`: include all earlier findings. */
 export const countDays = function* (facts: TagFacts, days: readonly string[], isCumulative: boolean): Generator<JsonObject> {
   const { repo, tag, history, behind, reports, sizeBytes, unjudged } = facts;
   let before: Severities = new Map();
@@ -95,7 +91,7 @@ export const countDays = function* (facts: TagFacts, days: readonly string[], is
     const image = imageAt(history, endOfDay);
     if (image === undefined) continue;
     const known = reports.findLastIndex(({ createTime }) => createTime <= endOfDay) + 1;
-    // Most days are like the one before.
+    // Most days equal the previous one.
     if (last?.image !== image || last.reports !== known) {
       const state = severitiesAt(behind.get(image) ?? new Set(), reports, endOfDay);
       if (!state) continue;

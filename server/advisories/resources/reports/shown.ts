@@ -1,4 +1,4 @@
-// What is kept of reports as version 1 shows it: in a list (chainguard.platform.registry) and as the one of an image
+// Converts stored reports to version 1: as list entries (chainguard.platform.registry) and as an image's report
 // (chainguard.platform.tenant).
 
 import type { JsonObject } from "#base/json.ts";
@@ -8,7 +8,7 @@ import type { VulnReportHead } from "#advisories/store";
 const filled = (object: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== "" && !(Array.isArray(value) && value.length === 0)));
 
-/** Of a tool that the enum does not name the version says its name: "govulncheck/v1.3.0". */
+/** A tool outside the enum is part of the version: "govulncheck/v1.3.0". */
 const shownVersion = ({ scanner, tool, version }: VulnReportHead): string => (scanner !== "UNKNOWN" ? version : version === "" ? tool : `${tool}/${version}`);
 
 const scannerOf = (head: VulnReportHead): JsonObject => ({
@@ -22,14 +22,12 @@ const fixOf = ({ fix: { state, versions } }: Finding): JsonObject => ({ ...fille
 
 const scoresOf = ({ scores }: Finding): JsonObject[] => scores.map(({ score, version }) => filled({ score, version }));
 
-/** A report by the server's own matching, which says nothing of what no source judges (docs/decisions/0074). */
+/** True for a report by the server's own matching, which omits packages that no source covers (docs/decisions/0074). */
 export const isOwnReport = ({ scanner, tool }: Pick<VulnReportHead, "scanner" | "tool">): boolean => scanner === "UNKNOWN" && tool === "gantry";
 
-/** A report or a count with what no source judges. */
 export const withUnjudged = (message: JsonObject, unjudged: readonly JsonObject[]): JsonObject =>
   unjudged.length === 0 ? message : { ...message, unjudged: [...unjudged] };
 
-/** A vulnerability of a package as a list shows it. */
 export const vulnerabilityOf = (finding: Finding): JsonObject => ({
   ...filled({
     id: finding.id,
@@ -72,7 +70,6 @@ const matchOf = (finding: Finding): JsonObject => {
   };
 };
 
-/** The report of one image, by `id`. */
 export const imageReportOf = (id: string, head: VulnReportHead, findings: readonly Finding[]): JsonObject => ({
   id,
   ...filled({ vulnerabilityDbLastBuildTime: head.databaseTime }),

@@ -1,10 +1,10 @@
-// The public number of an authored advisory (docs/decisions/0089): a prefix of the organization and a counter.
+// The public ID of an authored advisory (docs/decisions/0089): the organization's prefix and a counter.
 
 import { type Fault, missing } from "#base/fault.ts";
 import { nextAdvisoryNumber, reservePrefix, findOrganizationName } from "#advisories/store";
 import type { Write } from "#db";
 
-/** Prefixes of databases of vulnerabilities: no number of ours may look like one of theirs. */
+/** Prefixes of vulnerability databases, which IDs must not imitate. */
 const foreignPrefixes = new Set(
   `A ALBA ALEA ALPINE ALSA ASB BDSA BELL BIT BREW CAPEC CGA CLEANSTART CPE CURL CVE CWE DEBIAN DHI DLA DRUPAL DSA DTSA ECHO EDB EEF ELA
    ELSA ESSA EUVD FEDORA GHSA GLSA GO GSD HSEC ICSA JLSEC JSA JVNDB KB KEV KUBE LBSEC LSN MAL MFSA MGASA MINI MS NCSC OESA OPENSUSE OSEC OSV
@@ -13,7 +13,7 @@ const foreignPrefixes = new Set(
 
 const lengthMax = 16;
 
-/** The prefixes to try, in this order: the last ones are long enough to be free. */
+/** Returns prefixes to try in order; the last ones are long enough to be unique. */
 const prefixesOf = (root: string, name: string): string[] => {
   const plain = name
     .toUpperCase()
@@ -26,7 +26,7 @@ const prefixesOf = (root: string, name: string): string[] => {
 
 const gone = (root: string): Fault => missing("iam", "Group", root);
 
-/** Allocates the next number of the organization. A transaction that fails has given it to no advisory. */
+/** Allocates the organization's next number; a rolled-back one is allocated again. */
 export const allocateNumber = async (rows: Write, root: string): Promise<string> => {
   let allocated = await nextAdvisoryNumber(rows, root);
   if (!allocated) {

@@ -1,5 +1,5 @@
-// What follows from a change of an authored advisory or of one of its events (docs/decisions/0089): its approved state becomes a record
-// beside those that are imported, and matches that an approved false positive suppresses are looked at again.
+// Effects of a change to an authored advisory or its events (docs/decisions/0089): its approved state becomes a record like imported
+// ones, and affected matches are recomputed.
 
 import { denied } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -25,28 +25,28 @@ export const approvedState = "REVIEW_STATE_APPROVED";
 
 type Calling = Pick<ChangeContext, "caller">;
 
-/** The identity that authors. Commands and the server by itself author nothing. */
+/** Returns the author; throws PERMISSION_DENIED without a caller. Commands and the server author nothing. */
 export const authorOf = ({ caller }: Calling): string => {
   if (!caller) throw denied("Permission denied: an advisory has an author, and nobody is signed in");
   return caller.uid;
 };
 
-/** The upstream token behind the caller; "" where there is none. */
+/** Returns the caller's upstream token subject; "" without one. */
 export const actOf = ({ caller }: Calling): string => (caller?.act ? JSON.stringify([caller.act.iss ?? "", caller.act.sub ?? ""]) : "");
 
-/** Whether the caller is this author, or signed in as the same upstream subject. */
+/** True if the caller is this author, or has the same upstream subject. */
 export const isAuthor = (context: Calling, { author, authorAct }: { readonly author: string; readonly authorAct: string }): boolean =>
   author === authorOf(context) || (authorAct !== "" && authorAct === actOf(context));
 
 const isApproved = ({ reviewState }: AuthoredEvent): boolean => reviewState === approvedState;
 
-/** Approved events take effect in the order of their approval. */
+/** Returns approved events in order of approval, which is the order of effect. */
 export const approvedOf = (events: readonly AuthoredEvent[]): AuthoredEvent[] => {
   const keyOf = ({ reviewTime, uid }: AuthoredEvent): string => `${reviewTime ?? ""} ${uid}`;
   return events.filter(isApproved).sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 };
 
-/** An event in the shape of AdvisoryEvent. */
+/** Converts an event to AdvisoryEvent. */
 export const eventMessage = ({ uid, createTime, findings, author, reviewer, reviewState, issue, data }: AuthoredEvent) => ({
   uid,
   createTime,
@@ -58,7 +58,7 @@ export const eventMessage = ({ uid, createTime, findings, author, reviewer, revi
   ...data,
 });
 
-/** Advisories with all of their events, approved or not, where an organization writes them. */
+/** Adds all events, approved or not, to authored advisories. */
 export const withAuthoredEvents = async (rows: Read, advisories: readonly JsonObject[]): Promise<JsonObject[]> => {
   const found = await findAuthoredEvents(
     rows,
@@ -72,10 +72,10 @@ export const withAuthoredEvents = async (rows: Read, advisories: readonly JsonOb
   });
 };
 
-/** What neither confirms nor denies that the vulnerability applies. */
+/** Events that neither confirm nor deny that the vulnerability applies. */
 const undecided = new Set(["detection", "fixed"]);
 
-/** What the last decision suppresses, if it is a false positive. A version that is fixed is no decision about the others. */
+/** Returns the suppression if the last decision is a false positive. A fixed version decides nothing about others. */
 const suppressionOf = (approved: readonly AuthoredEvent[]): JsonObject | undefined => {
   const last = approved.findLast(({ data }) => !Object.keys(data).every((member) => undecided.has(member)));
   if (!last) return undefined;
@@ -95,12 +95,12 @@ const suppressionOf = (approved: readonly AuthoredEvent[]): JsonObject | undefin
 
 type Artifact = Pick<AuthoredAdvisory, "artifactType" | "artifactName">;
 
-/** Has the images of the organization matched with what is known of the package, under the spellings that images may have. */
+/** Queues the package for matching with the organization's images, in all spellings. */
 const matchPackage = async (rows: Write, uid: string, { artifactType, artifactName }: Artifact): Promise<void> => {
   for (const name of new Set([artifactName, packageNameKeyOfType(artifactType, artifactName)])) await addPackageToMatch(rows, rootOf(uid), name);
 };
 
-/** Writes the record that outputs, lists and matching read. The advisory's row is locked first, so that the last change sees all others. */
+/** Writes the record for outputs, lists and matching. Locks the advisory's row first, so that the last change sees all others. */
 export const projectAdvisory = async (context: Pick<ChangeContext, "rows" | "nowMs">, uid: string): Promise<void> => {
   const { rows, nowMs } = context;
   const advisory = await lockAuthoredAdvisory(rows, uid);
@@ -126,13 +126,12 @@ export const projectAdvisory = async (context: Pick<ChangeContext, "rows" | "now
   if (approved.length > 0) await matchPackage(rows, uid, advisory);
 };
 
-/** Notes what the reviewer of an approved event saw of other sources. */
+/** Records the state of other sources at the time of the review. */
 export const noteReviewed = async ({ rows }: Pick<ChangeContext, "rows">, { artifactType, aliases }: AuthoredAdvisory, eventUid: string): Promise<void> => {
   const basis = await findFingerprints(rows, rootOf(eventUid), artifactType, aliases, limits.suppressedAdvisoriesMax);
   await noteBasis(rows, eventUid, basis);
 };
 
-/** Withdraws the record of an advisory that is deleted. */
 export const withdrawAuthored = async ({ rows, nowMs }: Pick<ChangeContext, "rows" | "nowMs">, uid: string, advisory: Artifact): Promise<void> => {
   await withdrawAdvisories(rows, [uid], nowMs);
   await matchPackage(rows, uid, advisory);

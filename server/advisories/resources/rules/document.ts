@@ -1,11 +1,11 @@
-// Advisories as the open feed's documents have them: one document for each origin package. Pure.
+// Converts advisories to documents of the open feed, one per origin package. Pure.
 
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { type AdvisoryRow, derivedUidOf, type DocumentRow } from "#advisories/store";
 
 const approved = "REVIEW_STATE_APPROVED";
 
-/** The members of an event's oneof that the feed has; a patched package is known by its advisory alone. */
+/** Members of an event's oneof that are in the feed; it identifies a patched package by its advisory only. */
 const members = [
   "truePositiveDetermination",
   "falsePositiveDetermination",
@@ -16,7 +16,6 @@ const members = [
   "pendingUpstreamFix",
 ] as const;
 
-/** The feed's names of what a scanner found. */
 const scanNames: Readonly<Record<string, string>> = { subpackage: "subpackageName", component: "componentName" };
 
 const documentDetection = (detection: JsonObject): JsonObject => {
@@ -32,7 +31,7 @@ const documentEventData = (member: string, data: JsonObject): JsonObject => {
   return fixed;
 };
 
-/** The approved events: what is not decided yet is nobody's business outside. */
+/** Returns the approved events; others are not public. */
 export const approvedEvents = (events: string): JsonObject[] => {
   const list = JSON.parse(events) as Json;
   return Array.isArray(list) ? list.filter(isObject).filter((event) => text(event, "reviewState") === approved) : [];
@@ -44,7 +43,7 @@ const documentEvents = (events: string): JsonObject[] =>
     return member ? [{ timestamp: text(event, "createTime"), [member]: documentEventData(member, part(event, member)) }] : [];
   });
 
-/** One document of all advisories on an origin package. */
+/** Returns the document of all advisories on an origin package. */
 export const feedDocument = ({ origin, createTime, updateTime }: DocumentRow, advisories: readonly AdvisoryRow[]): JsonObject => ({
   id: origin,
   advisories: advisories.map(({ advisoryId, events, aliases, namespace }) => {

@@ -1,4 +1,4 @@
-// What was resolved in an image, day by day: the vulnerabilities whose fix the image has, on the day of the fix. Pure.
+// Computes the vulnerabilities resolved in images, per day of the fix. Pure.
 
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { compareApk } from "#base/versions/apk.ts";
@@ -9,24 +9,19 @@ import { approvedEvents } from "./document.ts";
 export interface Resolved {
   /** "2026-01-31" */
   readonly day: string;
-  /** When the last of the fixes that the images have was told on that day. */
+  /** The latest announcement on that day of a fix that the images have. */
   readonly time: string;
-  /** The CVE's number, or the advisory's where it has none; and the others. */
+  /** The CVE ID, or else the advisory's; `aliases` has the others. */
   readonly id: string;
   readonly aliases: readonly string[];
   readonly advisory: AdvisoryRow;
 }
 
-/** Versions of packages by their names. */
 export type PackageVersions = Readonly<Record<string, readonly string[]>>;
 
-/** Distributions whose advisories these reports are made of. */
 const reported = /^apk\/(?:wolfi|chainguard)\/([^/]+)$/;
 
-/**
- * The packages that these reports can say something of, under the names that advisories have: SBOMs name them by package URLs,
- * lists of images without.
- */
+/** Returns the packages that reports cover, by their names in advisories: SBOMs use package URLs, lists of images plain names. */
 export const reportedPackages = (packages: PackageVersions): PackageVersions => {
   const found = new Map<string, readonly string[]>();
   for (const [label, versions] of Object.entries(packages)) {
@@ -38,7 +33,7 @@ export const reportedPackages = (packages: PackageVersions): PackageVersions => 
   return Object.fromEntries(found);
 };
 
-/** Versions of packages in the images, by every name that an advisory may call them: their own and their origin's. */
+/** Returns package versions in the images, by the package's name and its origin's. */
 export const versionsByName = (images: readonly PackageVersions[], origins: ReadonlyMap<string, string>): Map<string, Set<string>> => {
   const found = new Map<string, Set<string>>();
   const add = (name: string, version: string): void => {
@@ -64,10 +59,9 @@ const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ..
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** When images ceased to be affected, by the uid of the advisory; those of which that is known. */
+/** When images stopped being affected, by advisory uid; only known times. */
 export type LeftTimes = ReadonlyMap<string, string>;
 
-/** Adds what happened on a day. Several packages and images may have the same vulnerability. */
 const addResolved = (found: Map<string, Resolved>, advisory: AdvisoryRow, time: string): void => {
   const [id, ...aliases] = vulnerabilityNumbers(advisory);
   const day = time.slice(0, 10);
@@ -77,7 +71,7 @@ const addResolved = (found: Map<string, Resolved>, advisory: AdvisoryRow, time: 
   found.set(key, { day, time: earlier && earlier.time > time ? earlier.time : time, id, aliases: all, advisory: earlier?.advisory ?? advisory });
 };
 
-/** What these images have of the advisories' fixes, from the first to the last day; where it is known, when they came. */
+/** Adds the fixes in these images within the days; at the time they arrived, if known. */
 const addImages = (
   found: Map<string, Resolved>,
   advisories: readonly AdvisoryRow[],
@@ -104,13 +98,13 @@ const addImages = (
   }
 };
 
-/** Images of which the same is known. */
+/** Images with the same known times. */
 export interface ImageSet {
   readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
   readonly left: LeftTimes;
 }
 
-/** What was resolved in the images, from the first to the last day. */
+/** Returns the vulnerabilities resolved in the images within the days. */
 export const resolvedIn = (advisories: readonly AdvisoryRow[], images: readonly ImageSet[], firstDay: string, lastDay: string): Resolved[] => {
   const found = new Map<string, Resolved>();
   for (const { versions, left } of images) addImages(found, advisories, versions, left, [firstDay, lastDay]);

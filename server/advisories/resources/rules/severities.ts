@@ -1,4 +1,4 @@
-// An advisory's severities, which no column of its own holds.
+// Adds severities to advisories; they are not columns.
 
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
@@ -7,7 +7,6 @@ import { readSeverities, severitiesOf } from "#advisories/store";
 
 const advisoryNumbers = (advisory: JsonObject): string[] => [text(advisory, "advisoryId"), ...texts(advisory, "aliases")];
 
-/** Advisories with the severities of their vulnerabilities. */
 export const withSeverities = async (rows: Read, advisories: readonly JsonObject[]): Promise<JsonObject[]> => {
   const known = await readSeverities(
     rows,

@@ -1,4 +1,4 @@
-// When an advisory was withdrawn, and which one replaces it (docs/decisions/0073): no column of its own holds either.
+// Adds the withdrawal time and successor to advisories (docs/decisions/0073); they are not columns.
 
 import { type JsonObject, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
@@ -7,7 +7,6 @@ import type { Read } from "#db";
 
 const keyOf = (group: string, id: string): string => JSON.stringify([group, id]);
 
-/** Advisories with their withdrawals. */
 export const withWithdrawals = async (rows: Read, advisories: readonly JsonObject[]): Promise<JsonObject[]> => {
   const withdrawn = advisories.filter((advisory) => text(advisory, "deleteTime") !== "");
   if (withdrawn.length === 0) return [...advisories];

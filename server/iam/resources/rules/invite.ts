@@ -1,4 +1,4 @@
-// The row of an invite, with the code that is shown once.
+// Writes invites with their code, which is shown once.
 
 import type { Rights } from "#authz";
 import type { JsonObject } from "#base/json.ts";
@@ -6,11 +6,11 @@ import { covers, newRoot } from "#base/uid.ts";
 import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
 import { inviteCodeHash, makeInviteCode } from "#iam/signin";
 
-/** The mappings by which the maker's sign-in gives rights here: what is left of them is asked when somebody accepts. */
+/** Returns the mappings that give the creator's permissions here; they are checked again on acceptance. */
 const mappingsAt = ({ grants }: Rights, place: string): string[] =>
   grants.flatMap(({ isFromSession, path, binding }) => (isFromSession && binding !== undefined && covers(path, place) ? [binding] : []));
 
-/** Writes an invite to `parent`; returns it with its code, which is not shown again. */
+/** Writes an invite to `parent`; returns it with its code. */
 export const writeInvite = async (context: WriteContext, found: BoundResource, parent: string, wanted: JsonObject, toldBy: ToldBy): Promise<JsonObject> => {
   const keyId = newRoot();
   const code = makeInviteCode(parent, keyId);

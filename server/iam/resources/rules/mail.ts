@@ -1,7 +1,6 @@
-// What a person's verified e-mail address says about where they belong (resources: Groups).
+// Determines a company by a user's verified e-mail domain (resources: Groups).
 
-// Mail services where anybody has an address: the name of one is nobody's company. The operator adds to them
-// (GANTRY_FREE_MAIL_DOMAINS).
+// Public mail services: their domains belong to no company. GANTRY_FREE_MAIL_DOMAINS adds more.
 const freeMail: ReadonlySet<string> = new Set([
   "126.com",
   "163.com",
@@ -51,7 +50,7 @@ const freeMail: ReadonlySet<string> = new Set([
   "zoho.com",
 ]);
 
-/** The domain of a verified address where it may be a company's; undefined: there is none, or a free one. */
+/** Returns the domain of a verified address; undefined if absent or a free mail domain. */
 export const companyDomain = (verifiedEmail: string | undefined, free: readonly string[]): string | undefined => {
   const [, domain] = /^[^@]+@([^@]+)$/.exec(verifiedEmail?.toLowerCase() ?? "") ?? [];
   return domain === undefined || freeMail.has(domain) || free.includes(domain) ? undefined : domain;
@@ -59,5 +58,4 @@ export const companyDomain = (verifiedEmail: string | undefined, free: readonly 
 
 const domainForm = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** True for a name that a domain can have. */
 export const isDomain = (name: string): boolean => domainForm.test(name);

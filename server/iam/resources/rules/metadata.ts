@@ -1,5 +1,4 @@
-// What people say about themselves, each of themselves alone: UpdateIdentityMetadata acts on its caller. An identity
-// that programs act as is nobody, and has nothing to say.
+// Metadata that users set for themselves: UpdateIdentityMetadata changes its caller. Other identities have none.
 
 import { messageNamed } from "#contract/catalog.ts";
 import { denied, invalid, unauthenticated } from "#base/fault.ts";
@@ -10,7 +9,6 @@ import { lockPerson, writeIdentityMetadata } from "#iam/store";
 
 const message = messageNamed("chainguard.platform.iam.v2.IdentityMetadata");
 
-/** In the contract's order, without what is empty. */
 const arranged = (said: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const { json } of message.fields) {
@@ -20,7 +18,7 @@ const arranged = (said: JsonObject): JsonObject => {
   return out;
 };
 
-/** decisions: JSON. Booleans are always there, empty texts never. */
+/** decisions: JSON. Booleans are always present, empty texts never. */
 const shown = (whole: JsonObject): JsonObject =>
   Object.fromEntries(
     message.fields.flatMap(({ json, kind }): [string, Json][] => {
@@ -29,7 +27,6 @@ const shown = (whole: JsonObject): JsonObject =>
     }),
   );
 
-/** The keys that a body over REST has inside the resource. */
 const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefined =>
   bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
 

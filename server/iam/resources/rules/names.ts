@@ -1,5 +1,5 @@
 // Rules of organization and group names (docs/decisions/0068). The alphabet is the contract's pattern; uniqueness is a unique index
-// (server/db/migrations: group_names), so a name that is taken is ALREADY_EXISTS from the insert or update itself.
+// (server/db/migrations: group_names), so a taken name is ALREADY_EXISTS from the insert or update itself.
 
 import { blocked, Fault, type Violation } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -19,8 +19,8 @@ const isOperator = ({ require }: RuleContext): boolean => {
 };
 
 /**
- * Checks that an organization may give up its name. Throws FAILED_PRECONDITION if another organization has the same name (the path
- * would lead there from now on, so the operator decides), or if too many names are reserved for this one.
+ * Checks that an organization may change its name. Throws FAILED_PRECONDITION if another organization has the same name (its path
+ * would then lead there, so the operator decides), or if too many names are reserved for this one.
  */
 export const renameOrganization = async (draft: JsonObject, context: RuleContext): Promise<void> => {
   const { before, rows } = context;
@@ -34,12 +34,12 @@ export const renameOrganization = async (draft: JsonObject, context: RuleContext
     ]);
 };
 
-/** Random, so that no other organization can take it first and so prevent the eviction. */
+/** Random, so that no other organization can take it first and block the eviction. */
 const nameOfEvicted = (name: string): string => `${name.slice(0, 238)}-${newRoot().slice(0, 16)}`;
 
 /**
- * Renames the unverified organizations that have the name of one that becomes verified, each with its event. A name that looks the same
- * is not evicted but ALREADY_EXISTS: it may be another domain.
+ * Renames unverified organizations with the name of one that becomes verified, each with an event. A name that only looks the same
+ * is ALREADY_EXISTS instead: it may be another domain.
  */
 export const evictHolders = async (draft: JsonObject, context: RuleContext): Promise<void> => {
   const name = text(draft, "name");
@@ -52,12 +52,12 @@ export const evictHolders = async (draft: JsonObject, context: RuleContext): Pro
   }
 };
 
-/** Returns a violation if an undelete would bring back a name that another group has by now. */
+/** Returns a violation if another group has taken the name of an undeleted one. */
 export const undeletedNameViolations = async (draft: JsonObject, { isUndelete, parent, rows }: RuleContext): Promise<Violation[]> => {
   if (!isUndelete) return [];
   const [uid, name] = [text(draft, "uid"), text(draft, "name")];
   const claim = await findNameClaim(rows, isRoot(uid) ? "" : parent, name, uid);
-  // What is only reserved goes to a verified organization.
+  // A verified organization may take a reserved name.
   if (!claim || (!claim.held && draft.verified === true)) return [];
   return [{ field: "name", description: `is ${claim.held ? "taken by another group" : "reserved for another organization"}` }];
 };

@@ -1,4 +1,4 @@
-// Who acts for themselves alone: a person, with a token of ours that is not narrowed.
+// Checks for operations that users call for themselves, with an unnarrowed token of this server.
 
 import { operatorUid } from "#authz";
 import { denied, type Fault, unauthenticated } from "#base/fault.ts";
@@ -7,7 +7,7 @@ import type { ReadContext } from "#kernel";
 
 export const anonymous = (): Fault => unauthenticated("authentication required: send Authorization: Bearer <token>");
 
-/** The person of a token of ours. What was narrowed may not bring new rights, nor end its bearer. */
+/** Returns the user of the token. A narrowed token can neither add permissions nor delete its user. */
 export const personally = ({ caller }: Pick<ReadContext, "caller">, what: string): NonNullable<ReadContext["caller"]> => {
   if (!caller) throw anonymous();
   if (!isRoot(caller.uid) || caller.uid === operatorUid) throw denied(`Permission denied: only users can ${what}`);

@@ -1,5 +1,5 @@
-// The SCIM tokens of an identity provider (resources: SCIM token). A token is shown by the call that makes it; kept is
-// its hash alone. Whoever changes something says by its etag what they have seen, so of two at once one wins.
+// The SCIM tokens of an identity provider (resources: SCIM token). The creating call returns the token; only its hash is stored.
+// Changes require the current etag, so only one of two concurrent changes succeeds.
 
 import { builtInRoleUid } from "#authz";
 import { blocked, Fault, invalid, missing, type Violation } from "#base/fault.ts";
@@ -35,7 +35,6 @@ const timesOf = ({ expireTimeMs, previousExpireTimeMs = 0 }: ScimState, nowMs: n
   previous: previousExpireTimeMs > nowMs ? timestamp(previousExpireTimeMs) : undefined,
 });
 
-/** The state as a provider's `scim` shows it. */
 export const shownScim = (state: ScimState, uid: string, { services, nowMs }: Pick<WriteContext, "services" | "nowMs">): JsonObject => {
   const { expires, previous } = timesOf(state, nowMs);
   return {
@@ -52,14 +51,13 @@ const providerOf = ({ request }: WriteContext): string => text(request, "identit
 
 const absent = (uid: string): Fault => missing("iam", "IdentityProvider", uid);
 
-/** The provider's state, held until the transaction ends. */
 const held = async (context: WriteContext): Promise<ScimState> => {
   const state = await lockScim(context.rows, providerOf(context));
   if (!state) throw absent(providerOf(context));
   return state;
 };
 
-/** Changes columns of the provider that only the operation's own event tells of. Returns the new state. */
+/** Changes columns of the provider that only the operation's event reports. Returns the new state. */
 const changeScim = async (context: WriteContext, columns: Values): Promise<ScimState> => {
   const uid = providerOf(context);
   const provider = boundOf(context, "chainguard.platform.iam.v2.IdentityProvider");
@@ -73,7 +71,6 @@ const matchEtag = ({ etag }: ScimState, { request }: WriteContext): void => {
   if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since you read their etag. Read them again");
 };
 
-/** When the token that is asked for ends; null: never. */
 const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string | null; violations: Violation[] } => {
   const wanted = text(request, "expireTime");
   const violations: Violation[] = [];
@@ -87,11 +84,10 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
   return { expireTime: wanted || timestamp(nowMs + limits.scimTokenLifetimeMs), violations };
 };
 
-/** Whoever has the token does what the operations about it ask for: to whoever makes one it must be theirs for as long. */
-const handOnScim = ({ handOn }: WriteContext, expireTime: string | null): void =>
-  handOn({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
+/** The holder of the token can use all SCIM operations, so its creator needs these permissions for as long. */
+const delegateScim = ({ delegate }: WriteContext, expireTime: string | null): void =>
+  delegate({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
 
-/** A new token in the row, and what its call answers. */
 const issue = async (context: WriteContext, before: ScimState, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
   const { nowMs, services } = context;
   const uid = providerOf(context);
@@ -110,13 +106,13 @@ const issue = async (context: WriteContext, before: ScimState, expireTime: strin
 export const generateScimToken = async (context: WriteContext): Promise<Outcome> => {
   const { expireTime, violations } = readExpireTime(context);
   if (violations.length > 0) throw invalid(violations);
-  handOnScim(context, expireTime);
+  delegateScim(context, expireTime);
   const state = await held(context);
   if (state.issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
   return { reply: await issue(context, state, expireTime, null) };
 };
 
-/** How long the old token works on: until the overlap, the old one or the new one ends. A dead token stays dead. */
+/** Returns how long the old token stays valid: until the overlap ends or either token expires. A revoked or expired token stays invalid. */
 const overlapEnd = (state: ScimState, overlapMs: number, expireTime: string | null, nowMs: number): string | null => {
   const endMs = Math.min(
     nowMs + Math.min(overlapMs, limits.scimOverlapMaxMs),
@@ -132,7 +128,7 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   const overlap = text(request, "overlap") || `${limits.scimOverlapMs / 1000}s`;
   const overlapMs = durationMs(overlap);
   if (violations.length > 0) throw invalid(violations);
-  handOnScim(context, expireTime);
+  delegateScim(context, expireTime);
   const state = await held(context);
   if (!state.issued) throw missing("iam", "ScimToken", providerOf(context));
   matchEtag(state, context);
@@ -141,14 +137,14 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   return { reply: { ...reply, ...(previous === null ? {} : { previousTokenExpireTime: previous }), requestedOverlap: overlap } };
 };
 
-// Without an etag: whoever must stop a stolen token has no time to look first.
+// Without an etag: revoking a stolen token must not need a read first.
 export const revokeScimToken = async (context: WriteContext): Promise<Outcome> => {
   const uid = providerOf(context);
   const state = await changeScim(context, scimRevokedColumns(await held(context)));
   return { reply: { identityProviderUid: uid, etag: state.etag, enabled: state.enabled, revokeTime: timestamp(context.nowMs) } };
 };
 
-// SCIM may deactivate people, whoever they are: somebody it does not reach must be left to turn it off.
+// SCIM can deactivate any of its users, so owners outside its reach must remain to disable it.
 const ownersMin = 2;
 
 const countOwnersOutside = async (context: WriteContext): Promise<number> => {
@@ -163,8 +159,8 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const { request } = context;
   const uid = providerOf(context);
   const enabled = request.enabled === true;
-  // Its tokens do nothing until somebody enables it.
-  if (enabled) handOnScim(context, null);
+  // Existing tokens work once SCIM is enabled, so enabling is a grant.
+  if (enabled) delegateScim(context, null);
   const before = await held(context);
   matchEtag(before, context);
   if (enabled && (await countOwnersOutside(context)) < ownersMin) {

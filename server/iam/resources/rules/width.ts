@@ -1,16 +1,15 @@
-// Attack 27: a claim match so wide that strangers fit it. Each public issuer below gives tokens to whoever opens an
-// account there. The match is tried with what a stranger's token would say; where that fits, nothing tells their
-// token from the owner's. It is a warning and no refusal: whoever may write it may mean it.
+// Attack 27: warns of a claim match that accepts tokens of unrelated keysByCaller. The public issuers below issue tokens to any account.
+// The match is tested with such tokens; if one fits, the owner's tokens are indistinguishable from it. Only a warning, since it may be
+// intended.
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
 
 interface Stranger {
-  /** Whose tokens are let in. */
   readonly who: string;
   readonly issuer: string;
-  /** What their tokens say; undefined: whatever they like, in every claim. */
+  /** Subjects of their tokens; undefined: they control every claim. */
   readonly subjects: readonly string[] | undefined;
 }
 
@@ -18,12 +17,12 @@ const uuid = "10203040-5060-4070-8090-a0b0c0d0e0f0";
 const gitRefs = ["ref:refs/heads/main", "ref:refs/tags/v1.0.0", "pull_request", "environment:production"];
 
 const strangers: readonly Stranger[] = [
-  // First, since whoever runs an issuer can say all that the others say.
+  // First, because the owner of an issuer can set every claim.
   { who: "any issuer at all", issuer: "https://issuer.somebody-else.example", subjects: undefined },
   {
     who: "any repository of GitHub Actions",
     issuer: "https://token.actions.githubusercontent.com",
-    // With the numbers of owner and repository, as newer repositories have them, and without.
+    // With and without the IDs of owner and repository, which newer repositories have.
     subjects: ["somebody-else/anything", "somebody-else@102030/anything@405060"].flatMap((repo) => gitRefs.map((ref) => `repo:${repo}:${ref}`)),
   },
   {
@@ -35,7 +34,7 @@ const strangers: readonly Stranger[] = [
   {
     who: "any organization of Buildkite",
     issuer: "https://agent.buildkite.com",
-    // The second: with --subject-claim.
+    // The second one is set by --subject-claim.
     subjects: ["organization:somebody-else:pipeline:anything:ref:refs/heads/main:commit:0123456789abcdef0123456789abcdef01234567:step:build", uuid],
   },
   {
@@ -58,7 +57,7 @@ const strangers: readonly Stranger[] = [
   { who: "any cluster of Amazon EKS", issuer: "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF", subjects: undefined },
 ];
 
-// Claims that everybody chooses for their own jobs: to demand one tells nobody apart.
+// Claims that any tenant can choose: requiring them excludes none.
 const chosen: ReadonlySet<string> = new Set([
   "aud",
   "base_ref",
@@ -81,7 +80,6 @@ const chosen: ReadonlySet<string> = new Set([
   "run_phase",
   "workflow",
 ]);
-/** Values that a stranger's claims have. */
 const theirs = ["somebody-else", "somebody-else/anything", "somebody@somebody-else.example", "102030405060708090100", uuid];
 
 const fits = (literal: string, pattern: string, values: readonly string[], budget: MatchingBudget): boolean => {
@@ -90,7 +88,7 @@ const fits = (literal: string, pattern: string, values: readonly string[], budge
   return matches !== undefined && values.some((value) => matches(value, budget));
 };
 
-/** Whether some claim besides the subject tells the owner's tokens from others'. */
+/** True if a claim other than the subject distinguishes the owner's tokens. */
 const tellsApart = (match: JsonObject, budget: MatchingBudget): boolean => {
   if (Object.keys(part(match, "claims")).some((name) => !chosen.has(name))) return true;
   const patterns = Object.entries(part(match, "claimPatterns")).filter(([name]) => !chosen.has(name));
@@ -103,9 +101,9 @@ const letsIn = (match: JsonObject, { issuer, subjects }: Stranger, budget: Match
   return fits(text(match, "subject"), text(match, "subjectPattern"), subjects, budget) && !tellsApart(match, budget);
 };
 
-/** What is wrong with a claim match that strangers fit, for the header Gantry-Warning; undefined: none of these do. */
+/** Returns the Gantry-Warning of a claim match that accepts unrelated tokens; undefined if none of these fit. */
 export const widthWarning = (match: JsonObject): string | undefined => {
-  // What is beyond the budget fits nobody, and is taken to tell apart, unseen.
+  // Matching beyond the budget counts as distinguishing.
   const budget = matchingBudget(limits.widthStepsMax);
   const stranger = strangers.find((each) => letsIn(match, each, budget));
   return stranger && `claim_match accepts tokens of ${stranger.who}; require an issuer, a subject or a claim that only your tokens have`;

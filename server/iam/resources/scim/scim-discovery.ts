@@ -1,4 +1,4 @@
-// What of SCIM is offered, and in which words (RFC 7643, 5 and 6; RFC 7644, 4).
+// SCIM discovery: supported features, resource types and schemas (RFC 7643, 5 and 6; RFC 7644, 4).
 
 import { denied } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -44,7 +44,7 @@ const resourceTypes = (base: string): JsonObject[] => [
   resourceType(base, "Group", "A group of users at the provider", { endpoint: "/Groups", schema: groupSchema }),
 ];
 
-/** RFC 7644, 4: whoever filters these has mistaken them for something else. */
+/** RFC 7644, 4: discovery endpoints reject filters. */
 const listed = ({ request }: ReadContext, all: JsonObject[]): Outcome => {
   if (text(request, "filter") !== "") throw denied("these are not filtered");
   return { reply: { document: listResponse(all, all.length, 0) } };

@@ -1,5 +1,5 @@
-// The groups of an identity provider and the users in them (docs/decisions/0053): what a mapping of the provider gives to a group, its
-// members have in the sessions of their sign-ins. A change touches the rows of those members alone who come or go.
+// Groups of an identity provider and their members (docs/decisions/0053): members get the roles of the provider's mappings in their
+// sign-in sessions. A change writes only rows of added or removed members.
 
 import type { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -25,7 +25,7 @@ import {
 import type { Read } from "#db";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
-import { namingTaken, noResource, requireSeen, scimFault } from "./documents/faults.ts";
+import { namingTaken, noResource, requireIfMatch, scimFault } from "./documents/faults.ts";
 import { valueNamed, withCoreNames } from "./documents/names.ts";
 import { memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
 import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
@@ -36,7 +36,6 @@ import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 import { wholePage } from "./rules/whole-page.ts";
 
-/** Who came and who went with a change, by their uids. */
 interface Moves {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -48,7 +47,7 @@ const noGroup = ({ request }: Asked): Fault => noResource("Group", text(request,
 
 const toldIds = (uids: readonly string[]): string[] => uids.slice(0, limits.scimToldMembersMax).map(idOf);
 
-/** What is told of a group; `document`: what is answered. */
+/** Returns the event body of a group; `document`: the response. */
 const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Moves, document?: JsonObject): JsonObject => ({
   uid: row.uid,
   identityProviderUid: text(request, "identityProviderUid"),
@@ -64,7 +63,6 @@ const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Mo
 
 const nobody: Moves = { added: [], removed: [] };
 
-/** The members of these groups, where they are shown, so many at most. */
 const membersOf = async (rows: Read, groups: readonly ScimGroupRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly ScimMember[]> =>
   isShown("members", shown) && groups.length > 0
     ? listScimMembers(
@@ -81,7 +79,7 @@ const answered = async (context: WriteContext | ReadContext, row: ScimGroupRow, 
 
 const taken = "another group of this identity provider has the same externalId";
 
-/** The uids of members by their ids. Throws 400 invalidValue where the provider has no such user. */
+/** Returns the uids of members; throws 400 invalidValue for unknown users. */
 const usersOf = async ({ rows, request }: WriteContext, members: Json | undefined): Promise<string[]> => {
   const provider = text(request, "identityProviderUid");
   const wanted = [...new Set(memberIdsOf(members))].map((id) => `${provider}/${id}`);
@@ -91,7 +89,7 @@ const usersOf = async ({ rows, request }: WriteContext, members: Json | undefine
   return wanted;
 };
 
-/** Adds those who are not in the group yet. Returns them. Throws RESOURCE_EXHAUSTED where there is no room for them (quota scim-members). */
+/** Adds new members and returns them; throws RESOURCE_EXHAUSTED if the quota scim-members is exceeded. */
 const addMembers = async ({ rows }: WriteContext, groupUid: string, users: readonly string[]): Promise<string[]> =>
   users.length === 0 ? [] : namingQuota(groupUid, insertScimMembers(rows, groupUid, users));
 
@@ -113,11 +111,10 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
   const row = await lockScimGroup(context.rows, groupUidOf(context));
   if (!row) throw noGroup(context);
-  requireSeen(text(context.request, "ifMatch"), weakVersionOf(row));
+  requireIfMatch(text(context.request, "ifMatch"), weakVersionOf(row));
   return row;
 };
 
-/** Writes the group as it shall be. Undefined where nothing is another than before. */
 const writeGroup = async (context: WriteContext, before: ScimGroupRow, { document, ...group }: ReadGroup, moves: Moves): Promise<ScimGroupRow | undefined> => {
   const { rows, nowMs } = context;
   if (moves.added.length + moves.removed.length === 0 && isSameJson(document, documentOf(before))) return undefined;
@@ -132,7 +129,7 @@ const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   const kept = valueNamed(sent, "externalId");
   await holdProvider(context);
   const before = await lockSeenGroup(context);
-  // What is not said of it is not asserted, and stays (RFC 7644, 3.5.1).
+  // An omitted externalId stays (RFC 7644, 3.5.1).
   const wanted = readGroup(kept === undefined && before.externalId !== undefined ? { ...sent, externalId: before.externalId } : sent);
   const users = await usersOf(context, valueNamed(sent, "members"));
   const removed = await deleteOtherScimMembers(rows, before.uid, users);
@@ -141,9 +138,8 @@ const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   return { reply: await answered(context, row ?? before, { added, removed }), unchanged: row === undefined };
 };
 
-/** What an operation says of members. */
 interface MemberOperation extends Pick<Operation, "op" | "value"> {
-  /** The one whose id a filter names; undefined: all. */
+  /** The member ID in the filter; undefined: all. */
   readonly filter: string | undefined;
 }
 
@@ -156,13 +152,11 @@ const memberOperationOf = (op: Operation["op"], path: string, value: Json | unde
   return [{ op, filter: named.id, value }];
 };
 
-/** What an operation says of members, by its path or by names in its value. */
 const memberOperationsOf = ({ op, path, value }: Operation): MemberOperation[] =>
   path === undefined
     ? Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) => memberOperationOf(op, name, each))
     : memberOperationOf(op, path, value);
 
-/** Does what is said of members. */
 const moveMembers = async (context: WriteContext, uid: string, { op, filter, value }: MemberOperation): Promise<Moves> => {
   const { rows, request } = context;
   const provider = text(request, "identityProviderUid");
@@ -176,7 +170,6 @@ const moveMembers = async (context: WriteContext, uid: string, { op, filter, val
   return { added: await addMembers(context, uid, users), removed };
 };
 
-/** The operation without what it says of members; undefined where nothing is left. */
 const withoutMembers = (operation: Operation): Operation | undefined => {
   if (memberOperationsOf(operation).length === 0) return operation;
   if (operation.path !== undefined || !isObject(operation.value)) return undefined;
@@ -198,7 +191,7 @@ const patchGroup = async (context: WriteContext): Promise<Outcome> => {
   const [added, removed] = [new Set<string>(), new Set<string>()];
   for (const operation of operations.flatMap(memberOperationsOf)) {
     const moves = await moveMembers(context, before.uid, operation);
-    // Who went and came back with one request has not moved.
+    // A member removed and added back in one request has not changed.
     for (const uid of moves.removed) if (!added.delete(uid)) removed.add(uid);
     for (const uid of moves.added) if (!removed.delete(uid)) added.add(uid);
   }

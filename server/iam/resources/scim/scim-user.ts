@@ -1,5 +1,5 @@
-// The people whom an identity provider has announced by SCIM (docs/decisions/0053). Who is active has the provider's default role;
-// with `active: false`, and when the user is deleted, all that the provider's sign-ins gave ends with the next request.
+// Users provisioned by an identity provider via SCIM (docs/decisions/0053). Active users have the provider's default role; `active:
+// false` or deletion revokes, on the next request, all permissions from its sign-ins.
 
 import type { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -28,7 +28,7 @@ import {
 } from "#iam/store";
 import type { Read } from "#db";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
-import { namingTaken, noResource, requireSeen } from "./documents/faults.ts";
+import { namingTaken, noResource, requireIfMatch } from "./documents/faults.ts";
 import { withCoreNames } from "./documents/names.ts";
 import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
@@ -45,7 +45,6 @@ const uidOf = ({ request }: Asked): string => `${text(request, "identityProvider
 
 const noUser = ({ request }: Asked): Fault => noResource("User", text(request, "id"));
 
-/** What is told of a user, and what is answered. */
 const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUser[], shown: Shown): JsonObject => {
   const { userName } = documentOf(row);
   return {
@@ -60,7 +59,6 @@ const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUs
   };
 };
 
-/** The groups of these users, where they are shown, so many at most. */
 const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly GroupOfScimUser[]> =>
   isShown("groups", shown) && users.length > 0
     ? listGroupsOfScimUsers(
@@ -70,14 +68,14 @@ const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown,
       )
     : [];
 
-/** From here on whom the provider knows by this external id signs in behind this transaction (attack 222). */
+/** Makes sign-ins by this external ID wait for this transaction (attack 222). */
 const lockPerson = async ({ rows, request }: WriteContext, externalId: string | undefined): Promise<void> => {
   if (externalId !== undefined) await lockScimPerson(rows, text(request, "identityProviderUid"), externalId);
 };
 
 /**
- * The identity of whom the provider knows by this external id, who is locked; undefined: not known yet. By the provider's correlation
- * rule it is the subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
+ * Returns the identity of this external ID, which is locked; undefined if unknown. By the provider's correlation rule the ID is the
+ * subject, which determines the identity, or the claim `oid`, which only a sign-in links to one.
  */
 const identityOf = async ({ rows, services }: WriteContext, provider: Provider, externalId: string | undefined): Promise<string | undefined> => {
   if (externalId === undefined) return undefined;
@@ -86,7 +84,7 @@ const identityOf = async ({ rows, services }: WriteContext, provider: Provider, 
 
 const taken = "another user of this identity provider has the same userName or externalId";
 
-/** What a person has of the provider who is announced, or whose `active` is another than before. Who came before they were announced may have had more. */
+/** Grants or revokes access after provisioning or a change of `active`. Users who signed in before provisioning may have had more. */
 const applyActive = (context: WriteContext, provider: Provider, identityUid: string, active: boolean): Promise<void> =>
   active ? giveProvisionedRole(context, provider, identityUid) : endProvisionedAccess(context, provider, identityUid);
 
@@ -94,13 +92,12 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const user = readUser(withCoreNames(part(request, "document")));
   const { externalId, active = true, document, ...keys } = user;
-  // Sent together.
   const [provider] = await Promise.all([holdProvider(context), lockPerson(context, externalId)]);
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
   const row = { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs };
-  // Sent together: where the first is refused the transaction is over, and nothing of the second counts.
+  // Sent together: if the first fails, the transaction rolls back the second.
   const [made] = await Promise.all([
     namingTaken(namingPeopleQuota(uid, insertScimUser(rows, row)), taken),
     identityUid === undefined ? undefined : applyActive(context, provider, identityUid, active),
@@ -109,22 +106,21 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   return { reply: toldUser(context, made, [], shownOf(request)) };
 };
 
-/** The user that a request names, locked, as it has seen it. */
 const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
-  requireSeen(rowVersionsIn(text(context.request, "ifMatch")), weakVersionOf(row));
+  requireIfMatch(rowVersionsIn(text(context.request, "ifMatch")), weakVersionOf(row));
   return row;
 };
 
-/** Ends what the person had by this user, who is another one now, or gone. A removal stands in for whoever went in this transaction. */
+/** Revokes the access of a user that was deleted or now has another external ID, and records the removal. */
 const endUser = async (context: WriteContext, provider: Provider, { uid, externalId, identityUid }: ScimUserRow): Promise<void> => {
   const removal = { identityProviderUid: provider.uid, identityUid, nowMs: context.nowMs };
   if (externalId !== undefined) await namingPeopleQuota(uid, writeScimRemoval(context.rows, { ...removal, externalId }));
   if (identityUid !== undefined) await endProvisionedAccess(context, provider, identityUid);
 };
 
-/** Writes the user as it shall be. Whoever does not say whether it is active leaves that as it is. */
+/** Writes the user; an omitted `active` stays. */
 const writeUser = async (context: WriteContext, provider: Provider, before: ScimUserRow, wanted: ReadUser): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const shown = shownOf(request);
@@ -138,14 +134,14 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
     taken,
   );
   if (!row) throw noUser(context);
-  // Who comes back makes room for the removal of who was here before.
+  // A returning user frees the row of an earlier removal.
   if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
   if (isOther) await endUser(context, provider, before);
   if (identityUid !== undefined && (isOther || active !== before.active)) await applyActive(context, provider, identityUid, active);
   return { reply: toldUser(context, row, await groupsOf(rows, [row], shown), shown) };
 };
 
-/** What a PUT does not say of these is not asserted, and stays (RFC 7644, 3.5.1). */
+/** Attributes that a PUT may omit without a change (RFC 7644, 3.5.1). */
 const keptByReplace = ({ externalId, active }: JsonObject): JsonObject => ({
   ...(externalId === undefined ? {} : { externalId }),
   ...(active === undefined ? {} : { active }),
@@ -168,7 +164,7 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {
   const provider = await holdProvider(context);
-  // Before the user, as whoever changes their members does.
+  // Locks groups before the user, in the order of membership changes.
   await lockGroupsOfScimUser(context.rows, uidOf(context));
   const before = await lockSeen(context);
   await deleteScimMemberships(context.rows, before.uid, context.nowMs);

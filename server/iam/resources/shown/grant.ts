@@ -1,5 +1,5 @@
-// How a role binding is shown as the source of a right: with all its names where the caller may see role bindings,
-// and elsewhere as nothing but "something above gives it" (docs/decisions/0010).
+// Shows role bindings as sources of a permission: in full if the caller may list them, otherwise only as inherited
+// (docs/decisions/0010).
 
 import { missingCapability, type Rights } from "#authz";
 import type { JsonObject } from "#base/json.ts";
@@ -7,17 +7,17 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { covers } from "#base/uid.ts";
 
-/** What is nearest to giving the right comes first. */
+/** Closest to granting the permission first. */
 const effects = ["GIVES", "PENDING", "EXPIRED", "ROLE_LACKS_CAPABILITY", "ELSEWHERE", "OUTSIDE_IDENTITY_GROUP", "NO_IDENTITY", "SUSPENDED"] as const;
 export type Effect = (typeof effects)[number];
 
-/** Where a right comes from, or nearly does. */
+/** The source of a permission, or a binding that nearly grants it. */
 export interface Source {
   readonly effect: Effect;
-  /** The group of the binding; EVERYWHERE for the operator's right. */
+  /** The group of the binding; EVERYWHERE for the operator. */
   readonly group: string;
   readonly groupName: string;
-  /** "" for the operator's right, which needs no binding. */
+  /** "" for the operator, which needs no binding. */
   readonly binding: string;
   readonly role: string;
   readonly roleName: string;
@@ -38,10 +38,10 @@ const open = (source: Source, place: string): JsonObject => ({
   ...(source.endMs === undefined ? {} : { expireTime: timestamp(source.endMs) }),
 });
 
-/** Whether this caller may see the role bindings of `group`. */
+/** True if the caller may list the role bindings of `group`. */
 export const seesBindings = (rights: Rights, group: string): boolean => missingCapability(rights, ["role_bindings.list"], group) === undefined;
 
-/** The sources as this caller may see them. What gives nothing and is not the caller's to see is not told at all. */
+/** Returns the sources visible to this caller; omits hidden ones that grant nothing. */
 export const shownGrants = (rights: Rights, place: string, sources: readonly Source[]): JsonObject[] => {
   const visible = sources.filter(({ group }) => seesBindings(rights, group));
   const rank = ({ effect }: Source): number => effects.indexOf(effect);

@@ -1,4 +1,4 @@
-// What changes a request group after it was made: a draft's items, its submission, and another look at the catalogue.
+// Changes to request groups: a draft's items, its submission, and a new comparison with the catalog.
 
 import { blocked, invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -12,7 +12,6 @@ interface HeldGroup {
   readonly before: JsonObject;
 }
 
-/** Kept from other changes until the transaction ends. */
 const holdGroup = async (context: WriteContext): Promise<HeldGroup> => {
   const resource = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const uid = text(context.request, "uid");
@@ -32,11 +31,10 @@ const holdDraft = async (context: WriteContext): Promise<HeldGroup> => {
 
 const ecosystemOfGroup = (group: JsonObject): LibraryEcosystem => (group.ecosystem === "ECOSYSTEM_JAVA" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON");
 
-/** The request group with how its items are now, and whether that is otherwise than before. */
 const summarized = async ({ rows }: WriteContext, before: JsonObject, itemsChanged: boolean, now: string): Promise<JsonObject> => {
   const { message, items, built } = await summaryOf(rows, text(before, "uid"));
   const draft: JsonObject = { ...before, availabilitySummary: message, ...(itemsChanged ? { itemsUpdateTime: now } : {}) };
-  // Nobody builds here: what is submitted is done as soon as the catalogue has all of it.
+  // Gantry builds nothing: a submitted group is completed once the catalog has all of it.
   if (isSubmitted(before)) draft.status = items === built ? "REQUEST_GROUP_STATUS_COMPLETED" : "REQUEST_GROUP_STATUS_PROCESSING";
   return draft;
 };
@@ -99,7 +97,7 @@ export const refreshCoverage = async (context: WriteContext): Promise<Outcome> =
   return { reply: record };
 };
 
-/** What was submitted is deleted by the operator alone. */
+/** Only the operator can delete a submitted group. */
 export const deleteRequestGroup = async (context: WriteContext): Promise<Outcome> => {
   const { resource, before } = await holdGroup(context);
   if (isSubmitted(before)) context.require(["libraries.request_groups.delete_submitted"], text(before, "uid"));

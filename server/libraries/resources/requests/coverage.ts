@@ -1,5 +1,5 @@
-// What the catalogue has of a request (docs/decisions/0042): what is there is built, what is not can be requested. Gantry
-// builds and scans nothing, so that the contract's other kinds never come up here.
+// Compares requests with the catalog (docs/decisions/0042): an available library is built, others can be requested. Gantry builds and
+// scans nothing, so the contract's other states do not occur.
 
 import type { JsonObject } from "#base/json.ts";
 import { mavenKey } from "#base/versions/maven.ts";
@@ -17,14 +17,14 @@ export type LibraryEcosystem = "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON";
 
 const sortKeys = { ECOSYSTEM_JAVA: mavenKey, ECOSYSTEM_PYTHON: pep440Key } as const;
 
-/** Versions sort by it as their ecosystem sorts them; equal ones have the same. */
+/** Returns a key that sorts versions as their ecosystem does; equal versions have equal keys. */
 export const versionKeyOf = (ecosystem: LibraryEcosystem, version: string): string => sortKeys[ecosystem](version);
 
 type Wanted = Pick<ComparedItem, "uid" | "packageName" | "version" | "sortKey">;
 
 const keyOf = (name: string, sortKey: string): string => JSON.stringify([name, sortKey]);
 
-/** How the catalogue has these libraries now, in their order. */
+/** Returns the catalog's coverage of these libraries, in their order. */
 export const coverageOf = async (rows: Read, ecosystem: LibraryEcosystem, wanted: readonly Wanted[]): Promise<ItemCoverage[]> => {
   if (wanted.length === 0) return [];
   const distinct = new Map(wanted.map(({ packageName, sortKey }) => [keyOf(packageName, sortKey), { name: packageName, sortKey }]));
@@ -37,13 +37,13 @@ export const coverageOf = async (rows: Read, ecosystem: LibraryEcosystem, wanted
       availability: known?.isThere ? availabilities.built : availabilities.canBeRequested,
       availabilityReason: known?.isThere ? "" : `the catalogue does not have ${known ? `version ${version}` : "this library"}`,
       closestVersion: known?.closestVersion ?? "",
-      // What is the newest needs no other one.
+      // The newest version needs no upgrade.
       latestVersion: known?.isThere && isNewest ? "" : (known?.latestVersion ?? ""),
     };
   });
 };
 
-/** Compares the items of a request group with the catalogue. Returns how many are available otherwise than before. */
+/** Compares a request group's items with the catalog. Returns the number of changed items. */
 export const refreshItems = async (rows: Write, group: string, ecosystem: LibraryEcosystem, nowMs: number): Promise<number> => {
   const items = await findItemsToCompare(rows, group, availabilities.invalid);
   const before = new Map(items.map((item) => [item.uid, item]));
@@ -57,14 +57,12 @@ export const refreshItems = async (rows: Write, group: string, ecosystem: Librar
 
 export interface Summary {
   readonly message: JsonObject;
-  /** Items that were not removed. */
   readonly items: number;
   readonly built: number;
-  /** Those that keep a draft from being submitted. */
+  /** Items that block submission. */
   readonly blocking: number;
 }
 
-/** How many items of a request group there are of each kind. */
 export const summaryOf = async (rows: Read, group: string): Promise<Summary> => {
   const counts = await countAvailability(rows, group);
   const sum = (chosen: (one: { availability: string; removed: boolean }) => boolean): number =>
@@ -86,7 +84,7 @@ export const summaryOf = async (rows: Read, group: string): Promise<Summary> => 
   };
 };
 
-/** The other versions that the catalogue has, as a message; undefined where there are none. */
+/** Returns other versions in the catalog; undefined if none. */
 export const upgradeOf = ({ closestVersion, latestVersion }: { readonly closestVersion: string; readonly latestVersion: string }): JsonObject | undefined =>
   closestVersion === "" && latestVersion === ""
     ? undefined

@@ -1,4 +1,4 @@
-// A request group from a file or from items: read before the transaction, compared with the catalogue and written in it.
+// Creates request groups from a file or items: parsed before the transaction, compared and written inside it.
 
 import { hash } from "node:crypto";
 import { invalid } from "#base/fault.ts";
@@ -31,7 +31,7 @@ const inputOf = (request: JsonObject): Input => {
   return { format, content: items.join("\n"), isFile: false };
 };
 
-/** Items lie below their group in the order in which they were read. */
+/** Items are children of their group, numbered in the order read. */
 const itemUidOf = (group: string, index: number): string => `${group}/${(index + 1).toString(16).padStart(16, "0")}`;
 
 type NewItem = RequestItem & { readonly sortKey: string };
@@ -93,7 +93,7 @@ const write = async (context: WriteContext, { format, content, isFile }: Input, 
   return { reply: record };
 };
 
-/** What is no list of its format is refused before anything is written. */
+/** Rejects an invalid list before anything is written. */
 export const createRequestGroup = async ({ request }: ReadContext): Promise<Writes> => {
   const input = inputOf(request);
   const requirements = await readRequirements(input.format, input.content, input.isFile ? "content" : "items", input.isFile ? "line" : "entry");

@@ -1,4 +1,4 @@
-// The lists around request groups: of groups, of one group's items, and of what all submitted groups ask for.
+// Lists of request groups, of a group's items, and of the libraries that all submitted groups request.
 
 import { hash } from "node:crypto";
 import { missing } from "#base/fault.ts";
@@ -23,7 +23,6 @@ import {
 } from "#libraries/store";
 import { upgradeOf } from "./coverage.ts";
 
-/** An enum's value in a filter; "" where it says none. */
 const chosen = (request: JsonObject, key: string): string => {
   const value = text(request, key);
   return value.endsWith("_UNSPECIFIED") ? "" : value;
@@ -32,7 +31,7 @@ const chosen = (request: JsonObject, key: string): string => {
 const draftStatuses = ["REQUEST_GROUP_STATUS_CREATING", "REQUEST_GROUP_STATUS_PENDING", "REQUEST_GROUP_STATUS_EXPIRED"];
 const submittedStatuses = ["REQUEST_GROUP_STATUS_PROCESSING", "REQUEST_GROUP_STATUS_COMPLETED"];
 
-/** Of the filters that are no comparison of one column. */
+/** Returns the conditions of filters that do not compare a single column. */
 export const requestGroupConditions = ({ request }: ReadContext): Promise<Condition[]> => {
   const conditions: Condition[] = [];
   const state = text(request, "state");
@@ -43,7 +42,6 @@ export const requestGroupConditions = ({ request }: ReadContext): Promise<Condit
   return Promise.resolve(conditions);
 };
 
-/** The group of a list; throws NOT_FOUND. */
 const requireParent = async ({ request, rows, resources }: ReadContext): Promise<string> => {
   const above = boundOf({ resources }, "chainguard.platform.libraries.v2beta1.RequestGroup").parent;
   const parent = text(request, "parent");
@@ -51,13 +49,13 @@ const requireParent = async ({ request, rows, resources }: ReadContext): Promise
   return parent;
 };
 
-/** The capability is asked for at the parent: what lies there and below is seen. */
+/** The capability is required at the parent, so all its descendants are visible. */
 export const listRequestGroups = async (context: ReadContext): Promise<Outcome> => {
   const parent = await requireParent(context);
   return list(boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup"))({ ...context, visiblePaths: [parent] });
 };
 
-/** The request groups of `parent` and below, narrowed by the filter; undefined where that leaves none. */
+/** Returns the request groups of `parent` and below, narrowed by the filter; undefined if that leaves none. */
 const placeOf = (request: JsonObject, parent: string): RequestedPlace | undefined => {
   const [descendantsOf, childrenOf] = ["descendantsOf", "childrenOf"].map((key) => text(part(request, "uidp"), key));
   let below = parent;
@@ -69,15 +67,13 @@ const placeOf = (request: JsonObject, parent: string): RequestedPlace | undefine
   return { below, directlyIn: childrenOf ?? "" };
 };
 
-/** A message without its empty texts. */
 const withoutEmpty = (message: JsonObject): JsonObject => Object.fromEntries(Object.entries(message).filter(([, value]) => value !== ""));
 
 const withUpgrade = (message: JsonObject, upgrade: JsonObject | undefined): JsonObject => (upgrade ? { ...message, upgrade } : message);
 
-/** Nothing is scanned here, so nothing has a status of remediation. */
+/** Gantry scans nothing, so no item has a remediation status. */
 const asksForRemediation = (request: JsonObject, key: string): boolean => chosen(request, key) !== "";
 
-/** Whether the filter leaves the request group in. */
 const isNamed = (request: JsonObject, group: string): boolean => {
   const place = placeOf(request, parentOf(group));
   return place !== undefined && covers(place.below, group) && (place.directlyIn === "" || place.directlyIn === parentOf(group));
@@ -105,11 +101,10 @@ export const listItems = async (context: ReadContext): Promise<Outcome> => {
   });
 };
 
-/** The request groups that ask for a library, as messages; or for one of its versions. */
 const refsOf = (contributions: readonly Contribution[]): JsonObject[] =>
   contributions.map(({ uid, requestName }) => ({ uid, ...(requestName === "" ? {} : { name: requestName }) }));
 
-/** Lists have no rows of their own: what tells one from another is its name. */
+/** List entries have no rows: a hash of their name is their ID. */
 const identifierOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 16);
 
 export const listRequestedLibraries = async (context: ReadContext): Promise<Outcome> => {

@@ -1,4 +1,4 @@
-// Blobs as they are read and taken out of a repo.
+// Reads blobs, and deletes them from a repo.
 
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -18,10 +18,7 @@ interface ByteRange {
   readonly endBytes: number;
 }
 
-/**
- * The range that the header asks for (oci: 2); undefined: all of it, also where it asks for several, or in another unit. Throws 416
- * where there is nothing of it.
- */
+/** Parses a Range header (oci: 2); undefined: the whole blob, also for several ranges or another unit. Throws 416 if unsatisfiable. */
 export const readRange = (header: string, sizeBytes: number): ByteRange | undefined => {
   const [, first = "", last = ""] = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(header.replaceAll(" ", "")) ?? [];
   if (first === "" && last === "") return undefined;
@@ -34,7 +31,10 @@ export const readRange = (header: string, sizeBytes: number): ByteRange | undefi
   return { startBytes: Number(first), endBytes: last === "" ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) };
 };
 
-/** Whoever hears that a blob is there does not send it: it must not go before the manifest comes. Throws where it has gone meanwhile. */
+/**
+ * Extends the blob's lease: a client that sees the blob does not upload it, so it must exist until the manifest arrives. Throws if
+ * it was deleted meanwhile.
+ */
 const keepTold = async ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): Promise<void> => {
   const untilMs = nowMs + limits.blobLeaseMs;
   if (untilMs - leaseMs < limits.blobLeaseMs / 4) return;
@@ -79,7 +79,7 @@ export const deleteBlob = async (context: WriteContext): Promise<Outcome> => {
   const { rows, request } = context;
   const digest = readDigest(text(request, "digest"));
   const repo = await holdTarget(context);
-  // A manifest that is being stored keeps the blob: what it needs is known when its transaction has ended.
+  // A manifest being stored locks its blobs, so their use is known once its transaction has ended.
   const found = await lockRepoBlob(rows, repo.uid, digest.text);
   if (!found) throw blobUnknown();
   if (await isBlobNeeded(rows, repo.uid, found.sha256)) throw blobNeeded();

@@ -1,6 +1,6 @@
-// Which documents of a pushed manifest may be SBOMs or reports of scanners, and of which image: they are read later (server/advisories/feeds). A
-// manifest says so by its subject; cosign's older tags (sha256-….sbom, .att) by their name; BuildKit's attestations by the index that
-// lists them.
+// Finds documents in a pushed manifest that may be SBOMs or scanner reports, and their image; server/advisories/feeds reads them later. The image
+// is the manifest's subject, in cosign's older tags (sha256-….sbom, .att) their name, and for BuildKit's attestations an entry of the
+// index.
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,14 +9,14 @@ import { insertPushedReports, insertSboms, type PushedSbom } from "#advisories/s
 import type { Write } from "#db";
 import type { ReadManifest } from "./manifest.ts";
 
-// Documents by themselves, and what may be wrapped around them (oci: 3).
+// Plain documents, and possible wrappers (oci: 3).
 const sbomTypes = new Set(["application/spdx+json", "text/spdx+json", "application/vnd.spdx+json", "application/vnd.cyclonedx+json"]);
 const wrapperTypes = new Set(["application/vnd.in-toto+json", "application/vnd.dsse.envelope.v1+json"]);
 const bundleForm = /^application\/vnd\.dev\.sigstore\.bundle(?:\.v[0-9.]+)?\+json$/;
 
 const olderTagForm = /^sha256-([0-9a-f]{64})\.(?:sbom|att)$/;
 
-/** Tools note here what a statement says, so that nobody has to fetch it to know. */
+/** Annotations with the type of a statement, so that readers need not fetch it. */
 const predicateNames = ["in-toto.io/predicate-type", "predicateType", "dev.sigstore.bundle.predicateType"];
 
 const mediaTypeOf = (layer: JsonObject): string => {
@@ -24,7 +24,6 @@ const mediaTypeOf = (layer: JsonObject): string => {
   return type.trim().replace(/\+(?:gzip|zstd)$/, "");
 };
 
-/** What a layer or its manifest notes of the statement within; "" where nothing. */
 const predicateOf = (layer: JsonObject, manifest: JsonObject): string =>
   [part(layer, "annotations"), part(manifest, "annotations")]
     .flatMap((annotations) => predicateNames.map((name) => text(annotations, name)))
@@ -32,7 +31,6 @@ const predicateOf = (layer: JsonObject, manifest: JsonObject): string =>
 
 const isWrapper = (mediaType: string): boolean => wrapperTypes.has(mediaType) || bundleForm.test(mediaType);
 
-/** Which layers of a manifest are looked for. */
 type IsWanted = (layer: JsonObject, manifest: JsonObject) => boolean;
 
 const mayBeSbom: IsWanted = (layer, manifest) => {
@@ -43,7 +41,7 @@ const mayBeSbom: IsWanted = (layer, manifest) => {
 
 const namesReport = (word: string): boolean => /sarif|grype|trivy|vuln/i.test(word);
 
-/** Scanners have no media types that all use: what names one is looked at, and JSON of an artifact that does. */
+/** Scanners share no media types: selects layers that name one, and JSON in artifacts that do. */
 const mayBeReport: IsWanted = (layer, manifest) => {
   const [mediaType, predicate] = [mediaTypeOf(layer), predicateOf(layer, manifest)];
   if (isWrapper(mediaType)) return predicate === "" || namesReport(predicate);
@@ -58,25 +56,23 @@ const parse = (content: string): JsonObject => {
   return isObject(value) ? value : {};
 };
 
-/** The documents of a manifest about an image. */
 const documentsOf = (manifest: JsonObject, manifestDigest: string, digest: string, isWanted: IsWanted): PushedSbom[] =>
   objectList(manifest, "layers")
     .filter((layer) => isWanted(layer, manifest))
     .slice(0, limits.sbomsOfManifestMax)
     .map((layer) => ({ digest, manifestDigest, documentDigest: text(layer, "digest") }));
 
-/** An image is known by its sha256, whichever digest names it. */
+/** Returns the image's sha256, whichever digest names it. */
 const imageDigest = async (rows: Write, repo: string, digest: string): Promise<string> =>
   digest.startsWith("sha512:") ? ((await findManifestByDigest(rows, repo, digest))?.sha256 ?? digest) : digest;
 
-/** A manifest whose documents are about an image. */
 interface Carrier {
   readonly content: JsonObject;
   readonly manifestDigest: string;
   readonly digest: string;
 }
 
-/** BuildKit: an index lists each image, and beside it a manifest of statements about it. */
+/** BuildKit: an index lists each image, and a manifest of attestations about it. */
 const attestationsOf = async (rows: Write, repo: string, index: JsonObject): Promise<Carrier[]> => {
   const found: Carrier[] = [];
   for (const descriptor of objectList(index, "manifests").slice(0, limits.sbomsOfManifestMax)) {
@@ -89,7 +85,7 @@ const attestationsOf = async (rows: Write, repo: string, index: JsonObject): Pro
   return found;
 };
 
-/** Notes the documents of a manifest that has been stored, to be read behind the answer. Part of the push's transaction. */
+/** Records the documents of a stored manifest for later reading, in the push's transaction. */
 export const noteDocuments = async (rows: Write, repo: string, { manifest }: ReadManifest, tags: readonly string[], nowMs: number): Promise<void> => {
   const tagged = tags.flatMap((tag) => olderTagForm.exec(tag)?.slice(1, 2) ?? []).map((hex) => `sha256:${hex}`);
   const subjects = [...(manifest.subject === "" ? [] : [await imageDigest(rows, repo, manifest.subject)]), ...tagged];

@@ -1,4 +1,4 @@
-// Digests (oci: 1): sha256 of everything, sha512 where it is asked for. Pure.
+// Digests (oci: 1): sha256 for all content, sha512 on request. Pure.
 
 import { digestInvalid } from "./faults.ts";
 
@@ -6,7 +6,7 @@ export type DigestAlgorithm = "sha256" | "sha512";
 
 export interface Digest {
   readonly algorithm: DigestAlgorithm;
-  /** As it is written: "sha256:…". */
+  /** As written: "sha256:…". */
   readonly text: string;
 }
 
@@ -20,7 +20,7 @@ export const readDigest = (text: string): Digest => {
   throw digestInvalid("must be sha256: with 64, or sha512: with 128 lowercase hexadecimal digits");
 };
 
-/** Throws DIGEST_INVALID for one that is not computed here. "" is sha256. */
+/** Throws DIGEST_INVALID for unsupported algorithms. "" means sha256. */
 export const readAlgorithm = (text: string): DigestAlgorithm => {
   if (text === "" || text === "sha256") return "sha256";
   if (text === "sha512") return "sha512";

@@ -1,4 +1,4 @@
-// Refusals of the registry, each with the protocol's own code (oci: 2).
+// Errors of the registry, with the protocol's codes (oci: 2).
 
 import { Fault, type Violation } from "#base/fault.ts";
 import type { RegistryAction } from "#base/registry-access.ts";
@@ -12,7 +12,7 @@ const withCode = (
 
 export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `repository not found${hint}`);
 
-/** The registry token does not permit this. The transport turns the reason into a challenge for the scope (transport/oci). */
+/** The registry token lacks this permission; the transport returns a challenge for the scope (transport/oci). */
 export const insufficientScope = (action: RegistryAction): Fault =>
   withCode(
     "UNAUTHENTICATED",
@@ -31,7 +31,7 @@ export const manifestUnknown = (): Fault => withCode("NOT_FOUND", "MANIFEST_UNKN
 export const manifestInvalid = (why: string, httpStatus?: number): Fault =>
   withCode("INVALID_ARGUMENT", "MANIFEST_INVALID", `the manifest ${why}`, httpStatus === undefined ? {} : { httpStatus });
 
-/** One entry for each blob that is not there. */
+/** One entry per missing blob. */
 export const blobsUnknown = (digests: readonly string[]): Fault => {
   const violations = digests.map((digest): Violation => ({ field: digest, description: `the repository has no blob ${digest}` }));
   return new Fault("INVALID_ARGUMENT", "the manifest references blobs that the repository does not have", {
@@ -56,7 +56,7 @@ export const sizeInvalid = (announced: number, received: number): Fault =>
 
 export const rangeInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "BLOB_UPLOAD_INVALID", `Content-Range ${why}`);
 
-/** Bytes that do not follow those that are there: the answer says how many these are. */
+/** For bytes at a wrong offset; the Range header has the current size. */
 export const outOfOrder = (sizeBytes: number): Fault =>
   withCode("OUT_OF_RANGE", "RANGE_INVALID", `the next byte is number ${sizeBytes}`, {
     httpStatus: 416,

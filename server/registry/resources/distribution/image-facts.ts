@@ -1,14 +1,13 @@
-// What the Images of the Registry domain say of a stored manifest: its platforms, and how large each is. An image has its own;
-// an index has those of what it lists, as far as that is here, however it nests and in whichever order it was pushed.
+// Records the platforms of a stored manifest and their sizes, for Images of the Registry domain. An image has its own; an index has
+// those of its stored entries, at any nesting and in any order of pushes.
 
 import { findIndexesOf, findPlatformManifests, insertManifests, type ManifestFact, type StoredManifest } from "#registry/store";
 import type { Write } from "#db";
 import type { Platform, ReadManifest } from "./manifest.ts";
 
-/** The deepest index in an index in an index that is followed. */
 const nestingMax = 8;
 
-/** Tells the indexes that list this manifest what is behind it. */
+/** Adds the platforms to all indexes that list this manifest. */
 const tellIndexes = async (
   rows: Write,
   repo: string,
@@ -27,7 +26,6 @@ const tellIndexes = async (
   }
 };
 
-/** Writes down what is behind a manifest that has been stored. */
 export const writeImageFacts = async (
   rows: Write,
   repo: string,

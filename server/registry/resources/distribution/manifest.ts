@@ -1,5 +1,5 @@
-// A manifest's bytes, read: what it is, what it needs, and what it says to be about (oci: 2, 3). Its bytes are kept as they came;
-// what is not known of it (media types of layers, annotations) is nobody's business here. Pure.
+// Parses a manifest: its type, the blobs that it needs, and its subject (oci: 2, 3). The bytes are stored unchanged; unknown parts
+// (media types of layers, annotations) are not checked. Pure.
 
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
@@ -15,7 +15,6 @@ const ociImage = "application/vnd.oci.image.manifest.v1+json";
 const ociIndex = "application/vnd.oci.image.index.v1+json";
 const configTypes: ReadonlySet<string> = new Set(["application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"]);
 
-/** Where an image can be run. */
 export interface Platform {
   readonly os: string;
   readonly architecture: string;
@@ -26,20 +25,20 @@ interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly sizeBytes: number;
-  /** Its bytes need not be here: they lie elsewhere, or may not be given away. */
+  /** True if the bytes need not be stored: they have another URL, or may not be distributed. */
   readonly isElsewhere: boolean;
   readonly platform: Platform | undefined;
 }
 
 export interface ReadManifest {
   readonly manifest: Omit<NewManifest, "blobs" | "algorithm">;
-  /** The blobs that must be here, with these sizes. */
+  /** The blobs that must be stored, with their sizes. */
   readonly needed: readonly { readonly digest: string; readonly sizeBytes: number }[];
-  /** Of an image: its configuration, where that says a platform. */
+  /** Images only: the configuration, if it can have a platform. */
   readonly config: Descriptor | undefined;
-  /** Of an image: layers and configuration together. */
+  /** Images only: layers and configuration together. */
   readonly sizeBytes: number;
-  /** Of an index: what it lists. */
+  /** Indexes only: the entries. */
   readonly listed: readonly Descriptor[];
 }
 
@@ -74,13 +73,13 @@ const parse = (bytes: Buffer): JsonObject => {
     throw manifestInvalid("is not JSON");
   }
   if (!isObject(body)) throw manifestInvalid("is not a JSON object");
-  // Two readers of one manifest would each see another one.
+  // Otherwise two readers could see different manifests.
   const repeated = findRepeatedKey(source);
   if (repeated !== undefined) throw manifestInvalid(`gives the key ${JSON.stringify(repeated)} twice`);
   return body;
 };
 
-/** The media type by the header, and by the body where there is none (oci: 2). */
+/** Returns the media type of the header, or else of the body (oci: 2). */
 const mediaTypeOf = (body: JsonObject, header: string): string => {
   const said = header.split(";", 1)[0]?.trim() ?? "";
   const own = text(body, "mediaType");
@@ -100,7 +99,7 @@ const annotationsOf = (body: JsonObject): JsonObject | undefined => {
   return annotations;
 };
 
-/** Reads a manifest. Throws MANIFEST_INVALID. */
+/** Reads a manifest; throws MANIFEST_INVALID. */
 export const readManifest = (bytes: Buffer, contentType: string): ReadManifest => {
   const body = parse(bytes);
   const mediaType = mediaTypeOf(body, contentType);
@@ -133,7 +132,6 @@ export const readManifest = (bytes: Buffer, contentType: string): ReadManifest =
   };
 };
 
-/** The platform that an image's configuration says. */
 export const readPlatform = (bytes: Buffer): Platform | undefined => {
   try {
     return platformOf(JSON.parse(bytes.toString("utf8")) as Json);

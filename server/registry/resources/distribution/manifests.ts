@@ -1,4 +1,4 @@
-// Manifests as they are read, listed and deleted.
+// Reads, lists and deletes manifests.
 
 import { blocked } from "#base/fault.ts";
 import { text } from "#base/json.ts";
@@ -27,7 +27,7 @@ import { listTagNames } from "./tag-lists.ts";
 
 const indexType = "application/vnd.oci.image.index.v1+json";
 
-/** Writes down, now and then, that it is used, before anybody is told that it is there; false where it was collected meanwhile. */
+/** Records the use from time to time, before the response; false if the manifest was collected meanwhile. */
 const noteUse = async ({ services }: ReadContext, repo: string, { sha256, usedMs }: AskedManifest): Promise<boolean> => {
   const nowMs = services.clock();
   if (nowMs - usedMs < limits.manifestUseMs) return true;
@@ -47,8 +47,8 @@ export const getManifest = async (context: ReadContext): Promise<Outcome> => {
 };
 
 /**
- * Deletes the tags that point at it by the one way for every change, then the manifest. For good: what a digest names can be
- * pushed again, and tags without it would point at nothing.
+ * Deletes the tags of the manifest as ordinary changes, then the manifest. Permanently: content can be pushed again, and its tags
+ * would point to nothing.
  */
 export const deleteManifest = async (context: WriteContext): Promise<Outcome> => {
   const { rows, request } = context;

@@ -1,6 +1,6 @@
-// Which repo a request is about (oci: 1): its uid, or its path of names from the organization on. A path resolves by names alone, to
-// the same repo for every caller (docs/decisions/0068); only then is it decided whether this caller sees it. A repo that the caller
-// does not see is answered as one that does not exist.
+// Resolves the repo of a request (oci: 1): a uid, or a path of names from the organization. A path resolves by names alone, to the
+// same repo for all callers (docs/decisions/0068); visibility is checked afterwards. An invisible repo gives the same error as a
+// missing one.
 
 import { missingCapability, type Rights, visiblePaths } from "#authz";
 import { type Fault, unauthenticated } from "#base/fault.ts";
@@ -13,7 +13,7 @@ import type { Read } from "#db";
 import { nameInvalid, nameUnknown } from "./faults.ts";
 
 const nameLengthMax = 255;
-/** oci: 1. Components of lower-case letters and digits, with a dot, one or two underscores or any number of dashes between them. */
+/** oci: 1. Components of lower-case letters and digits, separated by a dot, one or two underscores, or dashes. */
 const isComponent = (text: string): boolean =>
   /^[a-z0-9._-]+$/.test(text) &&
   text
@@ -22,10 +22,9 @@ const isComponent = (text: string): boolean =>
 
 const isName = (text: string): boolean => text.split("/").every(isComponent);
 
-/** Below a uid nothing is found by name. */
 const rootForm = /^[0-9a-f]{40}(?:\/|$)/;
 
-/** Returns the deepest existing group of the path, if the caller may create repos there; a first push creates what is missing below it. */
+/** Returns the deepest existing group of the path, if the caller may create repos there; a first push creates the rest. */
 const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{ readonly group: NamedGroup; readonly isWhole: boolean } | undefined> => {
   const names = name.split("/").slice(0, -1);
   const paths = visiblePaths(rights, ["repo.create"]);
@@ -35,18 +34,17 @@ const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{
   return { group, isWhole: group.depth === names.length };
 };
 
-/** Operations on blobs that come before the manifest that creates the repo (docs/decisions/0080). */
+/** Blob operations that precede the manifest that creates the repo (docs/decisions/0080). */
 const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUpload", "AppendUpload", "FinishUpload", "CancelUpload", "GetBlob", "DeleteBlob"]);
 
-/** Returns the uid of what is pending for a path, if the caller may create the repo where it was begun. */
+/** Returns the uid of the pending path, if the caller may create the repo there. */
 const findPending = async (rows: Read, name: string, group: string, rights: Rights, capabilities: readonly string[]): Promise<string | undefined> =>
   (await findPendingRepos(rows, name, group)).find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)?.uid;
 
-/** The caller may list repos there, or do what the request asks for. */
 const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
   missingCapability(rights, ["repo.list"], uid) === undefined || missingCapability(rights, method.capabilities, uid) === undefined;
 
-/** Lists of tags stay closed unless the repo itself is open: GANTRY_ANONYMOUS_PULL is for who knows what to pull. */
+/** Tag lists stay closed unless the repo itself is open: GANTRY_ANONYMOUS_PULL is for clients that know the name to pull. */
 const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; readonly isSuspended: boolean }, anonymousPull: boolean): boolean =>
   method.anonymous && !repo.isSuspended && (repo.anonymousPull || (anonymousPull && !method.rpc.startsWith("List")));
 
@@ -54,7 +52,7 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
   const given = text(request, "repo");
   const absent = (fault: Fault): Place | Fault => {
     if (!caller) return unauthenticated("authentication required");
-    // oci: 2. A list of referrers is empty, and never 404.
+    // oci: 2. A list of referrers is empty, never 404.
     return method.rpc === "ListReferrers" ? { path: EVERYWHERE, request, isMissing: true } : fault;
   };
   if (given.length > nameLengthMax && !isUid(given)) return nameInvalid(`has more than ${nameLengthMax} characters`);

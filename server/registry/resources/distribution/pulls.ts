@@ -1,5 +1,5 @@
-// Pulls as events (events: 9). A pull waits for nothing: what is to be told of it is kept here for a moment, and written with
-// others, if by then somebody listens in its organization. A server that dies tells no more of its last second.
+// Records pulls as events (events: 9). Pulls do not wait: events are buffered briefly and written in batches, if the organization has
+// a listener. A crash loses the last second.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -14,22 +14,19 @@ const pullType = "dev.chainguard.registry.pull.v1";
 
 export interface Pulled {
   readonly repo: string;
-  /** "" where the digest was asked for. */
+  /** "" for a pull by digest. */
   readonly tag: string;
   readonly digest: string;
   readonly type: "manifest" | "blob";
 }
 
-/** A pull that is to be told of. */
 interface WaitingPull {
-  /** Uid of the organization. */
   readonly group: string;
   readonly event: OutboxEvent;
 }
 
 interface PullLog {
   readonly note: (pull: WaitingPull) => void;
-  /** Writes what waits. */
   readonly write: () => Promise<void>;
 }
 
@@ -61,7 +58,6 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
   };
 };
 
-/** Writes those of organizations where somebody listens. */
 const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
   const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ group }) => group))], pullType));
   const told = pulls.filter(({ group }) => listening.has(group));
@@ -82,7 +78,7 @@ const openPullLog = (services: Services): PullLog => {
     timer = undefined;
     const pulls = waiting;
     waiting = [];
-    // A server that stops asks nothing of a database that may not answer.
+    // A stopping server must not query a database that may be unavailable.
     if (pulls.length === 0) return writing;
     if (lost > 0) services.log("registry.pulls.lost", { count: lost });
     lost = 0;
@@ -105,7 +101,7 @@ const openPullLog = (services: Services): PullLog => {
 
 const logs = new WeakMap<Services["store"], PullLog>();
 
-/** Has a pull told of, later. Costs the pull an entry of a list. */
+/** Buffers a pull's event for later. Costs one array entry. */
 export const notePull = (context: ReadContext, pulled: Pulled): void => {
   const { services } = context;
   const log = logs.get(services.store) ?? openPullLog(services);
@@ -113,5 +109,5 @@ export const notePull = (context: ReadContext, pulled: Pulled): void => {
   log.note(waitingPull(context, pulled));
 };
 
-/** Has told of every pull so far, where somebody listens. */
+/** Resolves once every pull so far is recorded. */
 export const finishPulls = async ({ store }: Pick<Services, "store">): Promise<void> => logs.get(store)?.write();

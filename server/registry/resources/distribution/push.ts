@@ -1,16 +1,16 @@
-// What a push answers, and its event says (events: 9).
+// The facts of a push in its response and event (events: 9).
 
 import { type JsonObject, text } from "#base/json.ts";
 import type { CallHeaders } from "#contract/call.ts";
 import type { KnownRepo } from "./repo.ts";
 
-/** Civil time without a zone, as the registry's events have it. */
+/** Local time without a zone, as in the registry's events. */
 export const civilTime = (nowMs: number): string => new Date(nowMs).toISOString().slice(0, -1);
 
 /**
- * Returns what an event of the registry says of its request.
+ * Returns the facts of a request in the registry's events.
  * @param uid of the repo
- * @param call its path names the repository as the client did: by names or by uid
+ * @param call has the repository name as the client wrote it: a path or a uid
  */
 export const requestFacts = (uid: string, nowMs: number, call: Pick<CallHeaders, "origin" | "requestInUrl">): JsonObject => {
   const { address, userAgent } = call.origin();
@@ -24,7 +24,6 @@ export const requestFacts = (uid: string, nowMs: number, call: Pick<CallHeaders,
   };
 };
 
-/** Returns what the event of a push says of its request. */
 export const pushFacts = ({ uid, name }: KnownRepo, nowMs: number, call: Pick<CallHeaders, "origin" | "requestInUrl">): JsonObject => ({
   ...requestFacts(uid, nowMs, call),
   display_name: name,

@@ -1,5 +1,5 @@
-// Storing a manifest: read whole, checked against what the repo has, and then, in one transaction, its row, what it refers to, the
-// facts of the image, and the tags that point at it, by the one way for every change.
+// Stores a manifest: reads it completely, checks it against the repo, and writes, in one transaction, its row, references, image
+// facts, and tags as ordinary changes.
 
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -32,7 +32,6 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   return Buffer.concat(chunks, received);
 };
 
-/** A blob of the repo, or of what is pending for its path. */
 const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest: string): Promise<RepoBlob | undefined> => {
   const repo = text(request, "repo");
   const places = isUid(repo) ? [repo] : (await findPendingRepos(rows, repo, permitted[0]?.path ?? "")).map(({ uid }) => uid);
@@ -43,7 +42,6 @@ const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest:
   return undefined;
 };
 
-/** The platform of an image, from its configuration; undefined where that says none, or is no image's. */
 const platformOf = async (context: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
   if (!config || config.sizeBytes > limits.imageConfigBytesMax) return undefined;
   const blob = await findPushedBlob(context, config.digest);
@@ -58,7 +56,6 @@ const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platfor
   return readPlatform(Buffer.concat(chunks));
 };
 
-/** The digest in the path, where the path has one, and the tags that shall point at the manifest. */
 const namesOf = (request: JsonObject, { manifest }: ReadManifest): { readonly digest: string; readonly pathTag: string; readonly tags: readonly string[] } => {
   const reference = text(request, "reference");
   const more = texts(request, "tag");
@@ -72,7 +69,7 @@ const namesOf = (request: JsonObject, { manifest }: ReadManifest): { readonly di
   return { digest, pathTag: "", tags: [...new Set(more)] };
 };
 
-/** Throws MANIFEST_BLOB_UNKNOWN with one entry for each blob that the repo does not have, MANIFEST_INVALID if one has another size. */
+/** Locks the needed blobs. Throws MANIFEST_BLOB_UNKNOWN with an entry per missing blob, MANIFEST_INVALID if a size differs. */
 const holdNeeded = async ({ rows }: WriteContext, repo: string, { needed }: ReadManifest): Promise<string[]> => {
   const digests = [...new Set(needed.map(({ digest }) => digest))];
   const held = digests.length === 0 ? new Map<string, { sha256: string; sizeBytes: number }>() : await holdRepoBlobs(rows, repo, digests);
@@ -92,7 +89,7 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   if (tags.length > 0) context.require(["tag.create"], repo.uid);
   const blobs = await holdNeeded(context, repo.uid, read);
   const { manifest } = read;
-  // What it names is used from now on; what is collected at this moment is not there (the specification has neither need be).
+  // Marks referenced manifests as used; one that is collected now counts as missing, which the specification permits.
   await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);
   const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
   if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
@@ -120,7 +117,7 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
 export const putManifest = async (context: ReadContext): Promise<Writes> => {
   const { request, call } = context;
   const reference = text(request, "reference");
-  // What can be said before the content comes.
+  // Checks that are possible before the content arrives.
   if (reference.includes(":") ? !isDigest(reference) : !tagForm.test(reference)) {
     if (reference.includes(":")) readDigest(reference);
     throw tagInvalid();

@@ -1,5 +1,5 @@
-// Contents of the blob place that no row names any more: those of uploads that were given up, or that turned out to be known.
-// Whoever leaves one looks at once; what a server that died has left, the next one does.
+// Removes contents of the blob storage that no row references any more: of canceled uploads, and of duplicates. The request that
+// leaves one triggers this; a later one also removes what a crashed server left.
 
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
@@ -9,7 +9,7 @@ import { removeLeftContents } from "#registry/collection";
 let isAsked = false;
 let isLooking = false;
 
-/** Looks until nobody has asked meanwhile; and once more, since who asks within a transaction has not committed yet. */
+/** Repeats while requests arrive, and once more, because a request within a transaction has not committed yet. */
 const look = async (services: Services): Promise<void> => {
   do {
     isAsked = false;
@@ -21,7 +21,7 @@ const look = async (services: Services): Promise<void> => {
   } while (isAsked);
 };
 
-/** Looks for them beside other work. What fails is tried again with the next look. */
+/** Starts the removal in the background; failures are retried with the next one. */
 export const removeSoon = (services: Services): void => {
   isAsked = true;
   if (isLooking) return;

@@ -1,5 +1,5 @@
-// The repo that an operation is about, and the one that a first manifest creates, with the groups between the organization and it. What
-// comes before that manifest belongs to a pending path (docs/decisions/0080).
+// Resolves and locks the repo of an operation; a first manifest creates it with missing groups. Blobs before that manifest belong to a
+// pending path (docs/decisions/0080).
 
 import { text } from "#base/json.ts";
 import { quotaExceeded } from "#base/fault.ts";
@@ -10,20 +10,18 @@ import { countPendingRepos, findGroupByNames, findPendingRepos, findRepoByName, 
 import { findRow, lockNamed, lockRow, type Write } from "#db";
 import { nameUnknown } from "./faults.ts";
 
-/** A repo's uid and name. */
 export interface KnownRepo {
   readonly uid: string;
   readonly name: string;
 }
 
-/** Where blobs go: a repo, or a path that is pending. */
 export interface PushTarget extends KnownRepo {
   readonly isPending: boolean;
 }
 
 const repoTable = { name: "repos", columns: ["uid", "name"] };
 
-/** Throws NAME_UNKNOWN where it is gone meanwhile, or was never there. */
+/** Returns the repo; throws NAME_UNKNOWN if it does not exist. */
 export const requireRepo = async ({ request, rows }: ReadContext): Promise<KnownRepo> => {
   const uid = text(request, "repo");
   const found = isUid(uid) ? await findRow(rows, repoTable, uid) : undefined;
@@ -31,7 +29,7 @@ export const requireRepo = async ({ request, rows }: ReadContext): Promise<Known
   return { uid, name: found.row[found.offset + 1] ?? "" };
 };
 
-/** The same, kept from being deleted until the transaction ends. */
+/** The same, locked against deletion until the transaction ends. */
 export const holdRepo = async ({ request, rows }: WriteContext): Promise<KnownRepo> => {
   const uid = text(request, "repo");
   const row = await lockRow(rows, repoTable, uid, "key share");
@@ -40,8 +38,8 @@ export const holdRepo = async ({ request, rows }: WriteContext): Promise<KnownRe
 };
 
 /**
- * Makes the repo of a path of names, and what is missing of the groups above it. The place was found, and the capabilities there
- * asked for, before (place.ts); whoever else makes a part of the path at the same moment is waited for.
+ * Creates the repo of a path, and missing groups. The path was resolved and authorized before (place.ts). Waits for concurrent
+ * creations on the path.
  */
 const makeRepo = async (context: WriteContext, path: string, group: string): Promise<KnownRepo> => {
   const { rows } = context;
@@ -49,7 +47,7 @@ const makeRepo = async (context: WriteContext, path: string, group: string): Pro
   const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
   const names = path.split("/");
   const name = names.pop() ?? "";
-  // Of two pushes at once the second one waits here, and finds what the first one has made.
+  // A concurrent push waits for this lock, and then finds the repo.
   if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, group))) throw nameUnknown();
   const deepest = await findGroupByNames(rows, names);
   if (!deepest || deepest.isAmbiguous || !covers(group, deepest.uid)) throw nameUnknown();
@@ -66,7 +64,7 @@ const makeRepo = async (context: WriteContext, path: string, group: string): Pro
   return { uid: text(repos.shape.read(row, 0), "uid"), name };
 };
 
-/** The repo that a manifest is pushed to, created if it does not exist. The database gives it what is pending for its path. */
+/** Returns the repo of a pushed manifest, created if missing. The database moves pending blobs of the path to it. */
 export const repoForManifest = async (context: WriteContext): Promise<KnownRepo> => {
   const given = text(context.request, "repo");
   if (isUid(given)) return holdRepo(context);
@@ -92,15 +90,15 @@ const holdTargetOf = async ({ rows, nowMs }: Pick<WriteContext, "rows" | "nowMs"
     await usePendingRepo(rows, uid, nowMs, nowMs - limits.pendingUseMs);
     return { uid, name: repoNameIn(path), isPending: true };
   }
-  // Its first manifest came while this request was under way.
+  // Its first manifest arrived during this request.
   const adopted = await holdKnown(rows, repoUid);
   if (!adopted) throw nameUnknown();
   return adopted;
 };
 
 /**
- * Returns the repo or the pending path of the request, kept until the transaction ends. If the path has become a repo meanwhile, returns
- * that repo; throws NAME_UNKNOWN if it is gone.
+ * Returns the repo or pending path of the request, locked until the transaction ends. Returns the repo if the path has become one;
+ * throws NAME_UNKNOWN if it was deleted.
  */
 export const holdTarget = (context: WriteContext): Promise<PushTarget> => holdTargetOf(context, text(context.request, "repo"));
 
@@ -112,7 +110,7 @@ const tooManyPending = (organization: string) =>
     `pending paths: at most ${limits.pendingReposEach} in one organization`,
   );
 
-/** Returns the group of `names` that exists, locked so that nobody creates what is below it; throws NAME_UNKNOWN if the path leads out of `group`. */
+/** Returns the deepest existing group of `names`, locked against creations below it; throws NAME_UNKNOWN if the path leads out of `group`. */
 const lockDeepest = async (rows: Write, names: readonly string[], group: string): Promise<string> => {
   for (let locked = group; ; ) {
     if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, locked))) throw nameUnknown();
@@ -123,7 +121,7 @@ const lockDeepest = async (rows: Write, names: readonly string[], group: string)
   }
 };
 
-/** Returns where the blobs of a push go: the repo, or the pending path, which begins with its first push. */
+/** Returns the target of a push's blobs: the repo, or the pending path, which its first push creates. */
 export const targetForBlobs = async (context: WriteContext): Promise<PushTarget> => {
   const { rows, request, nowMs } = context;
   const path = text(request, "repo");
@@ -131,7 +129,7 @@ export const targetForBlobs = async (context: WriteContext): Promise<PushTarget>
   const [place] = context.permitted;
   if (!place) throw nameUnknown();
   const group = await lockDeepest(rows, path.split("/").slice(0, -1), place.path);
-  // Another push may have been faster, with its first blob or with its manifest.
+  // A concurrent push may have created either.
   const repo = await findRepoByName(rows, path);
   if (repo) {
     if (!covers(group, repo.uid)) throw nameUnknown();

@@ -1,5 +1,5 @@
-// What a push is answered where its organization may have no more bytes. They are counted when a repo is given a blob, exactly and
-// across servers, by triggers (store/migrations/0016_registry.sql): a content once for all repos of the organization.
+// The error of a push over the organization's storage quota. Triggers count bytes exactly when a repo gets a blob, each content once
+// per organization.
 
 import { type Fault, quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
@@ -14,13 +14,13 @@ const storageFault = (organization: string, quota: number): Fault =>
     "blob-bytes",
   );
 
-/** Throws RESOURCE_EXHAUSTED where the organization of `place` has used up its bytes: before any more are sent. */
+/** Throws RESOURCE_EXHAUSTED if the quota of `place`'s organization is used up, before more bytes are sent. */
 export const requireStorage = async (rows: Read, place: string): Promise<void> => {
   const spent = await findSpentStorage(rows, rootOf(place));
   if (spent !== undefined) throw storageFault(rootOf(place), spent);
 };
 
-/** Runs the statements that give a repo a blob. Throws RESOURCE_EXHAUSTED where the organization may have no more bytes, and lets go of what was sent. */
+/** Runs statements that add a blob to a repo. If the quota is exceeded, runs `letGo` and throws RESOURCE_EXHAUSTED. */
 export const namingStorageQuota = async <T>(repo: string, given: Promise<T>, letGo: () => void): Promise<T> => {
   try {
     return await given;

@@ -1,6 +1,6 @@
-// Long lists of tag names, kept in memory: clients ask for all of a repo's tags again and again. A list is given again only where the
-// organization has had no event since before it was read: each change of a tag records one in its own transaction (kernel/change.ts), at
-// whichever server. Whoever asks was authorized before, for this very repo; a list says the same to everybody who may have it.
+// Caches long lists of tag names, because clients poll all tags of a repo. A cached list is valid only if the organization has had no
+// event since before it was read: every change of a tag records one in its transaction (kernel/change.ts). Callers are authorized for
+// the repo before, and the list is the same for all of them.
 
 import { rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
@@ -9,16 +9,16 @@ import { findTagNames } from "#registry/store";
 
 interface TagList {
   readonly tags: string[];
-  /** The last name, where there are more. */
+  /** The last name, if more follow. */
   readonly next: string;
 }
 
 interface KeptList extends TagList {
-  /** The organization's last event before it was read; undefined: it was long, and nothing was kept yet. */
+  /** The organization's last event before the read; undefined: nothing is cached yet. */
   readonly event: string | undefined;
 }
 
-/** By organization and by what was asked for; those that came longest ago stand first. */
+/** By organization and query, least recently used first. */
 const organizations = new Map<string, Map<string, KeptList>>();
 
 const namesOf = (lists: ReadonlyMap<string, KeptList>): number => {
@@ -27,7 +27,7 @@ const namesOf = (lists: ReadonlyMap<string, KeptList>): number => {
   return names;
 };
 
-/** Each organization has a share, and drives out its own lists alone. Of more organizations than may be the one that came longest ago is forgotten. */
+/** Each organization has a share and evicts only its own lists. Above the maximum number of organizations, the least recently used is evicted. */
 const keep = (root: string, key: string, list: KeptList): void => {
   const lists = organizations.get(root) ?? new Map<string, KeptList>();
   organizations.delete(root);
@@ -45,20 +45,20 @@ const keep = (root: string, key: string, list: KeptList): void => {
 };
 
 const readList = async (rows: Read, repo: string, last: string, count: number): Promise<TagList> => {
-  // One more than asked for: a link is given only where it leads to something.
+  // One more than requested, so that a link is returned only if more follow.
   const found = await findTagNames(rows, repo, last, count + 1);
   const tags = found.slice(0, count);
   return { tags, next: found.length > count ? (tags.at(-1) ?? "") : "" };
 };
 
-/** `count` of a repo's tag names, by their bytes, behind `last`. */
+/** Returns `count` tag names of a repo after `last`, in byte order. */
 export const listTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<TagList> => {
   const root = rootOf(repo);
   const key = `${repo} ${count} ${last}`;
   const kept = organizations.get(root)?.get(key);
   if (!kept) {
     const list = await readList(rows, repo, last, count);
-    // Kept the next time: the event must be read before the list, and most lists are short.
+    // Cached on the next request: the event must be read before the list, and most lists are short.
     if (list.tags.length >= limits.tagListKeptMin) keep(root, key, { tags: [], next: "", event: undefined });
     return list;
   }

@@ -1,6 +1,6 @@
-// What a registry token permits, on each request (docs/decisions/0069). The token narrows, and live rights decide: its repositories
-// are found by uid, so a name that has come to mean another repository leads nowhere. What the token does not cover has one
-// answer, whether it exists or not: a challenge for the scope that the request needs.
+// Enforces a registry token on each request (docs/decisions/0069). The token narrows current rights. Its repositories are matched by
+// uid, so a reused name grants nothing. Anything else gets the same response whether it exists or not: a challenge for the required
+// scope.
 
 import { type Grant, grantsAt, type Rights, visibilityCapabilities } from "#authz";
 import { Fault } from "#base/fault.ts";
@@ -18,13 +18,13 @@ const capabilitiesOf = (actions: readonly RegistryAction[]): string[] => actions
 
 const withGrants = (rights: Rights, grants: readonly Grant[]): Rights => ({ ...rights, grants: [...rights.grants, ...grants] });
 
-/** The rights to look for the path with: those of the identity, in the group where the token may create the repository. */
+/** Rights for resolving the path: those of the identity, in the group where the token may create the repository. */
 const rightsToFind = (rights: Rights, live: Rights, { group, actions }: NewRepoAccess): Rights =>
   withGrants(rights, grantsAt(live.grants, group, new Set([...visibilityCapabilities, ...creationCapabilities, ...capabilitiesOf(actions)])));
 
 /**
- * The rights for the rest of the request: at the repository or at what is pending; or, to begin it, what a push needs at the group. A pull
- * is never permitted at the group, whose other repositories could be mounted from.
+ * Rights for the rest of the request: at the repository or pending path, or at the group for what a push needs to start it. Never a
+ * pull at the group, which would allow mounts from its other repositories.
  */
 const rightsAt = (rights: Rights, live: Rights, { actions }: NewRepoAccess, { path, capabilities, request }: Place): Rights => {
   const own = isUid(text(request, "repo")) ? capabilitiesOf(actions) : actionCapabilities.push;
@@ -36,14 +36,14 @@ const findNewPlace = async (asked: Parameters<FindPlace>[0], action: RegistryAct
   const live = rights.beforeRegistry;
   if (!live || !access.actions.includes(action)) return insufficientScope(action);
   const found = await findRepoPlace({ ...asked, rights: rightsToFind(rights, live, access) });
-  // The client may know that nothing is there: it was permitted to create it.
+  // The client may learn that nothing exists: it was allowed to create it.
   if (found instanceof Fault || found.isMissing) return found;
-  // Another tenant's repository, or one that was moved here from outside of the group.
+  // Another tenant's repository, or one moved here from outside the group.
   if (!covers(access.group, found.path)) return insufficientScope(action);
   return { ...found, rights: rightsAt(rights, live, access, found) };
 };
 
-/** Finds the repository of a request as `findRepoPlace` does, within what the caller's registry token permits. */
+/** Resolves the repository like `findRepoPlace`, within the limits of the caller's registry token. */
 export const findScopedPlace: FindPlace = async (asked) => {
   const access = asked.caller?.registry;
   const action = actionOf(asked.method);

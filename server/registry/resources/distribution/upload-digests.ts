@@ -1,17 +1,16 @@
-// The digests of what is being uploaded, computed while its bytes pass. They are kept in the memory of the server that has seen all
-// of them; of an upload that another server began, or that was interrupted, the digest is computed at its end from what lies there.
+// Digests of uploads, computed while bytes arrive, in the memory of the server that has received all of them. For uploads that were
+// interrupted or started elsewhere, they are computed at the end from the stored content.
 
 import { createHash, type Hash } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import type { DigestAlgorithm } from "./digest.ts";
 
-/** The digests of a content's beginning. */
 export interface RunningDigests {
   readonly sizeBytes: number;
   readonly hashes: Readonly<Partial<Record<DigestAlgorithm, Hash>>>;
 }
 
-/** Digests as texts: "sha256:…". */
+/** Digests as text: "sha256:…". */
 export type ContentDigests = Readonly<Partial<Record<DigestAlgorithm, string>>>;
 
 export const newDigests = (algorithms: ReadonlySet<DigestAlgorithm>): RunningDigests => ({
@@ -24,7 +23,7 @@ const copyOf = ({ sha256, sha512 }: RunningDigests["hashes"]): RunningDigests["h
   ...(sha512 ? { sha512: sha512.copy() } : {}),
 });
 
-/** Passes content on, and computes how the digests go on with it. What was there before stays as it was. */
+/** Passes content on while extending the digests; does not modify `before`. */
 export const digesting = (
   before: RunningDigests | undefined,
   content: AsyncIterable<Uint8Array>,
@@ -49,7 +48,6 @@ export const digestsOf = ({ hashes }: RunningDigests): ContentDigests => {
   return { ...(sha256 ? { sha256: `sha256:${sha256.digest("hex")}` } : {}), ...(sha512 ? { sha512: `sha512:${sha512.digest("hex")}` } : {}) };
 };
 
-/** The digests of content that lies somewhere. */
 export const digestContent = async (content: AsyncIterable<Uint8Array>, algorithms: ReadonlySet<DigestAlgorithm>): Promise<ContentDigests> => {
   const { bytes, after } = digesting(newDigests(algorithms), content, () => {});
   for await (const _ of bytes);
@@ -57,10 +55,10 @@ export const digestContent = async (content: AsyncIterable<Uint8Array>, algorith
   return done ? digestsOf(done) : {};
 };
 
-// By upload, the oldest first.
+// By upload, oldest first.
 const running = new Map<string, RunningDigests>();
 
-/** The digests of so many first bytes of an upload; undefined where this server has not seen all of them. */
+/** Returns the digests of the first `sizeBytes` of an upload; undefined if this server has not received all of them. */
 export const findDigests = (upload: string, sizeBytes: number): RunningDigests | undefined => {
   const held = running.get(upload);
   return held?.sizeBytes === sizeBytes ? held : undefined;

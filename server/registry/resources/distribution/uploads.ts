@@ -1,6 +1,5 @@
-// Uploads of blobs (oci: 2): begun, appended to, finished, given up, at whichever server. The row of an upload says how far it is;
-// its bytes are durable before the row says so. Whoever appends holds it meanwhile, and bytes that came when a request failed count
-// for nothing.
+// Blob uploads (oci: 2): start, append, finish, cancel, on any server. The upload's row has its progress; its bytes are durable before
+// the row records them. A request that appends holds a lease, and bytes of a failed request do not count.
 
 import { randomBytes } from "node:crypto";
 import { makeBlobKey, type UploadPoint, uploadStart } from "#registry/blobs";
@@ -15,7 +14,7 @@ import {
   deleteUpload,
   endBlobWrite,
   extendBlobWrite,
-  extendUploadHold,
+  extendUploadLease,
   findAdoptingRepo,
   findRepoBlob,
   findRepoByName,
@@ -42,7 +41,7 @@ import { type ContentDigests, digestContent, digesting, digestsOf, findDigests, 
 
 const uploadForm = /^[0-9a-f]{32}$/;
 
-/** Throws BLOB_UPLOAD_UNKNOWN for what cannot be one. */
+/** Throws BLOB_UPLOAD_UNKNOWN for an invalid ID. */
 const uploadIdOf = (request: JsonObject): string => {
   const id = text(request, "upload");
   if (!uploadForm.test(id)) throw uploadUnknown();
@@ -53,15 +52,12 @@ const pointOf = ({ sizeBytes, state }: UploadRow): UploadPoint => ({ sizeBytes, 
 
 const leaseEnd = (nowMs: number): number => nowMs + limits.blobLeaseMs;
 
-/** Events are about repositories: of a pending path the manifest's is the first. */
+/** Events are about repositories: the first one of a pending path is its manifest's. */
 const blobPushed = (repo: PushTarget, digest: string, { nowMs, call }: Pick<WriteContext, "nowMs" | "call">): Outcome => ({
   reply: { ...pushFacts(repo, nowMs, call), digest, type: "blob" },
   ...(repo.isPending ? { unchanged: true } : {}),
 });
 
-// ---- appending ---------------------------------------------------------------------------------------------------
-
-/** An upload that this request alone appends to. */
 interface HeldUpload {
   readonly row: UploadRow;
   readonly holder: string;
@@ -72,7 +68,7 @@ const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => 
   const nowMs = services.clock();
   const row = await services.store.write(async (rows) => {
     const held = await holdUpload(rows, repo, id, holder, nowMs, nowMs + limits.uploadHoldMs);
-    // Its first manifest came since the place was found.
+    // Its first manifest arrived after the path was resolved.
     const adopted = held ? undefined : await findAdoptingRepo(rows, repo);
     return held ?? (adopted === undefined ? undefined : holdUpload(rows, adopted, id, holder, nowMs, nowMs + limits.uploadHoldMs));
   });
@@ -80,7 +76,7 @@ const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => 
   throw (await findUpload(services.store.read, repo, id)) ? uploadHeld() : uploadUnknown();
 };
 
-/** Lets go of an upload when `work` fails; it is as far as it was. One whose bytes are gone ends: its client begins anew. */
+/** Releases the lease if `work` fails, at the previous progress. If stored bytes are lost, ends the upload: the client starts again. */
 const whileHeld = async <T>(services: Services, { row, holder }: HeldUpload, work: () => Promise<T>): Promise<T> => {
   const { store, log } = services;
   try {
@@ -91,7 +87,7 @@ const whileHeld = async <T>(services: Services, { row, holder }: HeldUpload, wor
       await giveUp(services, row.id, holder, pointOf(row));
       throw uploadUnknown();
     }
-    // Where even that fails its time ends by itself.
+    // If this fails too, the lease expires.
     await store.write((rows) => releaseUpload(rows, row.id, holder)).catch(() => {});
     throw thrown;
   }
@@ -99,7 +95,7 @@ const whileHeld = async <T>(services: Services, { row, holder }: HeldUpload, wor
 
 const rangeForm = /^([0-9]{1,15})-([0-9]{1,15})$/;
 
-/** Checks where the bytes belong, before any is read. Returns how many the range says there are; undefined: it does not say. */
+/** Checks the offset before reading. Returns the length of the range; undefined if there is none. */
 const checkContentRange = (header: string, sizeBytes: number, content: CallContent | undefined): number | undefined => {
   if (header === "") return undefined;
   const [, first, last] = rangeForm.exec(header) ?? [];
@@ -116,7 +112,7 @@ interface Appended {
   readonly digests: RunningDigests | undefined;
 }
 
-/** Appends the call's content. Durable when it resolves; nothing of it counts where it throws. */
+/** Appends the call's content: durable when it resolves; without effect if it throws. */
 const append = async (
   { services }: Pick<ReadContext, "services">,
   {
@@ -138,14 +134,14 @@ const append = async (
   return { point, digests: passing.after() };
 };
 
-/** Tells, while bytes come, that whoever holds the upload is still there. */
+/** Extends the lease while bytes arrive. */
 const holdingOn = ({ store, clock }: Services, { row, holder }: HeldUpload): (() => void) => {
   let untilMs = clock() + limits.uploadHoldMs;
   return () => {
     const nowMs = clock();
     if (untilMs - nowMs > limits.uploadHoldMs / 2) return;
     untilMs = nowMs + limits.uploadHoldMs;
-    store.write((rows) => extendUploadHold(rows, row.id, holder, untilMs)).catch(() => {});
+    store.write((rows) => extendUploadLease(rows, row.id, holder, untilMs)).catch(() => {});
   };
 };
 
@@ -170,9 +166,6 @@ export const appendUpload = async (context: ReadContext): Promise<Writes> => {
   };
 };
 
-// ---- the end of an upload ----------------------------------------------------------------------------------------
-
-/** Computes the digests of content that is complete. */
 const digestsOfContent = async ({ blobs }: Services, key: string, algorithm: DigestAlgorithm): Promise<ContentDigests> => {
   const content = await blobs.read(key);
   return content ? digestContent(content, new Set<DigestAlgorithm>(["sha256", algorithm])) : {};
@@ -182,14 +175,14 @@ interface KnownDigests extends ContentDigests {
   readonly sha256: string;
 }
 
-/** Returns the digests if they are those that the sender claims. Throws DIGEST_INVALID. */
+/** Returns the digests if they match the claimed one; throws DIGEST_INVALID. */
 const requireDigest = (found: ContentDigests, { algorithm, text: claimed }: Digest): KnownDigests => {
   const { sha256 } = found;
   if (sha256 === undefined || found[algorithm] !== claimed) throw digestInvalid("does not match the uploaded content");
   return { ...found, sha256 };
 };
 
-/** Makes the content readable, after its digest is checked if it is known already. Throws DIGEST_INVALID. */
+/** Makes the content readable, after checking its digest if already known. Throws DIGEST_INVALID. */
 const complete = async (services: Services, key: string, appended: Appended, digest: Digest): Promise<KnownDigests> => {
   const { point, digests } = appended;
   const known = digests && digests.sizeBytes === point.sizeBytes ? digestsOf(digests) : {};
@@ -200,8 +193,8 @@ const complete = async (services: Services, key: string, appended: Appended, dig
 };
 
 /**
- * After a wrong digest the upload is as far as it was, and its client may send the last bytes again. If the digest had to be computed
- * from the stored content, that is complete: the upload keeps its last bytes, and only the right digest ends it.
+ * After a wrong digest the upload keeps its previous progress, so the client can resend. If the digest had to be computed from
+ * stored content, that is complete: the upload keeps its last bytes, and only the right digest finishes it.
  */
 const keepAfterWrongDigest = async ({ store, clock, blobs }: Services, { row, holder }: HeldUpload, { point }: Appended): Promise<void> => {
   const isComplete = point.sizeBytes > row.sizeBytes && (await blobs.sizeOf(row.key)) !== undefined;
@@ -225,7 +218,7 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
       await keepAfterWrongDigest(services, held, appended);
       throw thrown;
     }
-    // A place that is out of reach for a moment may be asked again.
+    // An unavailable storage may be retried.
     return whileHeld(services, held, () => Promise.reject(thrown));
   }
   return {
@@ -243,7 +236,7 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
   };
 };
 
-/** Behind the transaction, which is to be rolled back. */
+/** Runs after the transaction, which is rolled back. */
 const behind = ({ log }: Services, work: () => Promise<void>): void =>
   void setImmediate(() => work().catch((cause: unknown) => log("blobs.removal.failed", { cause })));
 
@@ -273,9 +266,7 @@ export const getUpload = async ({ request, rows }: ReadContext): Promise<Outcome
   return { reply: { upload: found.id, sizeBytes: String(found.sizeBytes) } };
 };
 
-// ---- the beginning -----------------------------------------------------------------------------------------------
-
-/** The repo that a blob is taken from: the one that is named, or any; undefined where the caller may read none that has it. */
+/** Returns the repo to mount a blob from: the named one, or any; undefined if the caller can read none that has it. */
 const findSource = async ({ request, rows, rights }: ReadContext, digest: string): Promise<string | undefined> => {
   const paths = visiblePaths(rights, ["repo.blobs.get"]);
   const from = text(request, "from");
@@ -302,8 +293,8 @@ const begun = async (context: WriteContext, algorithm: DigestAlgorithm): Promise
 };
 
 /**
- * Names the key of a long upload in one request while its bytes come: no other row does before its end, and what no row names is
- * collected as what a crash has left. `end` is called in the transaction that names it for good.
+ * Records the key of a long upload in a single request while bytes arrive: no other row references it before the end, and
+ * unreferenced content is collected as garbage of a crash. `end` runs in the transaction that references it permanently.
  */
 const naming = (
   { store, clock }: Services,
@@ -327,7 +318,6 @@ const naming = (
   };
 };
 
-/** All of a blob in one request. */
 const wholeUpload = async (context: ReadContext, digest: Digest, content: CallContent): Promise<Writes> => {
   const { services } = context;
   const key = makeBlobKey();
@@ -368,10 +358,10 @@ export const startUpload = async (context: ReadContext): Promise<Writes> => {
   const given = text(request, "digest");
   if (mount === "" && given !== "") {
     const digest = readDigest(given);
-    // Without bytes the client sends them later (oci: 2).
+    // Without content, the client sends it later (oci: 2).
     if (call.content) return wholeUpload(context, digest, call.content);
   }
-  // A source that cannot be had is no error: the client sends the bytes (oci: 7).
+  // An unavailable source is no error: the client uploads the bytes (oci: 7).
   const from = isDigest(mount) ? await findSource(context, mount) : undefined;
   return {
     writes: async (write) => (from === undefined ? undefined : await mounted(write, from, mount)) ?? begun(write, algorithm),

@@ -1,4 +1,4 @@
-// The manifest of one platform behind a digest: an image's own, or of an index the one for an architecture.
+// Resolves a digest and architecture to a platform's manifest: an image itself, or an entry of an index.
 
 import { Fault, missing } from "#base/fault.ts";
 import { findManifestByDigest, findPlatformManifests } from "#registry/store";
@@ -6,17 +6,17 @@ import type { Read } from "#db";
 
 const defaultArchitecture = "amd64";
 
-/** The image that is meant, by sha256; undefined where the repo has nothing of this digest, or not for this architecture. */
+/** Returns the image's sha256; undefined if the repo does not have the digest, or not for this architecture. */
 export const findPlatformDigest = async (rows: Read, repo: string, digest: string, architecture: string): Promise<string | undefined> => {
   const platforms = await findPlatformManifests(rows, repo, [digest]);
-  // Of an image, what it is for need not be said.
+  // For an image, the architecture is optional.
   const own = platforms.find((platform) => platform.digest === digest);
   if (own && (architecture === "" || own.architecture === architecture)) return digest;
   const wanted = architecture || defaultArchitecture;
   const fitting = platforms.filter((platform) => platform.architecture === wanted);
   const found = fitting.find(({ variant }) => variant === "") ?? fitting[0];
   if (found) return found.digest;
-  // What says no platform, such as a chart, is for all.
+  // A manifest without a platform, such as a chart, fits all.
   return platforms.length === 0 && architecture === "" && (await findManifestByDigest(rows, repo, digest)) ? digest : undefined;
 };
 

@@ -1,5 +1,4 @@
-// Which version of a product an image holds, by the packages of the SBOMs that were pushed for it: of a tag such as "latest", whose
-// name does not say.
+// Determines the product version in an image by the packages in its SBOMs, for tags such as "latest".
 
 import { limits } from "#base/limits.ts";
 import { findSbomPackages, findSbomsBehind, type LifecycleRelease } from "#advisories/store";
@@ -8,26 +7,25 @@ import type { Read } from "#db";
 import { namesOfPackage } from "./known-lifecycles.ts";
 import { releaseOf } from "./release.ts";
 
-/** A tag's image, and the product that it is of. */
 export interface ProductImage {
   readonly repoUid: string;
   readonly digest: string;
   readonly lifecycle: Lifecycle;
 }
 
-/** "nodejs-20" of "pkg:apk/wolfi/nodejs-20?distro=wolfi" */
+/** Returns "nodejs-20" for "pkg:apk/wolfi/nodejs-20?distro=wolfi". */
 export const packageNameOf = (purl: string): string => {
   const path = purl.split("?", 1)[0] ?? "";
   return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
 };
 
-/** The release of a package's version; of deb and rpm without the epoch. */
+/** Returns the release of a package's version, without the epoch of deb and rpm. */
 export const releaseOfPackage = (lifecycle: Lifecycle, name: string, version: string): LifecycleRelease | undefined =>
   namesOfPackage(name).some((each) => lifecycle.names.includes(each)) ? releaseOf(lifecycle, version.replace(/^\d+:/, "")) : undefined;
 
 const keyOf = (repoUid: string, digest: string): string => `${repoUid} ${digest}`;
 
-/** The release that an image holds; undefined where nothing says it, or its packages are of several. */
+/** Returns the release in an image; undefined if unknown or ambiguous. */
 export const releasesInside = async (
   rows: Read,
   images: readonly ProductImage[],

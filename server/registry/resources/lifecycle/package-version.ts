@@ -1,4 +1,4 @@
-// One line of versions of a product, as version 1 shows it.
+// A version line of a product, in version 1's form.
 
 import type { JsonObject } from "#base/json.ts";
 import type { LifecycleRelease } from "#advisories/store";
@@ -9,7 +9,7 @@ export const packageVersion = (release: LifecycleRelease, today: string): JsonOb
   version: release.version,
   releaseDate: release.releaseDate,
   ...(release.end === "" || release.end === "true" ? {} : { eolDate: release.end }),
-  // What is released can be had; what is announced cannot yet.
+  // Announced versions do not exist yet.
   exists: release.releaseDate <= today,
   lts: isLongSupported(release, today),
   ...(release.lts === "" ? {} : { legacyLts: release.lts }),

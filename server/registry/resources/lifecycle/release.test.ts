@@ -1,4 +1,4 @@
-// Versions in their lives, day by day, and tags by the versions that they stand for.
+// Lifecycle states of versions per day, and versions of tags.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ const release = (given: Partial<LifecycleRelease>): LifecycleRelease => ({
   ...given,
 });
 
-test("a version is active until its day, in grace for as many months as its product has, and then at its end", () => {
+test("a version is active until its end date, then in grace for the product's grace months, then inactive", () => {
   for (const [day, expected] of [
     ["2025-04-29", ["TAG_ACTIVE", "GRACE_ELIGIBLE", ""]],
     ["2025-04-30", ["TAG_IN_GRACE", "GRACE_ACTIVE", "2025-10-30"]],
@@ -26,7 +26,7 @@ test("a version is active until its day, in grace for as many months as its prod
   }
 });
 
-test("without a grace, without a day, or where it cannot be built, an end is an end at once", () => {
+test("without grace months, an exact end date, or a working build, an ended version is inactive at once", () => {
   for (const [given, months, day, expected] of [
     [{}, 0, "2025-04-29", ["TAG_ACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
     [{}, 0, "2025-04-30", ["TAG_INACTIVE", "GRACE_NOT_ELIGIBLE", ""]],
@@ -39,7 +39,7 @@ test("without a grace, without a day, or where it cannot be built, an end is an 
   }
 });
 
-test("months are added as calendars have them", () => {
+test("months are added by the calendar", () => {
   for (const [day, months, expected] of [
     ["2025-04-30", 6, "2025-10-30"],
     ["2025-08-31", 6, "2026-02-28"],
@@ -52,7 +52,7 @@ test("months are added as calendars have them", () => {
   }
 });
 
-test("a tag is of the longest line of versions that it begins with, and of none where it begins with none", () => {
+test("a tag belongs to the longest version line that it starts with, if any", () => {
   const releases = ["3", "3.1", "3.12", "noetic", "8", "7", "1.0-python-2"].map((version) => release({ version }));
   for (const [tag, expected] of [
     ["3.12", "3.12"],

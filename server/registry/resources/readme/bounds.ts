@@ -1,17 +1,16 @@
-// Bounds of a readme that hold before it is parsed: what nobody writes, and parsers need long for or disagree about.
-// Pure; one walk over the text.
+// Limits of a readme before parsing: inputs that no author writes, and that parsers are slow on or disagree about. Pure; a single
+// pass.
 
 import { limits } from "#base/limits.ts";
 
-/** What is said of a text beyond them. */
 export const tooComplex = "readme nests or repeats more than can be judged";
 
 const isBlank = (character: string): boolean => character === " " || character === "\t" || character === "";
 
-/** Neither blank nor line end: some parsers take these for blanks, others for letters, and no text needs them. */
+/** Control characters except blanks and line ends: parsers disagree whether they are blanks. */
 const isControl = (character: string): boolean => (character < " " && !"\t\n\r".includes(character)) || character === "\u007f";
 
-/** Lists and quotes that one line opens or goes on with: each level takes two columns of its beginning, or a ">". */
+/** Nested lists and quotes of a line: each level takes two columns, or a ">". */
 const nestsTooDeep = (line: string): boolean => {
   let column = 0;
   let quotes = 0;
@@ -28,7 +27,7 @@ const nestsTooDeep = (line: string): boolean => {
   return false;
 };
 
-/** Whether the text has too many lines, nests too deep, or repeats more than parsers of Markdown agree about. */
+/** True if the text has too many lines, nests too deeply, or repeats more than Markdown parsers agree about. */
 export const exceedsBounds = (markdown: string): boolean => {
   const lines = markdown.split(/\r\n|\n|\r/);
   if (lines.length > limits.readmeLinesMax) return true;

@@ -1,6 +1,6 @@
-// HTML that a readme may hold: elements, attributes and addresses by name; everything else is refused. The text is read
-// by the tokenizer of parse5, which is the HTML standard's. No tree is needed: only elements that are not allowed
-// (script, style, title, svg, …) change how the rest is read, and the first of them ends the judgement.
+// The HTML permitted in a readme: listed elements, attributes and URL schemes; all else is rejected. Uses parse5's tokenizer, which
+// follows the HTML standard. A tree is not needed: only forbidden elements (script, style, title, svg, …) change how the rest is
+// tokenized.
 
 import { type Token, Tokenizer, type TokenHandler } from "parse5";
 
@@ -24,10 +24,10 @@ const addressed = words("cite href longdesc src");
 const schemes = words("ftp git http https irc ircs magnet mailto matrix news oci sms ssh tel xmpp");
 const pictures = ["image/png", "image/gif", "image/jpg", "image/jpeg", "image/webp"];
 
-/** Control characters and blanks, which browsers drop in an address. */
+/** Control characters and blanks, which browsers drop in URLs. */
 const isDropped = (character: string): boolean => character <= " ";
 
-/** Whether an address leads where a page may lead: by its scheme, read as the URL standard does, or without one. */
+/** True if the URL's scheme is allowed, parsed as by the URL standard, or absent. */
 const isSafeAddress = (address: string, isPicture: boolean): boolean => {
   let scheme = "";
   for (let at = 0; at < address.length; at++) {
@@ -37,7 +37,7 @@ const isSafeAddress = (address: string, isPicture: boolean): boolean => {
       return schemes.has(scheme) || (isPicture && scheme === "data" && pictures.some((type) => rest.startsWith(`${type};`) || rest.startsWith(`${type},`)));
     }
     if (isDropped(character)) continue;
-    // No scheme has one of these, and none is longer than the longest that is known: what follows is a path.
+    // Schemes have none of these characters, and no allowed one is longer: the rest is a path.
     if (!"abcdefghijklmnopqrstuvwxyz0123456789+-.".includes(character)) return true;
     if (scheme.length < 32) scheme += character;
   }
@@ -50,7 +50,7 @@ const isSafeAttribute = (element: string, name: string, value: string): boolean 
   return !addressed.has(name) || isSafeAddress(value, name === "src" && element === "img");
 };
 
-/** Comments that begin or end otherwise than comments do: browsers and parsers of Markdown read them in several ways. */
+/** Malformed comments, which browsers and Markdown parsers read differently. */
 const oddComments = new Set<string>([
   "abrupt-closing-of-empty-comment",
   "cdata-in-html-content",
@@ -59,10 +59,10 @@ const oddComments = new Set<string>([
   "unexpected-question-mark-instead-of-tag-name",
 ]);
 
-/** Ends what a readme leaves open, if it does: then this element is not read as one. */
+/** Appended to detect unclosed constructs: then this element is not tokenized as one. */
 const end = "wbr";
 
-/** Whether the text holds nothing but what is allowed, and ends outside of tags and comments. */
+/** True if the HTML is allowed and ends outside of tags and comments. */
 export const isSafeHtml = (html: string): boolean => isSafe(html, true);
 
 const isSafe = (html: string, judgesComments: boolean): boolean => {
@@ -70,7 +70,7 @@ const isSafe = (html: string, judgesComments: boolean): boolean => {
   let last = "";
   const refuse = (): void => {
     safe = false;
-    // Nothing that follows changes the answer.
+    // The rest cannot change the result.
     tokenizer.pause();
   };
   const readElement = ({ tagName, attrs }: Token.TagToken): void => {
@@ -82,7 +82,7 @@ const isSafe = (html: string, judgesComments: boolean): boolean => {
     onStartTag: readElement,
     onEndTag: readElement,
     onDoctype: refuse,
-    // A comment with "--" inside was none before CommonMark 0.31, and its text shown.
+    // Before CommonMark 0.31, a comment with "--" inside was shown as text.
     onComment: ({ data }) => {
       if (judgesComments && data.includes("--") && !isSafe(data, false)) refuse();
     },

@@ -9,7 +9,7 @@ import { judgeReadme, makeJudge } from "./judge.ts";
 
 const fence = "```";
 
-/** Markdown that runs something in the browser that shows it. */
+/** Markdown that runs a script in the browser. */
 const scripts: Readonly<Record<string, string>> = {
   "a script": "<script>alert(1)</script>",
   "a script in the middle of a line": "text <script>alert(1)</script> text",
@@ -98,9 +98,9 @@ const scripts: Readonly<Record<string, string>> = {
 };
 
 for (const [name, markdown] of Object.entries(scripts))
-  test(`a readme is refused that holds ${name}`, async () => {
+  test(`a readme with ${name} is rejected`, async () => {
     assert.notEqual(await judgeReadme(markdown), undefined);
-    // Nor does it help to stand among other things.
+    // Surrounding text must not change that.
     assert.notEqual(await judgeReadme(`# Readme\n\nText, and more.\n\n${markdown}`), undefined);
   });
 
@@ -137,17 +137,17 @@ const ordinary: Readonly<Record<string, string>> = {
 };
 
 for (const [name, markdown] of Object.entries(ordinary))
-  test(`a readme is taken that holds ${name}`, async () => {
+  test(`a readme with ${name} is accepted`, async () => {
     assert.equal(await judgeReadme(markdown), undefined);
   });
 
-test("our own documents are taken as readmes", async () => {
+test("the project's own documents are accepted as readmes", async () => {
   const root = join(import.meta.dirname, "../../../..");
   for (const path of ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/attacks.md", "docs/how-to/push-and-pull.md"])
     assert.equal(await judgeReadme(readFileSync(join(root, path), "utf8")), undefined, path);
 });
 
-test("lists and quotes that nest deeper than anybody reads are refused, and what is not so deep is taken", async () => {
+test("excessively nested lists and quotes are rejected, moderate ones accepted", async () => {
   for (const [part, depth] of [
     ["> ", 90],
     ["* ", 90],
@@ -158,7 +158,7 @@ test("lists and quotes that nest deeper than anybody reads are refused, and what
   }
 });
 
-/** A thread that answers "busy" after ten seconds of work, "full" by taking all memory, and anything else at once. */
+/** A thread that works for ten seconds on "busy", exhausts memory on "full", and otherwise responds at once. */
 const script = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { parentPort } from "node:worker_threads";
@@ -173,7 +173,7 @@ const script = new URL(
   `)}`,
 );
 
-test("a readme whose judgement takes too long, or too much memory, is refused, and the next one is judged", async () => {
+test("a readme that takes too much time or memory is rejected, and the next one is checked", async () => {
   const judge = makeJudge(script, 20_000);
   const impatient = makeJudge(script, 50);
   assert.equal(await judge("first"), "first");
@@ -182,7 +182,7 @@ test("a readme whose judgement takes too long, or too much memory, is refused, a
   assert.equal(await judge("second"), "second");
 });
 
-test("readmes are judged one after another, and too many that wait are refused", async () => {
+test("readmes are checked one at a time, and too many waiting ones are rejected", async () => {
   const judge = makeJudge(script, 20_000);
   const asked = Array.from({ length: limits.readmesWaitingMax + 3 }, (_, index) => judge(String(index)));
   const answers = await Promise.allSettled(asked);
@@ -200,7 +200,7 @@ test("readmes are judged one after another, and too many that wait are refused",
 const longest = 262_144;
 
 for (const [name, textOf] of Object.entries(hostileMarkdown))
-  test(`judging a readme of ${name} takes as long as it is, not longer`, async () => {
+  test(`checking a readme of ${name} takes linear time`, async () => {
     assert.equal(textOf(longest).length, longest);
     const { growth, longestMs } = await growthOf(judgeReadme, textOf, longest);
     assert.ok(growth <= growthMax, `grows ${growth.toFixed(1)} times, to ${longestMs.toFixed(0)} ms`);

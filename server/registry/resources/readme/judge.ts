@@ -1,6 +1,6 @@
-// Is a readme fit to be shown? Markdown lets raw HTML through, and a readme is shown in browsers. Not a sanitizer: it
-// refuses, and never changes what was written (attack 35). No parser of Markdown promises a time for every text, so that
-// it works in a thread of its own, one text at a time, and is ended when it takes too long. The parsers are loaded there alone.
+// Checks whether a readme is safe to show in browsers, since Markdown permits raw HTML. Not a sanitizer: it rejects, and never changes
+// the text (attack 35). No Markdown parser guarantees a time, so it runs in a worker thread, one text at a time, with a timeout. Only
+// that thread loads the parsers.
 
 import { Worker } from "node:worker_threads";
 import { Fault } from "#base/fault.ts";
@@ -11,10 +11,10 @@ interface Judged {
   readonly problem: string | undefined;
 }
 
-/** Says what is wrong with a text, for a violation; undefined: nothing. Throws RESOURCE_EXHAUSTED where too many are waiting. */
+/** Returns the problem of a text, for a violation; undefined if safe. Throws RESOURCE_EXHAUSTED if too many are waiting. */
 export type Judge = (markdown: string) => Promise<string | undefined>;
 
-/** A judge whose thread runs this script and may take so long for one text. */
+/** Returns a check that runs `script` in a thread, with a time limit per text. */
 export const makeJudge = (script: URL, longestMs: number): Judge => {
   let worker: Promise<Worker> | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -26,14 +26,14 @@ export const makeJudge = (script: URL, longestMs: number): Judge => {
       started.once("message", () => resolve(started)).once("error", reject);
     });
 
-  /** The thread's answer; where it has none within the time, or ends by what it needs, the text is at fault. */
+  /** Returns the thread's result; without one in time, or if the thread runs out of memory, the text is rejected. */
   const ask: Judge = async (markdown) => {
     worker ??= start();
     const asked = await worker.catch((cause: unknown) => {
       worker = undefined;
       throw cause;
     });
-    // A thread at work keeps the process alive, and an idle one does not.
+    // Only a busy thread keeps the process alive.
     asked.ref();
     return new Promise((resolve) => {
       const end = (problem: string | undefined): void => {

@@ -1,10 +1,9 @@
-// What is wrong with a readme. It takes as long as the text is, up to 0.2 s: judge.ts has it done in another thread.
+// Finds the problem of a readme. Takes up to 0.2 s, so judge.ts runs it in a thread.
 
 import { exceedsBounds, tooComplex } from "./bounds.ts";
 import { isSafeHtml } from "./html.ts";
 import { htmlOf } from "./markdown.ts";
 
-/** What is wrong with the text, for a violation; undefined: nothing. */
 export const findProblem = (markdown: string): string | undefined => {
   const rendered = exceedsBounds(markdown) ? undefined : htmlOf(markdown);
   if (!rendered) return tooComplex;

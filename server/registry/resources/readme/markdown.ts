@@ -1,15 +1,15 @@
-// Markdown to HTML, as CommonMark and as GitHub read it: GitHub's tables divide what is one code span to CommonMark. The
-// parser is markdown-it, which passes CommonMark's own tests. Faster ones do not: md4c begins HTML blocks in indented lines
-// of a paragraph (found by comparing a million made-up texts), and commonmark.js needs minutes for "<?" repeated.
+// Converts Markdown to HTML as CommonMark and as GitHub, where tables split code spans. Uses markdown-it, which passes the CommonMark
+// tests. Faster parsers do not: md4c starts HTML blocks in indented paragraph lines (found by comparing a million generated texts),
+// and commonmark.js takes minutes for repeated "<?".
 
 import makeParser, { type MarkdownIt, type Token } from "markdown-it";
 import { limits } from "#base/limits.ts";
 
-/** Emphasis tells nothing about what a browser runs, and is the dearest thing to parse. Bounds keep nesting far below. */
+/** Without emphasis, which is irrelevant to scripts and the slowest to parse. Other limits keep nesting far below maxNesting. */
 const parserOf = (...more: readonly string[]): MarkdownIt => {
   const parser = makeParser("commonmark", { html: true, maxNesting: 10_000 });
   parser.disable("emphasis").enable([...more]);
-  // Addresses are judged where everything is (html.ts); the parser would leave out what it does not like.
+  // html.ts checks all URLs; the parser would drop some.
   parser.validateLink = () => true;
   return parser;
 };
@@ -17,7 +17,7 @@ const parserOf = (...more: readonly string[]): MarkdownIt => {
 const commonMark = parserOf();
 const withTables = parserOf("table");
 
-/** Characters of all attributes: a text of 262,144 could name one long address 40,000 times. */
+/** Sums the attribute lengths: a text of 262,144 characters could repeat one long URL 40,000 times. */
 const attributeLength = (tokens: readonly Token[]): number => {
   let sum = 0;
   for (const { attrs, children } of tokens) {
@@ -30,8 +30,8 @@ const attributeLength = (tokens: readonly Token[]): number => {
 const isIndented = (line: string): boolean => line.startsWith("    ") || /^ {0,3}\t/.test(line);
 
 /**
- * The text as parsers read it that see other references: to markdown-it what is indented below one is code, to CommonMark
- * it goes on with the paragraph; to some a reference with tabs is none.
+ * Returns the text for parsers that see other references: indented lines below one are code for markdown-it but part of the
+ * paragraph in CommonMark, and some parsers reject references with tabs.
  */
 const withFewerReferences = (markdown: string): string => {
   const lines = markdown.split(/\r\n|\n|\r/);
@@ -52,19 +52,19 @@ const withFewerReferences = (markdown: string): string => {
 const render = (parser: MarkdownIt, markdown: string, most: number): string | undefined => {
   const environment = {};
   const tokens = parser.parse(markdown, environment);
-  // The parser writes a column's alignment as a style.
+  // The parser writes column alignment as a style.
   for (const token of tokens) if (token.type === "th_open" || token.type === "td_open") token.attrs = null;
   if (attributeLength(tokens) > most) return undefined;
   const html = parser.renderer.render(tokens, parser.options, environment);
   return html.length > most ? undefined : html;
 };
 
-/** The HTML of the text in every way of reading it; undefined where one is too much more than the text. */
+/** Returns the HTML of each interpretation; undefined if one is much larger than the text. */
 export const htmlOf = (markdown: string): readonly string[] | undefined => {
   const most = limits.readmeGrowthMax * markdown.length + limits.readmeGrowthSlack;
   const rendered = new Set<string>();
   for (const text of new Set([markdown, withFewerReferences(markdown)])) {
-    // A table has a line of hyphens with a pipe or a colon.
+    // A table has a line of hyphens with a pipe or colon.
     for (const parser of ["|", ":-", "-:"].some((part) => text.includes(part)) ? [commonMark, withTables] : [commonMark]) {
       const html = render(parser, text, most);
       if (html === undefined) return undefined;

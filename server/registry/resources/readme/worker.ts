@@ -1,5 +1,4 @@
-// The thread that judges readmes, one after another (judge.ts): a text comes in, its problem goes out. The first message
-// out says that it has loaded.
+// The thread that checks readmes (judge.ts): receives texts, returns problems. Its first message signals that it has loaded.
 
 import { parentPort } from "node:worker_threads";
 import { findProblem } from "./judgement.ts";

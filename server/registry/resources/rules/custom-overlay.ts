@@ -1,11 +1,11 @@
-// What an overlay may hold, wherever it stands: at a repo, or as a resource of its own that several repos share.
+// Rules for the content of overlays, in a repo or as a resource.
 
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 
 const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** @param field where the overlay stands in its resource */
+/** @param field path of the overlay in its resource */
 export const overlayViolations = (overlay: JsonObject, field: string): Violation[] => {
   const out: Violation[] = [];
   const reserved = (map: string, prefixes: readonly string[]): void => {

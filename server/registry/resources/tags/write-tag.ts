@@ -1,4 +1,4 @@
-// Making a tag, or pointing one that exists at another digest: CreateTag and a push do the same. UpdateTag changes one by its uid.
+// Creates or moves tags, for CreateTag and pushes; UpdateTag changes one by uid.
 
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -9,7 +9,6 @@ import { timestamp } from "#base/time.ts";
 import { findDuePatterns, holdManifest, insertEndedTag, recheckTag } from "#registry/store";
 import { lockNamed } from "#db";
 
-/** Whether a policy of the operator's has ended tags of this name. */
 const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
   const { patterns, repoName } = await findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
   return fitsTagPolicy(patterns, repoName, name);
@@ -17,16 +16,11 @@ const isEnded = async ({ rows, services }: WriteContext, repo: string, name: str
 
 export interface WrittenTag {
   readonly record: JsonObject;
-  /** False where everything was so already. */
   readonly changed: boolean;
-  /** The tag before; undefined where it is new. */
   readonly before: JsonObject | undefined;
 }
 
-/**
- * Writes the tag of this name below a repo, which the caller holds. What `body` does not say of a tag that exists becomes empty, or
- * stays as it is with `keeping`.
- */
+/** Writes the tag of this name in a repo, which the caller has locked. Fields missing in `body` are cleared, or kept with `keeping`. */
 export const writeTag = async (
   context: WriteContext,
   tags: BoundResource,
@@ -35,7 +29,7 @@ export const writeTag = async (
   toldBy: ToldBy,
   { keeping = false }: { readonly keeping?: boolean } = {},
 ): Promise<WrittenTag> => {
-  // A digest that is named is not collected between this look and the tag.
+  // Locks the manifest against collection until the tag exists.
   await holdManifest(context.rows, repo, text(body, "digest"));
   const ended = await isEnded(context, repo, text(body, "name"));
   const end = ended ? { deprecated: true } : {};
@@ -45,11 +39,11 @@ export const writeTag = async (
     return { record: made.record, changed: true, before: undefined };
   }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
-  // Deleted between the two statements: the next try makes it anew.
+  // Deleted between the two statements: retry.
   if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
-  // Version 1 may leave the digest out: it stays.
+  // Version 1 may omit the digest, which then stays.
   const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
@@ -57,7 +51,7 @@ export const writeTag = async (
   return { record, changed, before };
 };
 
-/** A tag that the request's uid names, with the fields of its mask. A policy that has ended its name keeps it ended. */
+/** Updates a tag by uid and mask. A policy that has ended its name keeps it deprecated. */
 export const updateTag = async (context: WriteContext): Promise<Outcome> => {
   const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const body = part(context.request, "tag");

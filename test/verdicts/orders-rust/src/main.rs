@@ -1,12 +1,12 @@
-//! Ranks versions by SemVer as Cargo's own library has it: one version a line in, its rank a line out, "-" for what is
-//! none. Versions that differ in build metadata alone have the same rank.
+//! Ranks versions with Cargo's SemVer library: reads one version per line, writes its rank per line, "-" if invalid. Build
+//! metadata does not affect the rank.
 
 use semver::Version;
 use std::cmp::Ordering;
 use std::io::{self, BufRead, Write};
 
 fn parse(text: &str) -> Option<Version> {
-    // Bounds of ranges may leave parts out.
+    // A range's bound may omit parts.
     let parts = text.split(['-', '+']).next().unwrap_or("").split('.').count();
     let bare = text.find(['-', '+']).is_none();
     match (parts, bare) {

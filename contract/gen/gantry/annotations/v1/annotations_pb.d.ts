@@ -288,13 +288,13 @@ export declare const ScimSchema: GenMessage<Scim, {jsonType: ScimJson}>;
  * Nothing outlives its giver: the caller must have the granted permissions, and the operation's own capabilities,
  * until its expiry.
  *
- * @generated from message gantry.annotations.v1.HandsOn
+ * @generated from message gantry.annotations.v1.Delegates
  */
-export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
+export declare type Delegates = Message<"gantry.annotations.v1.Delegates"> & {
   /**
-   * @generated from field: gantry.annotations.v1.RightsHandedOn rights = 1;
+   * @generated from field: gantry.annotations.v1.DelegatedRights rights = 1;
    */
-  rights: RightsHandedOn;
+  rights: DelegatedRights;
 
   /**
    * Path of the expiry in the request ("role_binding.expire_time"). Absent: it never does.
@@ -304,7 +304,7 @@ export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
   end: string;
 
   /**
-   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionGiftMs), and to others
+   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionDelegationMs), and to others
    * than the giver. Otherwise they give nothing by this operation.
    *
    * @generated from field: bool from_sessions = 3;
@@ -316,13 +316,13 @@ export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
  * Nothing outlives its giver: the caller must have the granted permissions, and the operation's own capabilities,
  * until its expiry.
  *
- * @generated from message gantry.annotations.v1.HandsOn
+ * @generated from message gantry.annotations.v1.Delegates
  */
-export declare type HandsOnJson = {
+export declare type DelegatesJson = {
   /**
-   * @generated from field: gantry.annotations.v1.RightsHandedOn rights = 1;
+   * @generated from field: gantry.annotations.v1.DelegatedRights rights = 1;
    */
-  rights?: RightsHandedOnJson;
+  rights?: DelegatedRightsJson;
 
   /**
    * Path of the expiry in the request ("role_binding.expire_time"). Absent: it never does.
@@ -332,7 +332,7 @@ export declare type HandsOnJson = {
   end?: string;
 
   /**
-   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionGiftMs), and to others
+   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionDelegationMs), and to others
    * than the giver. Otherwise they give nothing by this operation.
    *
    * @generated from field: bool from_sessions = 3;
@@ -341,10 +341,10 @@ export declare type HandsOnJson = {
 };
 
 /**
- * Describes the message gantry.annotations.v1.HandsOn.
- * Use `create(HandsOnSchema)` to create a new message.
+ * Describes the message gantry.annotations.v1.Delegates.
+ * Use `create(DelegatesSchema)` to create a new message.
  */
-export declare const HandsOnSchema: GenMessage<HandsOn, {jsonType: HandsOnJson}>;
+export declare const DelegatesSchema: GenMessage<Delegates, {jsonType: DelegatesJson}>;
 
 /**
  * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-is-a-view.md).
@@ -1175,74 +1175,74 @@ export declare const CapabilityFactSchema: GenMessage<CapabilityFact, {jsonType:
 /**
  * Permissions that an operation grants, in addition to its own capabilities.
  *
- * @generated from enum gantry.annotations.v1.RightsHandedOn
+ * @generated from enum gantry.annotations.v1.DelegatedRights
  */
-export enum RightsHandedOn {
+export enum DelegatedRights {
   /**
-   * @generated from enum value: RIGHTS_HANDED_ON_UNSPECIFIED = 0;
+   * @generated from enum value: DELEGATED_RIGHTS_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
    * None by itself: what it makes holds nothing until something else gives it some.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_NONE = 1;
+   * @generated from enum value: DELEGATED_RIGHTS_NONE = 1;
    */
   NONE = 1,
 
   /**
    * The capabilities of a role, at its place.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_ROLE = 2;
+   * @generated from enum value: DELEGATED_RIGHTS_ROLE = 2;
    */
   ROLE = 2,
 
   /**
    * Everything that the identity holds by role bindings, each until the binding ends.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_IDENTITY = 3;
+   * @generated from enum value: DELEGATED_RIGHTS_IDENTITY = 3;
    */
   IDENTITY = 3,
 
   /**
    * Everything that a sign-in through the identity provider gives: its default role and the roles of its mappings.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_PROVIDER = 4;
+   * @generated from enum value: DELEGATED_RIGHTS_PROVIDER = 4;
    */
   PROVIDER = 4,
 
   /**
    * What SCIM may do with the people of the identity provider: the operation's own capabilities.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_SCIM = 5;
+   * @generated from enum value: DELEGATED_RIGHTS_SCIM = 5;
    */
   SCIM = 5,
 
   /**
    * The capabilities of the role, to its holders.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_ROLE_HOLDERS = 6;
+   * @generated from enum value: DELEGATED_RIGHTS_ROLE_HOLDERS = 6;
    */
   ROLE_HOLDERS = 6,
 
   /**
    * The permissions of the invite, as far as its creator can still grant them.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_INVITE = 7;
+   * @generated from enum value: DELEGATED_RIGHTS_INVITE = 7;
    */
   INVITE = 7,
 
   /**
    * Ownership of the new organization.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_ORGANIZATION = 8;
+   * @generated from enum value: DELEGATED_RIGHTS_ORGANIZATION = 8;
    */
   ORGANIZATION = 8,
 
   /**
    * Everything that comes back with what was deleted, each as making it would.
    *
-   * @generated from enum value: RIGHTS_HANDED_ON_DELETION = 9;
+   * @generated from enum value: DELEGATED_RIGHTS_DELETION = 9;
    */
   DELETION = 9,
 }
@@ -1250,14 +1250,14 @@ export enum RightsHandedOn {
 /**
  * Permissions that an operation grants, in addition to its own capabilities.
  *
- * @generated from enum gantry.annotations.v1.RightsHandedOn
+ * @generated from enum gantry.annotations.v1.DelegatedRights
  */
-export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION" | "RIGHTS_HANDED_ON_DELETION";
+export declare type DelegatedRightsJson = "DELEGATED_RIGHTS_UNSPECIFIED" | "DELEGATED_RIGHTS_NONE" | "DELEGATED_RIGHTS_ROLE" | "DELEGATED_RIGHTS_IDENTITY" | "DELEGATED_RIGHTS_PROVIDER" | "DELEGATED_RIGHTS_SCIM" | "DELEGATED_RIGHTS_ROLE_HOLDERS" | "DELEGATED_RIGHTS_INVITE" | "DELEGATED_RIGHTS_ORGANIZATION" | "DELEGATED_RIGHTS_DELETION";
 
 /**
- * Describes the enum gantry.annotations.v1.RightsHandedOn.
+ * Describes the enum gantry.annotations.v1.DelegatedRights.
  */
-export declare const RightsHandedOnSchema: GenEnum<RightsHandedOn, RightsHandedOnJson>;
+export declare const DelegatedRightsSchema: GenEnum<DelegatedRights, DelegatedRightsJson>;
 
 /**
  * @generated from enum gantry.annotations.v1.Audience
@@ -1400,11 +1400,11 @@ export declare const list: GenExtension<MethodOptions, List>;
 
 /**
  * Permissions that a successful request grants to others. An operation that grants permissions without it fails;
- * test/golden/gifts.txt shows all.
+ * test/golden/delegations.txt shows all.
  *
- * @generated from extension: gantry.annotations.v1.HandsOn hands_on = 50104;
+ * @generated from extension: gantry.annotations.v1.Delegates delegates = 50104;
  */
-export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
+export declare const delegates: GenExtension<MethodOptions, Delegates>;
 
 /**
  * Of version 1: the operation of version 2 that it is another shape of. It carries neither access nor event: those are the

@@ -1,14 +1,13 @@
-// What answers of SCIM have in common: the address below which a provider's resources are, and the form of lists.
+// Common parts of SCIM responses: the provider's base URL, and lists.
 
 import { type JsonObject, text } from "#base/json.ts";
 import type { ReadContext } from "#kernel";
 
 export type Asked = Pick<ReadContext, "request" | "services">;
 
-/** The SCIM address of the provider that is asked. */
 export const baseOf = ({ request, services }: Asked): string => `${services.publicUrl.replace(/\/$/, "")}/scim/v2/${text(request, "identityProviderUid")}`;
 
-/** RFC 7644, 3.4.2. `skip`: so many results are before these. */
+/** RFC 7644, 3.4.2. `skip`: number of results before these. */
 export const listResponse = (resources: JsonObject[], totalResults: number, skip: number): JsonObject => ({
   schemas: ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
   totalResults,

@@ -1,5 +1,4 @@
-// Documents of users and groups (RFC 7643, 3 and 4): names as RFC 7643 writes them, whatever the case that they come in, known values
-// in their kinds, everything else as it was sent. Pure.
+// Parses user and group documents (RFC 7643, 3 and 4): canonical attribute names, known values by type, all else as sent. Pure.
 
 import { isObject, type Json, type JsonObject, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,7 +8,7 @@ import { innerNames, type Known } from "./schemas.ts";
 
 export const invalidAttribute = (name: string, why: string): Error => scimFault("invalidValue", `${name} ${why}`);
 
-/** True or false, also as the texts that Entra ID sends. */
+/** Reads a boolean; Entra ID sends texts. */
 const readBoolean = (name: string, value: Json): boolean => {
   if (typeof value === "boolean") return value;
   if (typeof value === "string" && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === "true";
@@ -18,7 +17,6 @@ const readBoolean = (name: string, value: Json): boolean => {
 
 const isUnassigned = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
 
-/** The object with the names of these attributes as RFC 7643 writes them, and their values in their kinds. */
 const withNames = (object: JsonObject, known: ReadonlyMap<string, Known>, at: string): JsonObject => {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {
@@ -33,8 +31,8 @@ const withNames = (object: JsonObject, known: ReadonlyMap<string, Known>, at: st
 };
 
 /**
- * A value in the form of its attribute, whichever way clients have sent it: the only value of a list by itself, or without what is around
- * it, as Entra ID sends managers; a single value in a list, or in Entra ID's older manner as [{"$ref": null, "value": "False"}].
+ * Normalizes a value to its attribute's form: Entra ID sends a manager as a plain value, or a single value as a list such as
+ * [{"$ref": null, "value": "False"}].
  */
 export const inForm = (attribute: Known, value: Json): Json => {
   if (attribute.multi) return (Array.isArray(value) ? value : [value]).map((each) => (typeof each === "string" ? { value: each } : each));
@@ -56,13 +54,13 @@ const readSingle = (attribute: Known, value: Json, at: string): Json => {
   return withNames(value, innerNames(attribute), `${at}.`);
 };
 
-/** RFC 7643, 2.4: one value of a list is primary at most. The first stays: to refuse the others would keep somebody who leaves. */
+/** RFC 7643, 2.4: at most one value is primary. Keeps the first, since an error would block the deactivation of a user. */
 const withOnePrimary = (list: readonly JsonObject[]): JsonObject[] => {
   const first = list.findIndex(({ primary }) => primary === true);
   return list.map((each, index) => (each.primary === true && index > first ? { ...each, primary: false } : each));
 };
 
-/** A value of an attribute that is known. Throws 400 invalidValue. */
+/** Reads a value of a known attribute; throws 400 invalidValue. */
 export const readKnown = (attribute: Known, value: Json, at: string): Json => {
   const formed = inForm(attribute, value);
   if (isUnassigned(formed)) return null;
@@ -72,7 +70,7 @@ export const readKnown = (attribute: Known, value: Json, at: string): Json => {
 
 const isPrintable = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
 
-/** Refuses what cannot be in an index. */
+/** Rejects values that cannot be indexed. */
 export const requireName = (name: string, value: string): void => {
   if (value.length > limits.scimNameLengthMax) throw invalidAttribute(name, `must have at most ${limits.scimNameLengthMax} characters`);
   if (!isPrintable(value)) throw invalidAttribute(name, "must be printable text");
@@ -82,27 +80,26 @@ const externalIdOf = (document: JsonObject): string | undefined => {
   const held = valueNamed(document, "externalId");
   if (held === undefined || held === null || held === "") return undefined;
   if (typeof held !== "string") throw invalidAttribute("externalId", "must be a text");
-  // It is the subject of a token, by which people are known (upstream.ts of authn).
+  // It is the subject of a token, which identifies users (upstream.ts of authn).
   if (held.length > limits.subjectLengthMax || !isPrintable(held))
     throw invalidAttribute("externalId", `must be printable text of at most ${limits.subjectLengthMax} characters`);
   return held;
 };
 
-/** Throws 400 tooMany for more than is kept of one user or group: every answer that shows it, and every change, reads all of it (attack 199). */
+/** Throws 400 tooMany for a user or group that is too large: every response and change reads all of it (attack 199). */
 export const requireSmall = (what: string, json: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(json)) > limits.scimDocumentBytesMax)
     throw scimFault("tooMany", `${what} must have at most ${limits.scimDocumentBytesMax} bytes`);
 };
 
-/** A document as it is kept, and what of it says who or what it is. */
+/** A document as stored, with its identifying attributes. */
 export interface ReadDocument {
-  /** With its schemas. */
   readonly document: JsonObject;
-  /** Undefined: it does not say. */
+  /** Undefined if absent. */
   readonly externalId: string | undefined;
 }
 
-/** In whichever place, and behind whichever URN: none is kept (attack 172). */
+/** Passwords at any depth and under any URN are dropped (attack 172). */
 const isPassword = (name: string): boolean => /(?:^|[.:])password(?:$|[.:])/i.test(name);
 
 const withoutPasswords = (object: JsonObject): JsonObject =>
@@ -113,9 +110,7 @@ const withoutPasswordsIn = (value: Json): Json => {
   return isObject(value) ? withoutPasswords(value) : value;
 };
 
-/**
- * Reads a document as a client has sent it. `leftOut`: names, in lower case, of what is never kept. Throws 400 invalidValue.
- */
+/** Reads a document as sent by a client. `leftOut`: names, in lower case, that are never stored. Throws 400 invalidValue. */
 export const readScimDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Known>, leftOut: ReadonlySet<string>): ReadDocument => {
   const names: ReadonlyMap<string, Known> = new Map([...attributes, ["externalid", { name: "externalId" }]]);
   const own = Object.entries(sent).filter(([name]) => !leftOut.has(name.toLowerCase()));
@@ -123,26 +118,23 @@ export const readScimDocument = (sent: JsonObject, schema: string, attributes: R
   const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");
   const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key) && isObject(kept[key]));
   const externalId = externalIdOf(kept);
-  // An empty one is none.
+  // An empty one counts as absent.
   if (externalId === undefined) delete kept.externalId;
   const document = { schemas: [...new Set([schema, ...schemas, ...extensions])], ...kept };
   requireSmall("a user or group", document);
   return { document, externalId };
 };
 
-/** What the server itself never takes from a document. */
 export const serversOwn = ["id", "meta", "schemas"];
 
-/** The kept document of a row. */
 export const documentOf = ({ document }: { readonly document: string }): JsonObject => {
   const parsed: unknown = JSON.parse(document);
   return isObject(parsed as Json) ? (parsed as JsonObject) : {};
 };
 
-/** The last segment of a uid: SCIM's `id`. */
+/** Returns the last segment of a uid, which is SCIM's `id`. */
 export const idOf = (uid: string): string => uid.slice(uid.lastIndexOf("/") + 1);
 
-/** A row of a user or a group. */
 interface DocumentRow {
   readonly uid: string;
   readonly document: string;
@@ -153,7 +145,7 @@ interface DocumentRow {
 
 export const weakVersionOf = ({ version }: Pick<DocumentRow, "version">): string => `W/"${version}"`;
 
-/** The kept document with what the server says itself. `base`: the SCIM address of the provider. */
+/** Adds the server's attributes to the stored document. `base`: the provider's SCIM base URL. */
 export const withMeta = (row: DocumentRow, resourceType: "User" | "Group", base: string, version: string, more: JsonObject): JsonObject => {
   const { schemas, ...rest } = documentOf(row);
   const id = idOf(row.uid);

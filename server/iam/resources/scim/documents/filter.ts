@@ -1,5 +1,5 @@
-// Filters of SCIM (RFC 7644, 3.4.2.2): read into a tree, and asked of a value. Values without quotation marks are read as Entra ID
-// writes them (`externalId eq jyoung`). Bounded in length by the request, and here in depth and terms. Pure.
+// SCIM filters (RFC 7644, 3.4.2.2): parsed into a tree, and evaluated on a value. Accepts unquoted values, as Entra ID sends them
+// (`externalId eq jyoung`). The request bounds the length, this file depth and terms. Pure.
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -9,17 +9,17 @@ import { valueNamed } from "./names.ts";
 
 export interface Comparison {
   readonly kind: "compare";
-  /** As written: "emails.value", perhaps behind a schema's URN. */
+  /** As written, such as "emails.value", optionally with a schema's URN. */
   readonly attribute: string;
   readonly operator: ScimOperator;
-  /** Null for `pr`, too. */
+  /** Null for `pr` too. */
   readonly value: string | number | boolean | null;
 }
 
 export type Filter =
   | { readonly kind: "and" | "or"; readonly filters: readonly Filter[] }
   | { readonly kind: "not"; readonly filter: Filter }
-  /** `emails[type eq "work"]`: one of the attribute's values fits. */
+  /** `emails[type eq "work"]`: any of the attribute's values matches. */
   | { readonly kind: "values"; readonly attribute: string; readonly filter: Filter }
   | Comparison;
 
@@ -35,7 +35,7 @@ interface Token {
 
 const end: Token = { kind: "end", text: "" };
 
-// Sticky, and without two ways to match the same: a text is quoted as JSON quotes it, a word is anything else.
+// Sticky and unambiguous: a text is a JSON string, a word is anything else.
 const tokenForm = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/suy;
 
 const tokensOf = (filter: string): Token[] => {
@@ -60,18 +60,18 @@ const readValue = ({ kind, text }: Token): Comparison["value"] => {
       const value = String(JSON.parse(text));
       if (!value.includes("\0")) return value;
     } catch {
-      // As below.
+      // Reported below.
     }
     throw invalidFilter(`${text.slice(0, 50)} is not a JSON string that can be stored`);
   }
   if (kind !== "word") throw invalidFilter("a value is missing");
   if (/^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (text === "null") return null;
-  // What another number would be written as is a text without its quotation marks: an external id such as 00123.
+  // A number in non-canonical form is an unquoted text: an external ID such as 00123.
   return /^-?\d/.test(text) && String(Number(text)) === text ? Number(text) : text;
 };
 
-/** Reads one filter. Throws 400 invalidFilter. */
+/** Parses a filter; throws 400 invalidFilter. */
 export const readFilter = (text: string): Filter => {
   const tokens = tokensOf(text);
   let at = 0;
@@ -104,7 +104,7 @@ export const readFilter = (text: string): Filter => {
     if (next.kind === "bracket" && next.text === "[") {
       const filter = readAny(depth + 1);
       expect("]");
-      // As Entra ID asks: of the values that fit, what one has inside it.
+      // Sent by Entra ID: an attribute inside the matching values.
       if (peek().kind !== "word" || !peek().text.startsWith(".")) return { kind: "values", attribute: first.text, filter };
       const inner = readComparison(take().text.slice(1), take());
       return { kind: "values", attribute: first.text, filter: { kind: "and", filters: [filter, inner] } };
@@ -160,7 +160,7 @@ const compare = (held: Json | undefined, operator: ScimOperator, wanted: Compari
   }
 };
 
-/** Whether one of the values of an attribute fits a filter on them: texts are compared whatever the case of their letters. */
+/** True if one of an attribute's values matches the filter; texts compare case-insensitively. */
 export const fits = (filter: Filter, value: Json): boolean => {
   switch (filter.kind) {
     case "and":

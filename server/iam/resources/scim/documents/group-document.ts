@@ -1,4 +1,4 @@
-// A group's document (RFC 7643, 4.2): what of it is understood, what is kept, and how it is shown. Members are rows of their own. Pure.
+// A group's document (RFC 7643, 4.2): parsing and display. Members are separate rows. Pure.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { ScimGroupRow, ScimMember } from "#iam/store";
@@ -7,17 +7,16 @@ import { valueNamed } from "./names.ts";
 import { groupAttributes, groupSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
-/** What the server makes of a group's document. */
 export interface ReadGroup extends ReadDocument {
   /** In lower case. */
   readonly displayName: string;
-  /** By what mappings name it. */
+  /** The name that mappings use. */
   readonly mappedAs: string;
 }
 
 const leftOut: ReadonlySet<string> = new Set([...serversOwn, "members"]);
 
-/** Reads a group's document as a client has sent it, but its members. Throws 400 invalidValue. */
+/** Parses a group's document, without its members; throws 400 invalidValue. */
 export const readGroup = (sent: JsonObject): ReadGroup => {
   const { document, externalId } = readScimDocument(sent, groupSchema, groupAttributes, leftOut);
   const displayName = text(document, "displayName").trim();
@@ -26,7 +25,7 @@ export const readGroup = (sent: JsonObject): ReadGroup => {
   return { document, externalId, displayName: displayName.toLowerCase(), mappedAs: externalId ?? displayName };
 };
 
-/** The ids in a list of members, or in what stands for one. Throws 400 invalidValue. */
+/** Returns the IDs in a list of members, or in a single one; throws 400 invalidValue. */
 export const memberIdsOf = (members: Json | undefined): string[] => {
   const list = members === undefined || members === null ? [] : Array.isArray(members) ? members : [members];
   return list.map((each) => {
@@ -36,7 +35,7 @@ export const memberIdsOf = (members: Json | undefined): string[] => {
   });
 };
 
-/** The group with these members as SCIM shows it. `base`: the SCIM address of the provider. */
+/** Returns the group with these members in SCIM's form. `base`: the provider's SCIM base URL. */
 export const shownGroup = (row: ScimGroupRow, members: readonly ScimMember[], base: string, shown: Shown): JsonObject => {
   const list = members.map(({ userUid }): JsonObject => ({ value: idOf(userUid), $ref: `${base}/Users/${idOf(userUid)}` }));
   return withShown(withMeta(row, "Group", base, weakVersionOf(row), list.length > 0 ? { members: list } : {}), shown);

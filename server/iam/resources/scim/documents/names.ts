@@ -1,11 +1,10 @@
-// Names of attributes: the same whatever the case of their letters (RFC 7643, 2.1), and with the core schema's URN before them or around
-// them (RFC 7644, 3.10). Pure.
+// Attribute names: case-insensitive (RFC 7643, 2.1), optionally prefixed by or nested in the core schema's URN (RFC 7644, 3.10). Pure.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { scimFault } from "./faults.ts";
 
-/** The key under which an object has this name. Throws 400 tooMany for an object of too many (attack 199). */
+/** Returns the object's key of this name. Throws 400 tooMany for an object with too many keys (attack 199). */
 export const keyNamed = (object: JsonObject, name: string): string | undefined => {
   const wanted = name.toLowerCase();
   const keys = Object.keys(object);
@@ -13,7 +12,6 @@ export const keyNamed = (object: JsonObject, name: string): string | undefined =
   return keys.find((each) => each.toLowerCase() === wanted);
 };
 
-/** The value at this name. Throws as keyNamed does. */
 export const valueNamed = (object: Json | undefined, name: string): Json | undefined => {
   const key = isObject(object) ? keyNamed(object, name) : undefined;
   return isObject(object) && key !== undefined ? object[key] : undefined;
@@ -21,7 +19,7 @@ export const valueNamed = (object: Json | undefined, name: string): Json | undef
 
 const coreUrn = /^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group)(?::|$)/i;
 
-/** The name of a core attribute without its schema's URN; "": the URN alone. */
+/** Removes the core schema's URN; returns "" for the URN alone. */
 export const withoutCoreUrn = (name: string): string => name.replace(coreUrn, "");
 
 const coreEntry = ([key, value]: readonly [string, Json]): (readonly [string, Json])[] => {
@@ -33,8 +31,8 @@ const coreEntry = ([key, value]: readonly [string, Json]): (readonly [string, Js
 };
 
 /**
- * What a client has sent with the core attributes under their own names: kept under a URN, `active: false` would be shown and not done,
- * and a password be kept (attack 220). Throws 400 invalidValue where a name is given twice.
+ * Moves core attributes out of their URN: otherwise `active: false` would be stored without effect, and a password would be kept
+ * (attack 220). Throws 400 invalidValue for a duplicate name.
  */
 export const withCoreNames = (sent: JsonObject): JsonObject => {
   const entries = Object.entries(sent).flatMap(coreEntry);

@@ -1,5 +1,5 @@
-// PATCH (RFC 7644, 3.5.2), also as Entra ID and Okta really send it: `op` in any case, operations without a path whose values have
-// dotted names, a path with a filter that nothing fits yet, a removal that names its values in `value`. Pure: works on a copy.
+// PATCH (RFC 7644, 3.5.2), including the variants of Entra ID and Okta: `op` in any case, operations without a path but with dotted
+// names, a filter without a match yet, a removal that lists values in `value`. Pure: works on a copy.
 
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -14,27 +14,26 @@ type Op = "add" | "replace" | "remove";
 
 export interface Operation {
   readonly op: Op;
-  /** Undefined: the value's names are paths. */
+  /** Undefined: the names in the value are paths. */
   readonly path: string | undefined;
   readonly value: Json | undefined;
 }
 
-/** What a path names. */
 interface Target {
-  /** The URN of an extension; "": a core attribute. */
+  /** The URN of an extension; "" for a core attribute. */
   readonly extension: string;
-  /** "": the whole extension. */
+  /** "" for the whole extension. */
   readonly attribute: string;
-  /** Which of the attribute's values; undefined: the attribute itself. */
+  /** Selects values of the attribute; undefined: the attribute itself. */
   readonly filter: Filter | undefined;
-  /** Inside the attribute; "": all of it. */
+  /** Sub-attribute; "" for the whole attribute. */
   readonly inner: string;
 }
 
 const pathLengthMax = 1_000;
 const isOp = (word: string): word is Op => ["add", "replace", "remove"].includes(word);
 
-/** The operations of a PatchOp. Throws 400 invalidSyntax or invalidValue. */
+/** Reads the operations of a PatchOp; throws 400 invalidSyntax or invalidValue. */
 export const readOperations = (document: JsonObject): Operation[] => {
   const operations = valueNamed(document, "Operations");
   if (!Array.isArray(operations) || operations.length === 0) throw scimFault("invalidValue", "Operations must be a list of operations");
@@ -56,7 +55,7 @@ export const readOperations = (document: JsonObject): Operation[] => {
 
 const pathForm = /^([A-Za-z$][\w$-]*)(?:\[(.*)\])?(?:\.([A-Za-z$][\w$-]*))?$/s;
 
-/** Splits the URN of an extension from what stands behind it. `isName`: what the path names is an object in a value, as extensions are. */
+/** Splits an extension's URN from the rest. `isName`: the path names an object in a value, as extensions are. */
 const splitExtension = (path: string, document: JsonObject, isName: boolean): readonly [extension: string, rest: string] => {
   if (!/^urn:/i.test(path)) return ["", path];
   const known = [enterpriseSchema, ...Object.keys(document).filter((key) => /^urn:/i.test(key))];
@@ -65,7 +64,7 @@ const splitExtension = (path: string, document: JsonObject, isName: boolean): re
     if (lower === urn.toLowerCase()) return [urn, ""];
     if (lower.startsWith(`${urn.toLowerCase()}:`)) return [urn, path.slice(urn.length + 1)];
   }
-  // Of one that nobody has named yet the last part is an attribute.
+  // For an unknown extension, the last part is the attribute.
   if (isName) return [path, ""];
   const [named = ""] = path.split("[", 1);
   const colon = named.lastIndexOf(":");
@@ -82,10 +81,9 @@ const readPath = (path: string, document: JsonObject, isName = false): Target =>
   return { extension, attribute, filter: filter === undefined ? undefined : readFilter(filter), inner: inner ?? "" };
 };
 
-/** The key under which an object has this name; a new one as it is written. */
 const keyOf = (object: JsonObject, name: string): string => keyNamed(object, name) ?? name;
 
-/** Null is the same as nothing (RFC 7643, 2.5). */
+/** Null equals absent (RFC 7643, 2.5). */
 const put = (object: JsonObject, name: string, value: Json | undefined): void => {
   const key = keyOf(object, name);
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) delete object[key];
@@ -98,14 +96,14 @@ const merge = (object: JsonObject, more: JsonObject): void => {
 
 const isPrimary = (value: Json): boolean => String(valueNamed(value, "primary")).toLowerCase() === "true";
 
-/** RFC 7644, 3.5.2: where one of the values that were written is primary, the others are not. */
+/** RFC 7644, 3.5.2: a newly written primary value makes the others non-primary. */
 const makeOnlyPrimary = (list: readonly Json[], written: readonly Json[]): void => {
   const primary = written.find(isPrimary);
   if (primary === undefined) return;
   for (const each of list) if (each !== primary && isObject(each) && isPrimary(each)) put(each, "primary", false);
 };
 
-/** What the values have in common that a filter asks for, where it says so alone: of `type eq "work"` {type: "work"}. */
+/** Returns the attributes that a filter implies for a new value: {type: "work"} for `type eq "work"`; undefined if ambiguous. */
 const impliedBy = (filter: Filter): JsonObject | undefined => {
   if (filter.kind === "compare") return filter.operator === "eq" && filter.value !== null ? { [filter.attribute]: filter.value } : undefined;
   if (filter.kind !== "and") return undefined;
@@ -113,7 +111,7 @@ const impliedBy = (filter: Filter): JsonObject | undefined => {
   return parts.some((each) => each === undefined) ? undefined : Object.assign({}, ...parts);
 };
 
-/** What is done to a list is done to each of its values, and for a list that is given, to each of them with each: they are few (attack 199). */
+/** Bounds lists, because an operation may compare each value with each (attack 199). */
 const requireFew = (name: string, list: readonly Json[]): void => {
   if (list.length > limits.scimValuesMax) throw scimFault("tooMany", `${name.slice(0, 100)} must have at most ${limits.scimValuesMax} values`);
 };
@@ -125,13 +123,12 @@ const listAt = (object: JsonObject, name: string): Json[] => {
   return list;
 };
 
-/** One value of a list: some clients send it in a list, or without what is around it. */
+/** Returns a single value; some clients send it in a list, or as a plain text. */
 const elementOf = (given: Json | undefined): Json | undefined => {
   const only = Array.isArray(given) && given.length === 1 ? given[0] : given;
   return typeof only === "string" ? { value: only } : only;
 };
 
-/** Changes those of an attribute's values that a filter fits. */
 const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter: Filter, op: Op, given: Json | undefined): void => {
   const value = inner === "" ? elementOf(given) : given;
   const list = listAt(object, attribute);
@@ -162,7 +159,7 @@ const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter:
   if (made) put(object, attribute, all);
 };
 
-/** Entra ID removes members so: what is in the list of `value`, by their own `value`. */
+/** Entra ID removes members by a list in `value`, compared by their own `value`. */
 const withoutListed = (list: readonly Json[], listed: readonly Json[]): Json[] => {
   const gone = listed.map((each) => JSON.stringify(valueNamed(each, "value") ?? each));
   return list.filter((each) => !gone.includes(JSON.stringify(valueNamed(each, "value") ?? each)));
@@ -176,7 +173,6 @@ const removeAttribute = (object: JsonObject, name: string, value: Json | undefin
   put(object, name, withoutListed(held, listed));
 };
 
-/** `known`: what is known of the attribute; undefined: nothing. */
 const applyToAttribute = (object: JsonObject, name: string, op: Op, sent: Json | undefined, known: Known | undefined): void => {
   if (op === "remove") return removeAttribute(object, name, sent);
   const held = valueNamed(object, name);
@@ -194,7 +190,6 @@ const applyToAttribute = (object: JsonObject, name: string, op: Op, sent: Json |
   else put(object, name, value);
 };
 
-/** The object at this name, made where there is none. */
 const objectAt = (object: JsonObject, name: string): JsonObject => {
   const held = valueNamed(object, name);
   if (isObject(held)) return held;
@@ -229,7 +224,6 @@ const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | und
   if (extension !== "" && Object.keys(object).length === 0) put(document, extension, undefined);
 };
 
-/** An extension's attributes by their names, each as by a path of its own. */
 const applyToExtension = (document: JsonObject, extension: string, op: Op, value: Json | undefined, attributes: ReadonlyMap<string, Known>): void => {
   if (op === "remove" || !isObject(value)) return applyToAttribute(document, extension, op, value, attributes.get(extension.toLowerCase()));
   for (const [attribute, each] of Object.entries(value)) {
@@ -238,8 +232,8 @@ const applyToExtension = (document: JsonObject, extension: string, op: Op, value
 };
 
 /**
- * What a path says of a group's members: all, or the one whose id its filter names. Undefined for a path of something else.
- * Throws 400 invalidFilter where the filter asks for something else than an id.
+ * Returns the members that a path selects: all, or one by the ID in the filter; undefined for other paths. Throws 400 invalidFilter
+ * for other filters.
  */
 export const memberFilterOf = (path: string): { readonly id: string | undefined } | undefined => {
   const { extension, attribute, filter, inner } = readPath(path, {});
@@ -250,12 +244,12 @@ export const memberFilterOf = (path: string): { readonly id: string | undefined 
   throw scimFault("invalidFilter", 'members are chosen by their ids: members[value eq "…"]');
 };
 
-/** Attributes that are the server's: a path that names one is refused, and inside a value they are passed over, as Okta sends them. */
+/** Read-only attributes: a path to one is rejected; inside a value they are ignored, because Okta sends them. */
 const readOnlyNames: ReadonlySet<string> = new Set(["id", "meta", "schemas", "groups"]);
 
 /**
- * The document after these operations. `attributes`: what is known, by name.
- * Throws 400 invalidPath, invalidFilter, invalidValue, mutability or noTarget.
+ * Returns the document after these operations. `attributes`: known ones by name. Throws 400 invalidPath, invalidFilter,
+ * invalidValue, mutability or noTarget.
  */
 export const patched = (document: JsonObject, operations: readonly Operation[], attributes: ReadonlyMap<string, Known>): JsonObject => {
   requireSmall("what a PATCH says of attributes", operations);

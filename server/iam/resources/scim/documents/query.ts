@@ -1,4 +1,4 @@
-// Which users or groups a list asks for: its filter on what is indexed, its order and its place among the results (RFC 7644, 3.4.2). Pure.
+// Converts a SCIM list request to a store query: filter on indexed attributes, order and page (RFC 7644, 3.4.2). Pure.
 
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,16 +8,14 @@ import { scimFault } from "./faults.ts";
 import { type Comparison, type Filter, readFilter } from "./filter.ts";
 import { withoutCoreUrn } from "./names.ts";
 
-/** How the values of an attribute are compared: texts whatever the case of their letters or as they are, ids, flags, times. */
+/** How an attribute compares: text (case-insensitive or exact), ID, flag, or time. */
 type Kind = "text" | "exact text" | "id" | "flag" | "time";
 
-/** What a list can be filtered by. */
 interface Searchable<Attribute extends string> {
   readonly what: "users" | "groups";
   readonly attributes: Readonly<Record<Attribute, Kind>>;
-  /** Further names, in lower case. */
   readonly aliases: Readonly<Record<string, Attribute>>;
-  /** What of the values of a list is asked, in lower case by the attribute that is their text. */
+  /** Sub-attributes of a list's values that can be filtered, in lower case; `of` is the attribute with their text. */
   readonly parts?: { readonly of: Attribute; readonly kinds: Readonly<Record<ScimPartTerm["part"], Kind>> };
 }
 
@@ -52,7 +50,6 @@ const attributeOf = <Attribute extends string>(searchable: Searchable<Attribute>
   return namesOf(searchable).find((each) => each.toLowerCase() === wanted);
 };
 
-/** A value as the attribute's column has it. */
 const columnValue = (kind: Kind, name: string, value: string | number | boolean, provider: string): string | boolean => {
   const written = String(value);
   switch (kind) {
@@ -91,14 +88,13 @@ const attributeCondition = <Attribute extends string>(
   return { kind: "compare", attribute, operator, value: columnValue(kind, attribute, value, provider) };
 };
 
-/** The comparisons that one value of a list must fit, all of them. */
 const comparisonsOf = (filter: Filter): readonly Comparison[] => {
   if (filter.kind === "compare") return [filter];
   if (filter.kind === "and") return filter.filters.flatMap(comparisonsOf);
   throw scimFault("invalidFilter", 'brackets after an attribute may contain comparisons joined by "and"');
 };
 
-/** `emails[type eq "work" and value co "@example.com"]`: one value fits all of it. Its text is looked for by an index, the rest in who has it. */
+/** `emails[type eq "work" and value co "@example.com"]`: a single value matches all. An index finds its text; the rest filters those rows. */
 const valuesCondition = <Attribute extends string>(
   searchable: Searchable<Attribute>,
   list: string,
@@ -139,7 +135,7 @@ const conditionOf = <Attribute extends string>(searchable: Searchable<Attribute>
   }
 };
 
-/** RFC 7644, 3.4.2.4: below 1 the index means 1, and a count below 0 means 0. */
+/** RFC 7644, 3.4.2.4: an index below 1 means 1, a count below 0 means 0. */
 const placeOf = ({ startIndex, count }: JsonObject): { readonly skip: number; readonly limit: number } => ({
   skip: Math.max(0, Number(startIndex ?? 1) - 1),
   limit: Math.min(limits.scimPageMax, Math.max(0, Number(count ?? limits.scimPageSize))),
@@ -169,8 +165,8 @@ const listQueryOf = <Attribute extends string, Sortable extends Attribute>(
 
 const sortableGroups = ["id", "externalId", "displayName", "meta.created", "meta.lastModified"] as const;
 
-/** What a List of users asks the store. Throws 400 invalidFilter or invalidValue. */
+/** Returns the store query of a list of users; throws 400 invalidFilter or invalidValue. */
 export const userQueryOf = (request: JsonObject): ScimUserQuery => listQueryOf(users, [...sortableGroups, "userName"] as const, "id", request);
 
-/** The same of groups. */
+/** The same for groups. */
 export const groupQueryOf = (request: JsonObject): ScimGroupQuery => listQueryOf(groups, sortableGroups, "id", request);

@@ -1,5 +1,4 @@
-// The schemas of SCIM's resources (RFC 7643, 4, 7 and 8.7) as far as they are served: which attributes there are, and of what kind.
-// Written once in short, and shown by /Schemas in RFC 7643's own form.
+// The SCIM schemas (RFC 7643, 4, 7 and 8.7) as far as supported, in a short form that /Schemas expands.
 
 import type { JsonObject } from "#base/json.ts";
 
@@ -16,7 +15,7 @@ interface Traits {
   readonly readOnly?: boolean;
   readonly caseExact?: boolean;
   readonly unique?: boolean;
-  /** Of a reference: to what. */
+  /** Types that a reference may point to. */
   readonly to?: readonly string[];
   readonly inner?: readonly Attribute[];
 }
@@ -35,7 +34,7 @@ export interface Schema {
 
 const attribute = (name: string, description: string, traits: Traits = {}): Attribute => ({ name, description, ...traits });
 
-/** A list of values with their kinds (RFC 7643, 2.4). */
+/** A list of typed values (RFC 7643, 2.4). */
 const values = (name: string, description: string, kind: Kind = "string", traits: Traits = {}): Attribute =>
   attribute(name, description, {
     kind: "complex",
@@ -134,27 +133,25 @@ const enterprise: Schema = {
 
 export const schemas: readonly Schema[] = [user, group, enterprise];
 
-/** What reading knows of an attribute. */
 export interface Known extends Pick<Traits, "kind" | "multi"> {
   readonly name: string;
-  /** Any value is kept as it was sent. */
+  /** Keep any value as sent. */
   readonly asSent?: boolean;
   readonly inner?: readonly Known[];
 }
 
-/** By their lower case: names are compared so (RFC 7643, 2.1). */
+/** By lower case, because names are case-insensitive (RFC 7643, 2.1). */
 const byName = (known: readonly Known[]): ReadonlyMap<string, Known> => new Map(known.map((each) => [each.name.toLowerCase(), each]));
 
 const inners = new WeakMap<readonly Known[], ReadonlyMap<string, Known>>();
 
-/** What is known inside of an attribute, by name. */
 export const innerNames = ({ inner = [] }: Pick<Known, "inner">): ReadonlyMap<string, Known> => {
   const found = inners.get(inner) ?? byName(inner);
   inners.set(inner, found);
   return found;
 };
 
-/** Of an extension nothing is done: its names and its form are known, and values of another kind refuse nobody. */
+/** Extensions have no effect: their names and form are known, and values of another type are accepted. */
 const formOf = ({ name, inner }: Attribute): Known => (inner ? { name, kind: "complex", inner: inner.map(formOf) } : { name, asSent: true });
 
 export const userAttributes = byName([...user.attributes, { name: enterpriseSchema, kind: "complex", inner: enterprise.attributes.map(formOf) }]);
@@ -176,7 +173,7 @@ const shownAttribute = ({ name, description, kind = "string", multi, required, r
   ...(inner ? { subAttributes: inner.map(shownAttribute) } : {}),
 });
 
-/** A schema as /Schemas shows it. `base`: the SCIM address of the provider. */
+/** Returns a schema in the form of /Schemas. `base`: the provider's SCIM base URL. */
 export const shownSchema = ({ id, name, description, attributes }: Schema, base: string): JsonObject => ({
   schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
   id,

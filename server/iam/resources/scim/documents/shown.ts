@@ -1,4 +1,4 @@
-// Which attributes are shown (RFC 7644, 3.9): those that are asked for, or all but those that are not wanted. Pure.
+// Selects the attributes of a response (RFC 7644, 3.9): the requested ones, or all but excluded ones. Pure.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -6,40 +6,38 @@ import { scimFault } from "./faults.ts";
 import { withoutCoreUrn } from "./names.ts";
 
 export interface Shown {
-  /** Undefined: all. Lower case. */
+  /** In lower case; undefined: all. */
   readonly only: readonly string[] | undefined;
   readonly excluded: readonly string[];
 }
 
-/** RFC 7643, 3 and 3.1: what is returned always. The version and the address of what was written stand in headers, too. */
+/** RFC 7643, 3 and 3.1: always returned. Headers have the version and location of writes too. */
 const always: ReadonlySet<string> = new Set(["schemas", "id"]);
 
-// Entra ID's reference asks for `emails[type eq "work"]`: of a list all values are shown.
+// Entra ID's reference requests `emails[type eq "work"]`: all values of the list are returned.
 const namesOf = (list: string): string[] => {
   const names = list.replace(/\[[^[\]]*\]/g, "").split(",", limits.scimShownNamesMax + 1);
   if (names.length > limits.scimShownNamesMax) throw scimFault("invalidValue", `at most ${limits.scimShownNamesMax} attributes may be named`);
   return names.map((each) => withoutCoreUrn(each.trim()).toLowerCase()).filter((each) => each !== "");
 };
 
-/** What a request asks to be shown. Throws 400 invalidValue. */
+/** Returns the requested selection; throws 400 invalidValue. */
 export const shownOf = (request: JsonObject): Shown => {
   const only = namesOf(text(request, "attributes"));
   return { only: only.length > 0 ? only : undefined, excluded: namesOf(text(request, "excludedAttributes")) };
 };
 
-/** True where the attribute, or something in it, may be shown. */
+/** True if the attribute or a part of it is selected. */
 export const isShown = (name: string, { only, excluded }: Shown): boolean => {
   const lower = name.toLowerCase();
   if (excluded.includes(lower)) return false;
   return !only || only.some((each) => each === lower || isInside(each, lower));
 };
 
-/** What stands behind an attribute's name: of "name.familyName", and of "urn:…:User:department", what is inside. */
 const isInside = (path: string, name: string): boolean => path.startsWith(`${name}.`) || path.startsWith(`${name}:`);
 
 const innerOf = (paths: readonly string[], name: string): string[] => paths.flatMap((path) => (isInside(path, name) ? [path.slice(name.length + 1)] : []));
 
-/** Those of these entries that are wanted; `only`: empty for all. */
 const withWanted = (object: JsonObject, only: readonly string[], excluded: readonly string[], kept: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     Object.entries(object).flatMap(([key, value]): [string, Json][] => {
@@ -54,7 +52,6 @@ const withWanted = (object: JsonObject, only: readonly string[], excluded: reado
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** What is wanted of a value; undefined where nothing of it is. */
 const withInner = (value: Json, only: readonly string[], excluded: readonly string[]): Json | undefined => {
   if (only.length === 0 && excluded.length === 0) return value;
   if (Array.isArray(value)) {
@@ -66,5 +63,4 @@ const withInner = (value: Json, only: readonly string[], excluded: readonly stri
   return Object.keys(wanted).length > 0 ? wanted : undefined;
 };
 
-/** The document with what is shown of it. */
 export const withShown = (document: JsonObject, { only, excluded }: Shown): JsonObject => withWanted(document, only ?? [], excluded, always);

@@ -1,4 +1,4 @@
-// A user's document (RFC 7643, 4.1): what of it is understood, what is kept, and how it is shown. A password is never kept. Pure.
+// A user's document (RFC 7643, 4.1): parsing and display. Passwords are never stored. Pure.
 
 import { createHash } from "node:crypto";
 import { isObject, type JsonObject, text } from "#base/json.ts";
@@ -8,15 +8,14 @@ import { documentOf, idOf, invalidAttribute, type ReadDocument, readScimDocument
 import { userAttributes, userSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
-/** What the server makes of a user's document. */
 export interface ReadUser extends ScimUserKeys, ReadDocument {
-  /** Undefined: the document does not say. */
+  /** Undefined if absent. */
   readonly active: boolean | undefined;
 }
 
 const leftOut: ReadonlySet<string> = new Set([...serversOwn, "groups"]);
 
-/** Reads a user's document as a client has sent it. Throws 400 invalidValue. */
+/** Parses a user's document; throws 400 invalidValue. */
 export const readUser = (sent: JsonObject): ReadUser => {
   const { document, externalId } = readScimDocument(sent, userSchema, userAttributes, leftOut);
   const userName = text(document, "userName").trim();
@@ -38,23 +37,19 @@ export const readUser = (sent: JsonObject): ReadUser => {
   };
 };
 
-/** The groups that a user is shown with. */
 const shownGroupsOf = (groups: readonly GroupOfScimUser[], base: string): JsonObject[] =>
   groups.map((each) => ({ value: idOf(each.groupUid), $ref: `${base}/Groups/${idOf(each.groupUid)}`, display: text(documentOf(each), "displayName") }));
 
-/**
- * The version of what is shown: groups come, go and are renamed without a change of their users' rows. Whoever sends it with a write
- * (If-Match) speaks of the row alone.
- */
+/** Returns the version including groups, which change without their users' rows. In If-Match, only the row's part counts. */
 const versionWith = (row: ScimUserRow, groups: readonly JsonObject[]): string =>
   groups.length === 0 ? weakVersionOf(row) : `W/"${row.version}-${createHash("sha256").update(JSON.stringify(groups)).digest("hex").slice(0, 8)}"`;
 
 export const userVersionOf = (row: ScimUserRow, groups: readonly GroupOfScimUser[], base: string): string => versionWith(row, shownGroupsOf(groups, base));
 
-/** What an If-Match says of users' rows. */
+/** Reduces an If-Match to versions of users' rows. */
 export const rowVersionsIn = (ifMatch: string): string => ifMatch.replace(/-[0-9a-f]{8}(?=")/g, "");
 
-/** The user, who is in these groups, as SCIM shows it. `base`: the SCIM address of the provider. */
+/** Returns the user with these groups in SCIM's form. `base`: the provider's SCIM base URL. */
 export const shownUser = (row: ScimUserRow, groups: readonly GroupOfScimUser[], base: string, shown: Shown): JsonObject => {
   const own = shownGroupsOf(groups, base);
   return withShown(withMeta(row, "User", base, versionWith(row, own), own.length > 0 ? { groups: own } : {}), shown);

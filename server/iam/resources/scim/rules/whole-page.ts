@@ -1,12 +1,12 @@
-// Pages of a list whose entries show rows of another table: groups their members, users their groups.
+// Pages of lists with related rows: groups with members, users with groups.
 
 import { limits } from "#base/limits.ts";
 
 /**
- * As many of these rows, from the first on, as one answer shows with all that belongs to them: a reader takes what is not shown for what
- * is not there. The first one comes always, with as much as an answer shows.
- * @param list what belongs to these rows, so many at most
- * @param ownerUid the uid of the row that something belongs to
+ * Returns as many leading rows as fit with all their related rows, because clients take omitted ones as missing. The first row is
+ * always returned, with as many as fit.
+ * @param list returns the related rows of these rows, up to a maximum
+ * @param ownerUid returns the uid of the row that a related row belongs to
  */
 export const wholePage = async <Row extends { readonly uid: string }, Related>(
   found: readonly Row[],

@@ -1,18 +1,17 @@
-// Turns of those who write, each with two buffers: one is written while the other one is filled. Whoever waits for its turn
-// has one piece in memory and makes no garbage; whoever has one copies what comes and lets go of it at once, while it is young
-// (young-memory.ts). So a hundred uploads take no more than a few.
+// Limits concurrent writers, each with two alternating buffers. Waiting clients hold one piece; active ones copy pieces at once,
+// which die young (young-memory.ts). So a hundred uploads use no more memory than a few.
 
 import { limits } from "#base/limits.ts";
 
 export type BufferPair = readonly [Buffer, Buffer];
 
-export interface WriteTurns {
-  /** Waits for a turn: first come, first served. */
+export interface WriteSlots {
+  /** Waits for a turn, first come, first served. */
   take(): Promise<BufferPair>;
   give(pair: BufferPair): void;
 }
 
-export const openWriteTurns = (): WriteTurns => {
+export const openWriteSlots = (): WriteSlots => {
   const free: BufferPair[] = [];
   let made = 0;
   const waiting: ((pair: BufferPair) => void)[] = [];
@@ -20,7 +19,7 @@ export const openWriteTurns = (): WriteTurns => {
     take() {
       const pair = free.pop();
       if (pair) return Promise.resolve(pair);
-      if (made >= limits.blobWriteTurns) return new Promise((resolve) => waiting.push(resolve));
+      if (made >= limits.blobWriteSlots) return new Promise((resolve) => waiting.push(resolve));
       made++;
       return Promise.resolve([Buffer.allocUnsafeSlow(limits.blobWriteBytes), Buffer.allocUnsafeSlow(limits.blobWriteBytes)]);
     },

@@ -1,5 +1,5 @@
-// Attacks 68-71: keeping what was given for a time. Whoever holds a right by the groups of a sign-in, or until an end, tries to
-// have more than that when it is over: for themselves, by a credential, by somebody else, by an identity.
+// Attacks 68-71: keeping temporary permissions. A holder of permissions by upstream groups or with an expiry tries to extend them: by a
+// binding, a credential, another user or an identity.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -76,7 +76,6 @@ const map = async (group: string, roleUid = owner): Promise<string> =>
     }),
     "uid",
   );
-/** Somebody who is an owner by a group upstream, and nothing otherwise. */
 const arrive = async (sub: string, groups: readonly string[]): Promise<{ readonly uid: string; readonly token: string }> => {
   const { token, error } = await signIn(world, provider, idp, { sub, groups });
   assert.equal(error, "");
@@ -86,7 +85,7 @@ const sees = async (token: string): Promise<boolean> => (await world.call("iam.G
 const bindingsOf = async (identity: string): Promise<JsonObject[]> =>
   items(await world.ok(`${bindings}/ListRoleBindings`, { identity, uidp: { descendantsOf: world.organization } }), "roleBindings");
 
-test("attack 68: an owner by a group upstream makes herself owner by no binding, and is nothing when upstream has removed her", async () => {
+test("attack 68: an owner by an upstream group cannot bind herself as owner, and loses access once removed upstream", async () => {
   await map("owners-68");
   const ada = await arrive("ada", ["owners-68"]);
   const given = await bindingsOf(ada.uid);
@@ -125,7 +124,7 @@ test("attack 68: an owner by a group upstream makes herself owner by no binding,
       assert.equal(code, codes.PERMISSION_DENIED, `${what}: ${message}`);
       assert.match(message, /comes from the groups of your sign-in/, what);
     }
-  // A narrowed token is of the same sign-in.
+  // A narrowed token belongs to the same sign-in.
   const cap = ["groups.list", "role_bindings.create"];
   const narrowed = text(
     await world.ok("chainguard.platform.oidc.SecurityTokenService/Exchange", { cap, scope: [world.organization] }, { token: ada.token }),
@@ -139,21 +138,21 @@ test("attack 68: an owner by a group upstream makes herself owner by no binding,
   assert.equal(await sees((await arrive("ada", [])).token), false);
 });
 
-test("attack 68: she gives to others for thirty days at most; what she gave stays when she is gone, and is found by her name", async () => {
+test("attack 68: her grants to others last thirty days at most, survive her removal, and are found by her name", async () => {
   const mapping = await map("givers-68");
   const grace = await arrive("grace", ["givers-68"]);
   const other = await someone("other");
-  const end = inMs(limits.sessionGiftMs);
+  const end = inMs(limits.sessionDelegationMs);
   assert.equal((await bind(other, viewer, undefined, grace.token)).code, codes.PERMISSION_DENIED);
-  assert.equal((await bind(other, viewer, inMs(limits.sessionGiftMs + 1), grace.token)).code, codes.PERMISSION_DENIED);
+  assert.equal((await bind(other, viewer, inMs(limits.sessionDelegationMs + 1), grace.token)).code, codes.PERMISSION_DENIED);
   const { code, message, reply } = await bind(other, viewer, end, grace.token);
   assert.equal(code, 0, message);
-  // Made longer it would be a new gift; made shorter it is none.
+  // A longer expiry is a new grant; a shorter one is not.
   const uid = text(reply, "uid");
   const move = (expireTime: string) =>
     world.call(`${bindings}/UpdateRoleBinding`, { roleBinding: { uid, expireTime }, updateMask: "expireTime" }, { token: grace.token });
   world.clock.now += minute;
-  assert.equal((await move(inMs(limits.sessionGiftMs + minute))).code, codes.PERMISSION_DENIED);
+  assert.equal((await move(inMs(limits.sessionDelegationMs + minute))).code, codes.PERMISSION_DENIED);
   assert.equal((await move(inMs(day))).code, 0);
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
   assert.equal(await sees(grace.token), false);
@@ -171,7 +170,7 @@ test("attack 68: she gives to others for thirty days at most; what she gave stay
   world.clock.now = start;
 });
 
-test("attack 68: by an invite she lets others in, until its end and as long as the mapping gives it, and never herself", async () => {
+test("attack 68: her invite admits others until it expires and while the mapping lasts, but never herself", async () => {
   const mapping = await map("inviters-68");
   const joan = await arrive("joan", ["inviters-68"]);
   const invite = (body: JsonObject, token = joan.token) =>
@@ -193,7 +192,7 @@ test("attack 68: by an invite she lets others in, until its end and as long as t
   assert.equal((await join((await arrive("late", [])).token)).code, codes.FAILED_PRECONDITION);
 });
 
-test("attack 69: an owner for ten minutes makes no SCIM token that never expires, or in ten minutes, and no right that stays", async () => {
+test("attack 69: a ten-minute owner cannot create a lasting SCIM token or a lasting permission", async () => {
   const guest = await someone("owner for ten minutes");
   await bound(guest, owner, inMs(10 * minute));
   const token = await world.token(guest);
@@ -209,7 +208,7 @@ test("attack 69: an owner for ten minutes makes no SCIM token that never expires
   assert.equal(reply.expireTime, inMs(10 * minute));
 });
 
-test("attack 70: a right to give that ends gives no right that stays, though what is given is held for good", async () => {
+test("attack 70: a temporary permission to grant cannot grant permanently, even if the granted permission is permanent", async () => {
   const guest = await someone("viewer for good");
   await bound(guest, viewer);
   await bound(guest, await role("gives", ["CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_GROUP_INVITES_CREATE"]), inMs(10 * minute));
@@ -232,7 +231,7 @@ test("attack 70: a right to give that ends gives no right that stays, though wha
   assert.ok(!hidden.message.includes(world.organization), "the place is named to whoever may see it");
 });
 
-test("attack 70: an invite gives no more than its maker may give when it is taken up, and no one's binding ends earlier by it", async () => {
+test("attack 70: an invite grants only what its creator can grant at redemption, and shortens no existing binding", async () => {
   const maker = await someone("maker");
   const makers = await bound(maker, owner);
   const token = await world.token(maker);
@@ -266,7 +265,6 @@ test("attack 70: an invite gives no more than its maker may give when it is take
   assert.equal(await end(), undefined, "never shorter");
 });
 
-/** Whether it is listed among those who may see the organization. */
 const isHolder = async (uid: string): Promise<boolean> =>
   column(
     await world.ok("gantry.access.v1.AccessService/WhoCan", { place: world.organization, capability: "groups.list", pageSize: 200 }),
@@ -274,7 +272,7 @@ const isHolder = async (uid: string): Promise<boolean> =>
     "identityUid",
   ).includes(uid);
 
-/** Identities of each kind that end in half an hour, with a credential of each. */
+/** Creates an identity of each kind that expires in half an hour, with a credential for each. */
 const ending = async (): Promise<readonly { readonly uid: string; readonly kind: string; readonly present: () => Promise<string> }[]> => {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const keys = {
@@ -296,7 +294,7 @@ const ending = async (): Promise<readonly { readonly uid: string; readonly kind:
       "AWS",
       { awsIdentity: { awsAccount: builder.account, arn: builder.arn, userId: builder.userId } },
       async (identity) => {
-        // Two requests of one second are one signature.
+        // Two requests within one second have the same signature.
         world.clock.now += 1000;
         return awsToken({ key: builder, audience: world.url, identity, nowMs: world.clock.now });
       },
@@ -312,7 +310,7 @@ const ending = async (): Promise<readonly { readonly uid: string; readonly kind:
   );
 };
 
-test("attack 71: when an identity has ended nobody acts as it any more: not by an exchange, not directly, not with a token from before", async () => {
+test("attack 71: an expired identity cannot be used by an exchange, directly, or with an earlier token", async () => {
   for (const { uid, kind, present } of await ending()) {
     world.clock.now = start;
     const exchange = async (protocol: "rest" | "grpc") =>
@@ -326,7 +324,6 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     assert.equal(await isHolder(uid), true);
     const directly = await direct();
     assert.equal(directly.code, 0, `${kind}: ${directly.message}`);
-    // One that says more than it may: only the rights decide.
     const longer = await world.token(uid);
     world.clock.now = start + 30 * minute;
     assert.equal(await sees(longer), false);
@@ -342,13 +339,13 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     }
     const afterwards = await direct();
     assert.deepEqual([afterwards.code, /the identity ended at/.test(afterwards.message)], [codes.UNAUTHENTICATED, true], `${kind}: ${afterwards.message}`);
-    // One from before, while it was not to end so soon, becomes no other one.
+    // A token from before the expiry was shortened cannot be exchanged.
     const renewed = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: ["https://registry.example.com"] }, { token: longer });
     assert.equal(renewed.code, codes.PERMISSION_DENIED, renewed.message);
     assert.equal(await isHolder(uid), false);
     const reasons = await world.ok("gantry.access.v1.AccessService/Explain", { place: world.organization, identityUid: uid, action: "groups.list" });
     assert.deepEqual([reasons.allowed, JSON.stringify(reasons).includes("EFFECT_NO_IDENTITY")], [false, true]);
-    // It is there, and lives again with a later end: a gift of whoever moves it.
+    // The identity still exists, and a later expiry reactivates it: a grant by the caller who sets it.
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(day) }, updateMask: "expireTime" });
     assert.equal(await sees(longer), true, "with the next request");
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(1) }, updateMask: "expireTime" });
@@ -358,7 +355,7 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
   world.clock.now = start;
 });
 
-test("attack 71: whoever may change identities for a time moves no end beyond that time, of one that has ended neither", async () => {
+test("attack 71: a caller with temporary permissions cannot extend an identity beyond them, even an expired one", async () => {
   const [identity] = await ending();
   assert.ok(identity);
   const { uid } = identity;
@@ -383,7 +380,7 @@ test("attack 71: whoever may change identities for a time moves no end beyond th
   world.clock.now = start;
 });
 
-test("an end is refused by name where it is past, or of a person, who has role bindings for that", async () => {
+test("an expiry is refused by field name if it is in the past or for a user, since role bindings expire instead", async () => {
   const violated = ({ details }: { readonly details: readonly JsonObject[] }) => column(details[1] ?? {}, "fieldViolations", "field");
   const claimMatch = { issuer: "https://issuer.example.com", subject: "late" };
   for (const protocol of protocols) {

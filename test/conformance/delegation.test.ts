@@ -1,5 +1,5 @@
-// Nothing outlives its giver: every operation of the contract that hands something on (hands_on), asked by whoever holds
-// what it takes for good, for ten minutes or by the groups of a sign-in, for a gift without an end, that ends in time, or later.
+// No grant outlives its grantor. Every granting operation (hands_on) is called with permissions that are permanent, temporary, or from a
+// sign-in's groups, for grants without expiry, within it, or beyond it.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -25,14 +25,12 @@ after(async () => {
 
 const claimMatch = { issuer: "https://issuer.example.com", subject: "somebody" };
 const minute = 60_000;
-/** What is given in these tests, where an operation gives capabilities of a role. */
+/** The granted capabilities, for operations that grant capabilities of a role. */
 const handedOn = ["repo.list", "tag.list"];
-
-// ---- who asks --------------------------------------------------------------------------------------------------------
 
 interface Giver {
   readonly who: string;
-  /** The right that ends before the others; undefined: all are for good. */
+  /** The earliest expiry of the permissions; undefined if all are permanent. */
   readonly endMs: number | undefined;
   readonly isSession: boolean;
   readonly token: (method: MethodFact) => Promise<string>;
@@ -52,10 +50,10 @@ const roleOf = async (names: readonly string[]): Promise<string> =>
     "uid",
   );
 const someone = (): Promise<string> => createIdentity(world, world.organization, "somebody", claimMatch);
-/** What comes back in these tests is a role binding, of which an undelete asks what making it does. */
-const neededFor = ({ capabilities, handsOn }: MethodFact): readonly string[] =>
-  handsOn?.rights === "deletion" ? [...capabilities, "role_bindings.create"] : capabilities;
-/** With all that the operation needs, and all that it may give here; each of the two for good or until then. */
+/** Returns the required capabilities; an undelete restores a role binding here, and needs the permission to create one. */
+const neededFor = ({ capabilities, delegates }: MethodFact): readonly string[] =>
+  delegates?.rights === "deletion" ? [...capabilities, "role_bindings.create"] : capabilities;
+/** Creates a caller with everything that the operation needs and grants, each permanent or with an expiry. */
 const giver = async (method: MethodFact, neededEndMs: number | undefined, givenEndMs: number | undefined): Promise<string> => {
   const uid = await someone();
   await bind(uid, await roleOf([...neededFor(method), "groups.list"]), neededEndMs);
@@ -68,7 +66,6 @@ await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapp
   parent: idp,
   externalGroupRoleMapping: { externalGroupId: "owners", roleUid: builtInRoleUid("owner"), scope: world.organization },
 });
-// Without two of them SCIM is not enabled.
 for (let count = 0; count < 2; count++) await bind(await someone(), builtInRoleUid("owner"));
 
 const soonMs = world.clock.now + 10 * minute;
@@ -78,17 +75,15 @@ const givers: readonly Giver[] = [
   { who: "who holds the right to give for ten minutes", endMs: soonMs, isSession: false, token: (method) => giver(method, soonMs, undefined) },
   {
     who: "who holds both by the groups of a sign-in",
-    endMs: world.clock.now + limits.sessionGiftMs,
+    endMs: world.clock.now + limits.sessionDelegationMs,
     isSession: true,
     token: async () => (await signIn(world, provider, idp, { sub: "ada", groups: ["owners"] })).token,
   },
 ];
 
-// ---- what they ask for -----------------------------------------------------------------------------------------------
-
 interface Asked {
   readonly request: JsonObject;
-  /** True: nothing but the operation's own capabilities is given. */
+  /** True if only the operation's own capabilities are granted. */
   readonly ownOnly?: boolean;
 }
 
@@ -98,7 +93,7 @@ const freshProvider = async (): Promise<string> => registerProvider(world, provi
 const etagOf = async (identityProviderUid: string): Promise<string> =>
   text(await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid }), "etag");
 
-/** A request of each operation that hands on rights: to somebody new, until then; undefined: for good. */
+/** The request of each granting operation, for a new grantee and this expiry; undefined means permanent. */
 const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Asked>>> = {
   CreateRoleBinding: async (endMs) => ({
     request: { parent: world.organization, roleBinding: { identityUid: await someone(), roleUid: await roleOf(handedOn), ...expireTime(endMs) } },
@@ -107,7 +102,7 @@ const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Aske
     request: {
       parent: world.organization,
       roleUid: await roleOf(handedOn),
-      // The first is within everybody's time (attack 4).
+      // The first is within every caller's expiry (attack 4).
       requests: [
         { roleBinding: { identityUid: await someone(), ...expireTime(world.clock.now + minute) } },
         { roleBinding: { identityUid: await someone(), ...expireTime(endMs) } },
@@ -171,30 +166,28 @@ const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Aske
   }),
 };
 
-// ---- and what comes of it ---------------------------------------------------------------------------------------------
-
-/** These hand on what no giver has to hold: nothing, a promise that was checked, what was nobody's before. */
+/** Grants that no grantor must hold: none, a checked promise, a new organization. */
 const ungiven = ["none", "invite", "organization"];
-const gifts = nonEmpty(
-  methods.filter(({ handsOn }) => handsOn && !ungiven.includes(handsOn.rights)),
+const delegations = nonEmpty(
+  methods.filter(({ delegates }) => delegates && !ungiven.includes(delegates.rights)),
   "operation that hands on rights",
 );
 
-for (const method of gifts)
-  test(`${method.rpc}: what it gives is given until the end of the giver's rights at the latest, and otherwise nothing is`, async () => {
-    const { handsOn } = method;
+for (const method of delegations)
+  test(`${method.rpc}: its grant expires with the grantor's permissions at the latest, or is refused`, async () => {
+    const { delegates } = method;
     const ask = asked[method.rpc] ?? assert.fail(`${method.name} hands on rights, and no request of it is tried here`);
     for (const { who, endMs: rightEndMs, isSession, token } of givers) {
       const lastMs = rightEndMs ?? world.clock.now + 365 * 24 * 60 * minute;
-      const ends = handsOn?.end === undefined ? [undefined] : [undefined, lastMs, lastMs + minute];
+      const ends = delegates?.end === undefined ? [undefined] : [undefined, lastMs, lastMs + minute];
       for (const endMs of ends)
         for (const protocol of protocols) {
           const { request, ownOnly } = await ask(endMs);
           const isLong = rightEndMs !== undefined && (endMs ?? Number.POSITIVE_INFINITY) > rightEndMs;
-          const allowed = isSession ? handsOn?.fromSessions === true && !isLong : !isLong || (ownOnly === true && who.includes("what is given"));
+          const allowed = isSession ? delegates?.fromSessions === true && !isLong : !isLong || (ownOnly === true && who.includes("what is given"));
           const what = `${who}, ${endMs === undefined ? "without an end" : `until ${endMs - world.clock.now} ms`}, over ${protocol}`;
           const caller = await token(method);
-          // Rehearsed, done, and asked for once more under the same key.
+          // As a dry run, for real, and as a retry with the same key.
           const key = { "idempotency-key": `${method.rpc} ${who} ${endMs} ${protocol}` };
           for (const options of [{ validateOnly: true }, { headers: key }, { headers: key }]) {
             const answer = await world.call(method.name, request, { token: caller, protocol, ...options });
@@ -208,38 +201,36 @@ for (const method of gifts)
     }
   });
 
-// ---- which operations say that they hand on --------------------------------------------------------------------------
-
-/** What takes away gives nothing. */
+/** Returns true for deletions, which grant nothing. */
 const takesAway = ({ rpc }: MethodFact): boolean => /^(?:Batch)?(?:Delete|Revoke|Expunge)/.test(rpc);
-/** Writes beside those that hand on, which change nobody's rights. */
+/** Other writes of these services, which change no permission. */
 const changesNoRight = ["UpdateGroup", "RequestGroupAccess", "UpdateIdentityMetadata"];
 
-/** Writes of services of which some operation hands on, that do not say what they hand on themselves. */
+/** Returns writes of services with a granting operation that do not declare their own grant. */
 const silent = (all: readonly MethodFact[]): string[] => {
-  const handing = new Set(methods.flatMap(({ handsOn, service }) => (handsOn ? [service] : [])));
+  const handing = new Set(methods.flatMap(({ delegates, service }) => (delegates ? [service] : [])));
   return all.flatMap((method) => {
-    const { service, rpc, writes, handsOn } = method;
-    return writes && handing.has(service) && !handsOn && !takesAway(method) && !changesNoRight.includes(rpc) ? [method.name] : [];
+    const { service, rpc, writes, delegates } = method;
+    return writes && handing.has(service) && !delegates && !takesAway(method) && !changesNoRight.includes(rpc) ? [method.name] : [];
   });
 };
 
-test("every write beside one that hands on rights says by the contract what it hands on, and one that forgets is found", () => {
+test("every write next to a granting operation declares its grant, and a missing declaration is detected", () => {
   assert.deepEqual(silent(methods), []);
   const handing = nonEmpty(
-    methods.filter(({ handsOn }) => handsOn),
+    methods.filter(({ delegates }) => delegates),
     "operation that hands on",
   );
-  for (const method of handing) assert.deepEqual(silent([{ ...method, handsOn: undefined }]), [method.name]);
+  for (const method of handing) assert.deepEqual(silent([{ ...method, delegates: undefined }]), [method.name]);
   for (const rpc of changesNoRight) assert.ok(methods.some((method) => method.rpc === rpc));
 });
 
-test("the end of a gift is a time that its request has", () => {
-  for (const { name, input, handsOn } of methods) {
-    if (!handsOn?.end) continue;
+test("the expiry of a grant is a field of its request", () => {
+  for (const { name, input, delegates } of methods) {
+    if (!delegates?.end) continue;
     let fields: MethodFact["input"] | undefined = input;
     let kind = "";
-    for (const part of handsOn.end) {
+    for (const part of delegates.end) {
       const field: FieldFact | undefined = fields?.byName.get(part);
       kind = field?.kind ?? "";
       fields = field?.message;
