@@ -258,7 +258,7 @@ export const limits = {
   feedLeaseMs: 15 * 60 * 1000,
   feedRetryMs: 60 * 1000,
   /**
-   * What an import may remove (docs/decisions/0071): compared with the largest count of these days, a drop above this share and
+   * What an import may remove (docs/decisions/0073): compared with the largest count of these days, a drop above this share and
    * number, in one run or within feedDropDays, needs the flag or the same result over feedHoldMs.
    */
   feedBaselineDays: 30,

@@ -1,4 +1,4 @@
-// The access of a registry token: actions on repositories (docs/decisions/0069-registry-tokens-with-least-privilege.md).
+// The access of a registry token: actions on repositories (docs/decisions/0069-repository-paths-and-registry-tokens.md).
 
 /** Actions of registry scopes, in the order of tokens and challenges. */
 export const registryActions = ["pull", "push", "delete"] as const;

@@ -1,5 +1,5 @@
 // The processes that serve together as one server (GANTRY_WORKERS). Server-wide limits are either divided (`share`) or summed
-// (`sum`): docs/decisions/0086.
+// (`sum`): docs/decisions/0056.
 
 export interface Siblings {
   readonly count: number;

@@ -106,7 +106,7 @@ export const groups: readonly Group[] = [
     figures: [{ ...speedRatio("rest-list-50", "list", "listTuned", 0.3), beside: ["listPgbench"] }, speedRatio("rest-list-naive", "list", "listNaive", 1.5)],
   },
   { running: true, figures: [speedRatio("rest-get", "get", "getPgbench", 0.5), speedRatio("rest-get-http", "get", "getHttp", 0.3)] },
-  // On two cores; docs/decisions/0086.
+  // On two cores; docs/decisions/0056.
   { running: true, figures: [speedRatio("workers", "getTwoWorkers", "getOneWorker", 1.6)] },
   { running: true, figures: [speedRatio("grpc-get", "grpc", "grpcJs", 1)] },
   { running: true, figures: [speedRatio("version-1-list", "wholeList", "allPages", 1)] },

@@ -1,4 +1,4 @@
-// Links fields of version 1 to version 2, by the options `view` and `counterpart` (docs/decisions/0035-version-1-is-a-view.md).
+// Links fields of version 1 to version 2, by the options `view` and `counterpart` (docs/decisions/0035-version-1-and-public-api-compatibility.md).
 // Uses facts only, because `npm run gen` checks the links first.
 
 import { type FieldFact, jsonPathOf, type MessageFact, type ViewedMethodFact } from "./facts.ts";

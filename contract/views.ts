@@ -1,4 +1,4 @@
-// Converts messages between version 1 and version 2 by the links of their fields (docs/decisions/0035-version-1-is-a-view.md).
+// Converts messages between version 1 and version 2 by the links of their fields (docs/decisions/0035-version-1-and-public-api-compatibility.md).
 
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";

@@ -1,6 +1,6 @@
 // A migrated database for each test file on a real PostgreSQL, cloned from a template that is migrated once.
 //
-// Servers use a role that owns nothing, as in production (docs/decisions/0014). Tests use the owner's connection for anything
+// Servers use a role that owns nothing, as in production (docs/decisions/0005). Tests use the owner's connection for anything
 // else.
 //
 // Under test/run.ts all files share one server. A file run alone (node --test file) uses DATABASE_URL if set, or an embedded

@@ -327,7 +327,7 @@ const headersOf = (method: MethodFact, hasEtag: boolean): JsonObject => {
   return { ...standingHeaders, ...Object.fromEntries(optional.map(([name, component]): [string, Json] => [name, headerReference(component)])) };
 };
 
-/** Media types of files (docs/decisions/0043-files-with-a-token.md). */
+/** Media types of files (docs/decisions/0043-private-feeds-with-tokens.md). */
 const fileTypes = [
   "application/json",
   "application/gzip",

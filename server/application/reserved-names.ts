@@ -1,4 +1,4 @@
-// Names reserved for the organizations that had them (docs/decisions/0068), and their release by the operator.
+// Names reserved for the organizations that had them (docs/decisions/0002), and their release by the operator.
 
 import { Fault } from "#base/fault.ts";
 import type { Kernel } from "#kernel";

@@ -1,5 +1,5 @@
 // Deletes unused untagged manifests (GANTRY_REGISTRY_UNTAGGED_DAYS), like a request, with events. The same transaction deletes an
-// index's images and an image's referrers if nothing else keeps them (docs/decisions/0038). Safe to run concurrently: each server
+// index's images and an image's referrers if nothing else keeps them (docs/decisions/0039). Safe to run concurrently: each server
 // skips locked rows.
 
 import { limits } from "#base/limits.ts";

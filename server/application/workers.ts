@@ -1,5 +1,5 @@
 // Accepting process of GANTRY_WORKERS: passes each connection to the worker with the fewest, owns the embedded database, restarts
-// workers, and relays counts and metrics between them. It does not parse requests (docs/decisions/0086).
+// workers, and relays counts and metrics between them. It does not parse requests (docs/decisions/0056).
 
 import { type ChildProcess, fork } from "node:child_process";
 import { createServer, type Socket } from "node:net";

@@ -187,7 +187,7 @@ const owner = [
   "libraries.remote_registries.create",
   "libraries.remote_registries.list",
   "libraries.remote_registries.delete",
-  // An organization here publishes its own images (docs/decisions/0076); the public owner has only the lists.
+  // An organization here publishes its own images (docs/decisions/0035); the public owner has only the lists.
   ...advisories,
   "registry.deployments.create",
   "registry.deployments.update",
@@ -305,7 +305,7 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
     ...owner,
     "repo.internal.admin",
     "internal",
-    // The catalog's maintainer compares requests with it (docs/decisions/0042).
+    // The catalog's maintainer compares requests with it (docs/decisions/0035).
     "libraries.request_groups.refresh_coverage",
     "libraries.request_groups.delete_submitted",
   ],

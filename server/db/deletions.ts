@@ -1,5 +1,5 @@
 // Tables deletions and deleted_rows: soft-deleted rows of any table, until they expire or are restored or purged
-// (docs/decisions/0058-undelete.md).
+// (docs/decisions/0058-soft-delete-and-undelete.md).
 //
 // Rows move by single statements and never pass through the server. They are stored by column name. On restore, newer
 // columns have their defaults, and dropped ones are ignored.

@@ -14,7 +14,7 @@
 //   sort   the rows are few: the most selective of these indexes, or GIN (list elements, substrings), finds them all
 //
 // A substring without a trigram ("a", "--") may be in every row or in none, so all rows are read in disk order. In index order a million
-// rows were fetched one by one (docs/decisions/0030). The same applies to substrings among the children of one parent.
+// rows were fetched one by one (docs/decisions/0011). The same applies to substrings among the children of one parent.
 //
 // If no index is both ordered and selective, the number of rows decides: at most sortRowsMax are sorted, more are scanned and filtered.
 // The caller counts first if it is unknown (`needsSize`). Rows with a substring or list element, or newer than a time, may all be far

@@ -1,4 +1,4 @@
-// Database privileges of the server's role: only what the store's statements need (docs/decisions/0014). test/privileges.test.ts checks them.
+// Database privileges of the server's role: only what the store's statements need (docs/decisions/0005). test/privileges.test.ts checks them.
 
 import type pg from "pg";
 

@@ -44,7 +44,7 @@ const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: 
 };
 
 /**
- * A grant never outlives its grantor (docs/decisions/0019-nothing-outlives-its-giver.md). Throws PERMISSION_DENIED unless the caller
+ * A grant never outlives its grantor (docs/decisions/0003-permission-cache-delegation-and-expiry.md). Throws PERMISSION_DENIED unless the caller
  * holds the permissions and the operation's capabilities until the grant expires. Permissions from sign-in groups can be granted
  * only as the contract allows (delegates): not at all, or to others with a near expiry.
  * @param place path of the operation's own capabilities

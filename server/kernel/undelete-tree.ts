@@ -1,4 +1,4 @@
-// Restores a deletion (docs/decisions/0058-undelete.md): the resource first, then its cascade, each after the rows that it depends on,
+// Restores a deletion (docs/decisions/0058-soft-delete-and-undelete.md): the resource first, then its cascade, each after the rows that it depends on,
 // with their original uids.
 //
 // An undelete is a grant: each restored row needs the permissions, rules and errors of a create. A violation of the resource itself
@@ -69,7 +69,7 @@ const judgeReturning = async (context: ChangeContext, resource: BoundResource, r
   const place = placeOfResource(resource, text(record, "uid"));
   const capabilities = creating(resource);
   const draft = { ...record };
-  // A grant never outlives its grantor (0019), and neither does the permission to create.
+  // A grant never outlives its grantor (0003), and neither does the permission to create.
   const delegate: ChangeContext["delegate"] = (delegation) =>
     context.delegate({ ...delegation, rights: [...delegation.rights, { capabilities, path: place }] });
   const found = await resource.rules?.(draft, { ...context, delegate, parent: place, before: undefined, isUndelete: true });

@@ -1,4 +1,4 @@
-// A sign-in as one event for all its organizations, each of which sees only its own users (docs/decisions/0021). The audit log has
+// A sign-in as one event for all its organizations, each of which sees only its own users (docs/decisions/0067). The audit log has
 // an entry for each. Internal: no subscription receives it.
 
 import type { JsonObject } from "#base/json.ts";

@@ -1,5 +1,5 @@
 // Attacks 74 to 78: what an organization can learn about users who have not accepted membership, and sign-ins that are hidden from an
-// organization or reported to the wrong one (docs/decisions/0021). An organization binds a stranger by uid, lets the stranger act there, and
+// organization or reported to the wrong one (docs/decisions/0067). An organization binds a stranger by uid, lets the stranger act there, and
 // then reads whatever it can.
 
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
 // Attacks 271-278: a name that leads another organization's users to the attacker. Names of organizations and sibling groups are unique,
-// reserved after a rename, and resolve to the same repo for every caller (docs/decisions/0068).
+// reserved after a rename, and resolve to the same repo for every caller (docs/decisions/0002).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

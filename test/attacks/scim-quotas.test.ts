@@ -133,7 +133,7 @@ for (const { name, path, documentOf, told } of [
   });
 }
 
-test("attack 208: a user without room for the default role is refused with the quota's name, and not stored", async () => {
+test("attack 208: a user whose default role exceeds the quota is refused with the quota's name, and not stored", async () => {
   const { organization, one } = await openTwo("full of bindings");
   await changeQuota(quotaOptions(), { name: "role-bindings", value: (await usedOf(organization, "role-bindings")) ?? 0, organization });
   const before = await databaseContents(world, touched);
@@ -315,7 +315,7 @@ test("attack 217: members can be removed, or replaced one for one, however low t
   await refusedWhole("scim-members", () => patch(id, remove(users.slice(7, 8)), add(users.slice(0, 2))));
   await refusedWhole("scim-members", () => patch(id, remove(users.slice(7, 8)), add(users.slice(0, 1)), add(users.slice(1, 2))));
   assert.equal((await put(id, users.slice(3, 6))).status, 200);
-  // Room freed by one request is not available to a request that is over the quota.
+  // Quota freed by one request is not available to a request that is over the quota.
   await refusedWhole("scim-members", () => patch(id, add(users.slice(6, 7))));
   assert.equal((await one.ask("DELETE", `/Users/${users[3]}`)).status, 204);
   assert.deepEqual([await memberCount(), await usedOf(organization, "scim-members")], [5, 5]);

@@ -166,7 +166,7 @@ const textNamed = (value: JsonObject, key: string): string =>
     "");
 
 /**
- * Returns true for public operations that show more with a permission (docs/decisions/0036), so they refuse no caller.
+ * Returns true for public operations that show more with a permission (docs/decisions/0043), so they refuse no caller.
  * test/story/private-feeds.test.ts, private-feed-files.test.ts and test/attacks/private-feeds.test.ts cover them.
  */
 export const isBesideOpen = ({ service }: MethodFact): boolean => service.startsWith("gantry.feeds.v1.");

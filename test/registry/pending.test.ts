@@ -1,4 +1,4 @@
-// Pushes to paths without a repo (docs/decisions/0080): unfinished ones leave nothing, and the first manifest gets everything pushed before
+// Pushes to paths without a repo (docs/decisions/0069): unfinished ones leave nothing, and the first manifest gets everything pushed before
 // it.
 
 import assert from "node:assert/strict";

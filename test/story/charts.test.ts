@@ -1,4 +1,4 @@
-// Helm charts that an owner pushes, as version 1 returns them (decision 0090).
+// Helm charts that an owner pushes, as version 1 returns them (decision 0034).
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,4 +1,4 @@
-// Memberships: a user belongs to an organization once the user accepts or the operator decides (decision 0021). Covers each way to join, what the
+// Memberships: a user belongs to an organization once the user accepts or the operator decides (decision 0067). Covers each way to join, what the
 // organization sees, and the end.
 
 import assert from "node:assert/strict";

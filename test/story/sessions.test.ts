@@ -1,4 +1,4 @@
-// Sessions on two servers with one database (decision 0066): a user lists them, and any revocation takes effect on the next request on every server.
+// Sessions on two servers with one database (decision 0007): a user lists them, and any revocation takes effect on the next request on every server.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

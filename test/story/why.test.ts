@@ -1,4 +1,4 @@
-// Explanations of permissions over both protocols (decision 0010): why a caller is allowed or denied, and which identities have a permission.
+// Explanations of permissions over both protocols (decision 0003): why a caller is allowed or denied, and which identities have a permission.
 
 import { plant } from "../told.ts";
 import assert from "node:assert/strict";
@@ -347,7 +347,7 @@ const really = async (token: string, capability: Capability, place: string): Pro
   return code !== codes.PERMISSION_DENIED;
 };
 
-test("explain matches real requests, and who-can lists exactly the identities that explain allows, for random trees, roles, bindings and expiries", async () => {
+test("explain matches real requests, and who-can lists exactly the identities that it allows, for random trees, roles, bindings and expiries", async () => {
   const index = (max: number) => fc.nat({ max });
   const plan = fc.record({
     parents: fc.tuple(index(0), index(1), index(2)),

@@ -1,6 +1,6 @@
 // Reads APIs with pages of records: the NVD's by index, GitHub's by link (RFC 8288). Each record is tracked as a file, because
 // records move between pages. After a complete read only changes are requested, and unlisted records count as unchanged. From
-// time to time everything is read again, for late and deleted records (docs/decisions/0029).
+// time to time everything is read again, for late and deleted records (docs/decisions/0024).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";

@@ -1,4 +1,4 @@
-// Decides whether missing records are withdrawn or held back (docs/decisions/0071), by the source's last days. Pure.
+// Decides whether missing records are withdrawn or held back (docs/decisions/0073), by the source's last days. Pure.
 
 import { limits } from "#base/limits.ts";
 import type { FeedHistory, HeldBack, HeldReason } from "#advisories/store";

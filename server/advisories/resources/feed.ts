@@ -1,4 +1,4 @@
-// The sources of imports, and the result of each one's last run (docs/decisions/0071). Written by server/advisories/feeds.
+// The sources of imports, and the result of each one's last run (docs/decisions/0073). Written by server/advisories/feeds.
 
 import { resource } from "#kernel";
 

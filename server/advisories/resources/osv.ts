@@ -1,6 +1,6 @@
 // OSV queries of scanners with a token: public records, and those of groups visible to the caller. Without a token, the open feed has
 // the same paths (server/advisories/feeds/osv). Responses depend on the caller, so they have no ETag and must not be cached
-// (docs/decisions/0036).
+// (docs/decisions/0043).
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";

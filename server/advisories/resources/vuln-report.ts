@@ -1,4 +1,4 @@
-// Scanner reports on images (docs/decisions/0041), written by imports, pushes and matching. Version 1 only.
+// Scanner reports on images (docs/decisions/0034), written by imports, pushes and matching. Version 1 only.
 
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";

@@ -1966,7 +1966,7 @@ create table feeds (
   -- Coverage may have changed since feed_ecosystems was written.
   coverage_due boolean not null default true,
   -- Version of the published records; null: never published. Changes with each archived record, so that requests can
-  -- detect outdated archive files (decision 0075). It is random, because a counter would repeat after a restore.
+  -- detect outdated archive files (decision 0025). It is random, because a counter would repeat after a restore.
   published_version uuid,
   unique (kind, group_uid, source)
 );

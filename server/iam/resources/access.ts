@@ -110,7 +110,7 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
     );
     const mayList = (at: string): boolean => missingCapability(rights, ["identity.list"], at) === undefined;
     const records = holders.map(({ uid, name: called, email, isMember, bindings }): KeyedRecord => {
-      // decisions: Access. A user is visible where it has a binding and has accepted membership (0021), other identities in their
+      // decisions: Access. A user is visible where it has a binding and has accepted membership (0067), other identities in their
       // group.
       const isPerson = isRoot(uid) && uid !== operatorUid;
       const effect: Effect = isRoot(uid) && !isMember ? "PENDING" : "GIVES";

@@ -122,7 +122,7 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: this operation deletes only the caller's own identity");
-  // Organizations that the user has not joined get an event for the end of their bindings, which shows only the uid (0021).
+  // Organizations that the user has not joined get an event for the end of their bindings, which shows only the uid (0067).
   const leaving = { ...context, cause: { ...context.cause, strangerIn: await findUnjoinedOrganizations(context.rows, uid) } };
   // A user who leaves cannot be restored.
   await change(leaving, found, { kind: "delete", uid, isForGood: true }, "cause");

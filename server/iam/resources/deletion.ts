@@ -1,4 +1,4 @@
-// A deletion: the deleted resource with its cascade, until it expires (docs/decisions/0058-undelete.md).
+// A deletion: the deleted resource with its cascade, until it expires (docs/decisions/0058-soft-delete-and-undelete.md).
 
 import { blocked, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";

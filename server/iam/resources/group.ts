@@ -168,7 +168,7 @@ export const group = resource({
     { table: "registry_settings", column: "root_uid" },
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid", isDeletedForGood: true },
-    // Former members must accept again (docs/decisions/0021).
+    // Former members must accept again (docs/decisions/0067).
     { table: "memberships", column: "organization_uid", isDeletedForGood: true },
     // A decline persists.
     { table: "membership_declines", column: "organization_uid" },

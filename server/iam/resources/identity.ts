@@ -94,7 +94,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [];
 };
 
-/** decisions: Access. A user is visible to itself, and to callers who may list identities where it has a binding and accepted membership (0021). */
+/** decisions: Access. A user is visible to itself, and to callers who may list identities where it has a binding and accepted membership (0067). */
 const alsoVisible = ({ rights, rows, visiblePaths: reach, only }: VisibilityQuery): Promise<string[]> => findBoundPeople(rows, reach, rights.uid, only);
 
 const lookupIdentity = async ({ services, request }: ReadContext): Promise<Outcome> => ({
@@ -117,7 +117,7 @@ export const identity = resource({
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid", isDeletedForGood: true },
-    // A returning user must accept again (docs/decisions/0021).
+    // A returning user must accept again (docs/decisions/0067).
     { table: "memberships", column: "identity_uid", isDeletedForGood: true },
     { table: "membership_declines", column: "identity_uid", isDeletedForGood: true },
   ],

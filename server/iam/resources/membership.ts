@@ -1,4 +1,4 @@
-// A user's memberships in organizations, and answers to invitations (docs/decisions/0021, 0067). They determine what an organization
+// A user's memberships in organizations, and answers to invitations (docs/decisions/0067, 0067). They determine what an organization
 // sees of the user, and whether its role bindings apply; server/iam/store/memberships.ts lists other causes of memberships.
 
 import { operatorUid } from "#authz";

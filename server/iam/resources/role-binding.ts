@@ -44,7 +44,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 const createBinding = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject): Promise<JsonObject> => {
   const { caller, rows, nowMs } = context;
   const identityUid = text(body, "identityUid");
-  // The operator's bindings make a user a member (0021). Inserted before the row, since the row's event shows the user.
+  // The operator's bindings make a user a member (0067). Inserted before the row, since the row's event shows the user.
   if (caller?.uid === operatorUid && isUid(identityUid) && isRoot(identityUid))
     await insertMembership(rows, { group: parent, identityUid, basis: "operator", createTime: timestamp(nowMs) });
   return (await change(context, resource, { kind: "create", parent, body }, "cause")).record;
@@ -102,7 +102,7 @@ export const roleBinding = resource({
   rules,
   // Readers need names, not only uids.
   hydrate: {
-    // Until a user accepts membership, an organization sees only the user's uid (0021).
+    // Until a user accepts membership, an organization sees only the user's uid (0067).
     identity: { by: "identityUid", table: "identities", findSeen: findSeenIdentities },
     group: { by: "parent", table: "groups" },
     role: { by: "roleUid", table: "roles" },

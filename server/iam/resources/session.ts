@@ -1,4 +1,4 @@
-// Sign-in sessions of users (docs/decisions/0066). Users list and revoke their own; administrators those through the organization's
+// Sign-in sessions of users (docs/decisions/0007). Users list and revoke their own; administrators those through the organization's
 // identity providers, with the sign-in only.
 
 import { operatorUid } from "#authz";

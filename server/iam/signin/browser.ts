@@ -205,7 +205,7 @@ const registerUpstreamUser = async (
   const context = signInContext(rows, dependencies, requestSource);
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
   const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
-  // Signing in through an organization's provider makes the user a member (0021), even with another organization's invite.
+  // Signing in through an organization's provider makes the user a member (0067), even with another organization's invite.
   await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
   if (accepted) {
     const { code, offer } = accepted;

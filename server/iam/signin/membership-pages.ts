@@ -1,5 +1,5 @@
 // Page after a sign-in that asks about pending memberships: role bindings that grant nothing until the user accepts
-// (docs/decisions/0021, 0067).
+// (docs/decisions/0067, 0067).
 //
 //   end of the sign-in   the question, with the sign-in's destination sealed into the form; sets a cookie
 //   POST                 the answer for one organization; then the next question, or the destination

@@ -1,4 +1,4 @@
-// Accepts or declines memberships (docs/decisions/0021, 0067), for the API and the pages.
+// Accepts or declines memberships (docs/decisions/0067, 0067), for the API and the pages.
 
 import { blocked } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";

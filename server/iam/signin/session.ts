@@ -1,4 +1,4 @@
-// Sessions of users (docs/decisions/0066). Every interactive sign-in begins one, and its tokens name it in the claim gantry_grant.
+// Sessions of users (docs/decisions/0007). Every interactive sign-in begins one, and its tokens name it in the claim gantry_grant.
 // Revocation deletes the refresh token, lists the session in revoked_grants, and changes the version of the user's permissions,
 // which invalidates every server's cache.
 //

@@ -1,4 +1,4 @@
-// Table group_names: taken and reserved names (docs/decisions/0068). Triggers write it with the group's row, so that a unique index
+// Table group_names: taken and reserved names (docs/decisions/0002). Triggers write it with the group's row, so that a unique index
 // decides between servers.
 
 import { columns, expression, flag, number, type Read, text, textList, time, type Write } from "#db";

@@ -1,4 +1,4 @@
-// Table sign_in_sessions: interactive sign-ins (docs/decisions/0066), until the last possible token has expired.
+// Table sign_in_sessions: interactive sign-ins (docs/decisions/0007), until the last possible token has expired.
 
 import type { Order, PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";

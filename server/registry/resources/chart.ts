@@ -1,4 +1,4 @@
-// Helm charts pushed as artifacts (docs/decisions/0090): contents, values for an image, and the charts that use a repo's images.
+// Helm charts pushed as artifacts (docs/decisions/0034): contents, values for an image, and the charts that use a repo's images.
 // Version 1 only. Only a chart's bytes are stored; each request reads them.
 
 import { visiblePaths } from "#authz";

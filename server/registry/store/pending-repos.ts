@@ -1,4 +1,4 @@
-// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0080). Triggers move the content to a new
+// Table pending_repos: paths that are pushed to and have no repository yet (docs/decisions/0069). Triggers move the content to a new
 // repository, or delete it.
 
 import { timestamp } from "#base/time.ts";

@@ -1,4 +1,4 @@
-// Resolves paths of names (docs/decisions/0068), with the same result for every caller. A name that several groups share from before
+// Resolves paths of names (docs/decisions/0002), with the same result for every caller. A name that several groups share from before
 // names were unique resolves only to a verified organization.
 
 import { columns, expression, flag, number, type Read, text } from "#db";

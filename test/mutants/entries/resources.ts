@@ -32,7 +32,12 @@ export const resources: readonly Mutant[] = [
     find: "  if (!(await findAuthorApproval(rows, rootOf(uid))))\n",
     replace: "  if (false)\n",
   },
-  { attack: 329, file: "server/advisories/feeds/charts/read-chart.ts", find: 'if (type !== "file" && type !== "directory") refuse(', replace: "if (false) refuse(" },
+  {
+    attack: 329,
+    file: "server/advisories/feeds/charts/read-chart.ts",
+    find: 'if (type !== "file" && type !== "directory") refuse(',
+    replace: "if (false) refuse(",
+  },
   { attack: 329, file: "server/advisories/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
   { attack: 330, file: "server/registry/resources/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
   { attack: 331, file: "server/iam/resources/invited-group.ts", find: "if (!rights.grants.some(", replace: "if (rights.grants.every(" },

@@ -1,5 +1,5 @@
 // Serves CSAF (CSAF 2.0, 7): our own documents as a provider, those of others as an aggregator. Anonymous callers get public
-// documents (docs/decisions/0028); a token adds what its caller may read (docs/decisions/0043).
+// documents (docs/decisions/0027); a token adds what its caller may read (docs/decisions/0043).
 //
 //   /.well-known/csaf/provider-metadata.json, service.json         entry points
 //   /.well-known/csaf/openpgp/<fingerprint>.asc                    signing keys

@@ -1,5 +1,5 @@
 // A reader of published data: anonymous, or with private records of some groups as well. Both share all code, so that records are
-// matched, chosen and written alike (docs/decisions/0036).
+// matched, chosen and written alike (docs/decisions/0043).
 
 import {
   type AdvisoryRow,

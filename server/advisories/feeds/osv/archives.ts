@@ -1,4 +1,4 @@
-// Archives of published records, built once per state of the records and sent from disk (docs/decisions/0075). The files have no
+// Archives of published records, built once per state of the records and sent from disk (docs/decisions/0025). The files have no
 // name, so that a killed server leaves nothing behind.
 
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-// The alphabet of group names, on which the function group_name_skeleton relies (docs/decisions/0068).
+// The alphabet of group names, on which the function group_name_skeleton relies (docs/decisions/0002).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

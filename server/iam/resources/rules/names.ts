@@ -1,4 +1,4 @@
-// Rules of organization and group names (docs/decisions/0068). The alphabet is the contract's pattern; uniqueness is a unique index
+// Rules of organization and group names (docs/decisions/0002). The alphabet is the contract's pattern; uniqueness is a unique index
 // (server/db/migrations: group_names), so a taken name is ALREADY_EXISTS from the insert or update itself.
 
 import { blocked, Fault, type Violation } from "#base/fault.ts";

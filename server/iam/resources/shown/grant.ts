@@ -1,5 +1,5 @@
 // Shows role bindings as sources of a permission: in full if the caller may list them, otherwise only as inherited
-// (docs/decisions/0010).
+// (docs/decisions/0003).
 
 import { missingCapability, type Rights } from "#authz";
 import type { JsonObject } from "#base/json.ts";

@@ -1,4 +1,4 @@
-// Compares requests with the catalog (docs/decisions/0042): an available library is built, others can be requested. Gantry builds and
+// Compares requests with the catalog (docs/decisions/0035): an available library is built, others can be requested. Gantry builds and
 // scans nothing, so the contract's other states do not occur.
 
 import type { JsonObject } from "#base/json.ts";

@@ -1,5 +1,5 @@
 // Resolves the repo of a request (oci: 1): a uid, or a path of names from the organization. A path resolves by names alone, to the
-// same repo for all callers (docs/decisions/0068); visibility is checked afterwards. An invisible repo gives the same error as a
+// same repo for all callers (docs/decisions/0002); visibility is checked afterwards. An invisible repo gives the same error as a
 // missing one.
 
 import { missingCapability, type Rights, visiblePaths } from "#authz";
@@ -34,7 +34,7 @@ const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{
   return { group, isWhole: group.depth === names.length };
 };
 
-/** Blob operations that precede the manifest that creates the repo (docs/decisions/0080). */
+/** Blob operations that precede the manifest that creates the repo (docs/decisions/0069). */
 const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUpload", "AppendUpload", "FinishUpload", "CancelUpload", "GetBlob", "DeleteBlob"]);
 
 /** Returns the uid of the pending path, if the caller may create the repo there. */

@@ -1,5 +1,5 @@
 // Resolves and locks the repo of an operation; a first manifest creates it with missing groups. Blobs before that manifest belong to a
-// pending path (docs/decisions/0080).
+// pending path (docs/decisions/0069).
 
 import { text } from "#base/json.ts";
 import { quotaExceeded } from "#base/fault.ts";

@@ -1,5 +1,5 @@
 // Selects lifecycles: one imported for a group applies there and below, and the nearest wins. Imports of other organizations or
-// sibling groups have no effect (docs/decisions/0040).
+// sibling groups have no effect (docs/decisions/0039).
 
 import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry } from "#base/uid.ts";

@@ -347,7 +347,7 @@ export declare type DelegatesJson = {
 export declare const DelegatesSchema: GenMessage<Delegates, {jsonType: DelegatesJson}>;
 
 /**
- * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-is-a-view.md).
+ * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-and-public-api-compatibility.md).
  *
  * @generated from message gantry.annotations.v1.View
  */
@@ -376,7 +376,7 @@ export declare type View = Message<"gantry.annotations.v1.View"> & {
 };
 
 /**
- * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-is-a-view.md).
+ * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-and-public-api-compatibility.md).
  *
  * @generated from message gantry.annotations.v1.View
  */
