@@ -87,7 +87,7 @@ for (const method of answered) {
     }
   });
 
-  test(`${method.rpc} returns the same errors over both protocols: without a token, to a stranger, for missing or malformed uids, for wrong fields`, async () => {
+  test(`${method.rpc} returns the same errors over both protocols: without a token, to a stranger, for missing or bad uids, for wrong fields`, async () => {
     const request = await valid(method);
     await agree(method, request, undefined, "nobody");
     await agree(method, request, "garbage", "a wrong token");

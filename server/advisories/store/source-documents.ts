@@ -171,10 +171,13 @@ export const writeDocuments = async (
   const places = [columnOf(parts, ({ name }) => name), columnOf(parts, ({ part }) => String(part))];
   const stored = await storedDocument.find(
     rows,
-    // Part by part, by the index: without statistics of a table that has just been filled the planner reads all of the source's documents.
+    // Part by part, in the order of the index that has it: the planner knows no statistics of a table that has just been filled, and
+    // otherwise reads all documents of the source.
     `select ${storedDocument.list} from source_documents where id = any(array(
        select held.id from unnest($2::text[], $3::text[]) as given(file, part)
-       cross join lateral (select id from source_documents where feed_id = $1 and file = given.file and part = given.part::integer offset 0) as held))`,
+       cross join lateral (
+         select id from source_documents where feed_id = $1 and file = given.file and part = given.part::integer
+         order by feed_id, file, part, form, origin_id, ordinal offset 0) as held))`,
     [feed, ...places],
   );
   const before = new Map(stored.map((each) => [placeOf(each.file, each.part, each.form, each.originId, each.ordinal), each]));
