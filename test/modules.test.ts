@@ -368,3 +368,26 @@ test("the module diagram is current", () => {
   if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(picturePath, picture);
   assert.equal(readFileSync(picturePath, "utf8"), picture, "The modules have changed. If that is meant:  npm run golden");
 });
+
+test("the README of each domain lists its modules with their entries and importers", () => {
+  const domains = [...new Set(Object.keys(plan.modules).flatMap((module) => /^server\/(\w+)\/\w+$/.exec(module)?.[1] ?? []))];
+  assert.equal(domains.length, 6);
+  for (const domain of domains) {
+    const text = readFileSync(join(root, "server", domain, "README.md"), "utf8");
+    const rows = [...text.matchAll(/^\| `(\w+)` \| [^|]+ \| `([^`]+)` \| ([^|]*) \|$/gm)].map(([, name = "", entry = "", importers = ""]) => [
+      `server/${domain}/${name}`,
+      entry,
+      [...importers.matchAll(/`([^`]+)`/g)].map(([, importer = ""]) => `server/${importer}`).sort(),
+    ]);
+    const expected = Object.entries(plan.modules)
+      .filter(([module]) => module.startsWith(`server/${domain}/`))
+      .map(([module, { entry = "" }]) => [
+        module,
+        entry,
+        Object.keys(plan.modules)
+          .filter((other) => [...(plan.modules[other]?.sees ?? []), ...(plan.modules[other]?.seesTypesOf ?? [])].includes(module))
+          .sort(),
+      ]);
+    assert.deepEqual(new Map(rows.map((row) => [row[0], row])), new Map(expected.map((row) => [row[0], row])), `server/${domain}/README.md`);
+  }
+});
