@@ -7,7 +7,7 @@
 //   history  what the resource records about the change                  the resource's file
 //   event    in the same transaction                                     event.ts, outbox
 //
-// The event of an operation (serve.ts: perform) reports the operation's own row, which `toldByCause` notes. Every other row has an
+// The event of an operation (serve.ts: perform) reports the operation's own row, which `reportedByCause` notes. Every other row has an
 // event of its resource's standard method. Test databases reject an unreported change (test/told.ts).
 
 import { Fault, invalid, taken } from "#base/fault.ts";
@@ -26,7 +26,7 @@ import { presented } from "./shape.ts";
 import { type LeftOut, undeleteTree } from "./undelete-tree.ts";
 
 /** Whether the event of the cause reports a row, or an event of the row itself. */
-export type ToldBy = "cause" | "row";
+export type ReportedBy = "cause" | "row";
 
 export interface Create {
   readonly kind: "create";
@@ -163,10 +163,10 @@ const verbs = { create: "Create", update: "Update", delete: "Delete" } as const;
  * the resource's rules, ALREADY_EXISTS, NOT_FOUND (delete), or FAILED_PRECONDITION (delete: the row is in use, or the cascade is too
  * large).
  */
-export const change = async (context: ChangeContext, resource: BoundResource, wanted: Change, toldBy: ToldBy): Promise<Changed> => {
+export const change = async (context: ChangeContext, resource: BoundResource, wanted: Change, reportedBy: ReportedBy): Promise<Changed> => {
   const done = await writeKept(context, resource, wanted);
   if (!done.changed) return done;
-  if (toldBy === "cause") context.toldByCause.push(text(done.record, "uid"));
+  if (reportedBy === "cause") context.reportedByCause.push(text(done.record, "uid"));
   else {
     const verb = wanted.kind === "update" && wanted.isUpsert ? "Create" : verbs[wanted.kind];
     const event = rowEventOf(context, resource, verb, done.record);
@@ -176,8 +176,8 @@ export const change = async (context: ChangeContext, resource: BoundResource, wa
 };
 
 /** Adds the other rows that the event reports (batches), for the audit log. */
-export const withRows = (event: OutboxEvent, { toldByCause }: ChangeContext): OutboxEvent => {
-  const resources = toldByCause.filter((uid) => uid !== event.subject);
+export const withRows = (event: OutboxEvent, { reportedByCause }: ChangeContext): OutboxEvent => {
+  const resources = reportedByCause.filter((uid) => uid !== event.subject);
   return resources.length === 0 ? event : { ...event, auditContext: { ...event.auditContext, resources } };
 };
 

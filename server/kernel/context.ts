@@ -118,7 +118,7 @@ export interface Cause {
 export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "delegate"> {
   readonly cause: Cause;
   /** Rows reported by the event of the cause; each attempt of a transaction starts empty. */
-  readonly toldByCause: string[];
+  readonly reportedByCause: string[];
 }
 
 export interface WriteContext extends Context<Write>, ChangeContext {}

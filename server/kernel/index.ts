@@ -17,7 +17,7 @@ export { namingQuota } from "./quota.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
 export { create, holdParent } from "./verbs/create.ts";
-export { change, lockResource, type ToldBy, undelete } from "./change.ts";
+export { change, lockResource, type ReportedBy, undelete } from "./change.ts";
 export { get } from "./verbs/get.ts";
 export { list } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";

@@ -98,5 +98,5 @@ export const changeContext = ({ services, resources }: Pick<Kernel, "services" |
   caller: undefined,
   require: () => {},
   delegate: () => {},
-  toldByCause: [],
+  reportedByCause: [],
 });

@@ -234,7 +234,7 @@ const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>
 });
 
 export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows">, rows: Write): Promise<Outcome> => {
-  const context: WriteContext = { ...request, rows, cause: causeOf(request), toldByCause: [] };
+  const context: WriteContext = { ...request, rows, cause: causeOf(request), reportedByCause: [] };
   const outcome = await answer.writes(context);
   const event = outcome.unchanged ? undefined : eventOf(context, context.method, context.request, outcome.reply);
   if (event) recordLast(rows, withRows(event, context), outcome.toldOnly);

@@ -104,7 +104,7 @@ test("attack 115: no cache stores an authenticated response, and no ETag of one 
 });
 
 /** Returns a response without request-specific parts and the requested ID. */
-const toldBy = async (response: Response, id: string): Promise<string> => {
+const reportedBy = async (response: Response, id: string): Promise<string> => {
   const headers = [...response.headers].filter(([name]) => !["date", "x-request-id"].includes(name));
   const text = (await response.text()).replaceAll(id, "NUMBER");
   return JSON.stringify([response.status, headers.filter(([name]) => !name.startsWith("ratelimit")), text.replace(/"requestId":\s*"[^"]*"/g, "")]);
@@ -114,8 +114,8 @@ test("attack 116: no status, text, header, count or page distinguishes others' r
   for (const token of ["", theirs, strangers]) {
     for (const path of ["/osv/v1/vulns/", "/advisory/v2/osv/"]) {
       const extension = path.endsWith("osv/") ? ".json" : "";
-      const there = await toldBy(await get(`${path}OURS-1${extension}`, token), "OURS-1");
-      assert.equal(there, await toldBy(await get(`${path}NONE-1${extension}`, token), "NONE-1"));
+      const there = await reportedBy(await get(`${path}OURS-1${extension}`, token), "OURS-1");
+      assert.equal(there, await reportedBy(await get(`${path}NONE-1${extension}`, token), "NONE-1"));
       assert.match(there, /^\[404,/);
     }
     for (const name of ["only-ours", "nobodys-one"])
@@ -193,7 +193,7 @@ test("attack 116: others' records cost the same statements as missing ones and a
 
 test("attack 116: an invalid token is refused before any lookup, identically for every ID and body", async () => {
   const told = new Set<string>();
-  for (const id of ["PUB-1", "OURS-1", "NONE-1"]) told.add(await toldBy(await get(`/osv/v1/vulns/${id}`, "x.y.z"), id));
+  for (const id of ["PUB-1", "OURS-1", "NONE-1"]) told.add(await reportedBy(await get(`/osv/v1/vulns/${id}`, "x.y.z"), id));
   assert.equal(told.size, 1);
   assert.match([...told][0] ?? "", /^\[401,/);
   // The body is not read, so neither its size nor its form matters.

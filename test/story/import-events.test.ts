@@ -56,7 +56,7 @@ const eventsAfter = async (id: number): Promise<Told[]> => {
 const lastId = async (): Promise<number> =>
   Number((await world.server.application.services.store.read.query("select coalesce(max(id), 0) from outbox"))[0]?.[0]);
 
-const toldBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
+const reportedBy = async (work: () => Promise<unknown>): Promise<Told[]> => {
   const id = await lastId();
   await work();
   return eventsAfter(id);
@@ -84,7 +84,7 @@ const many = (count: number, prefix: string): Record<string, string> =>
 
 test("an import with changes has one event in its group with counts and source; one without changes has none", async () => {
   const path = await folder({ "a.json": osv("TOLD-1"), "b.json": osv("TOLD-2"), "c.json": '{"id": 7}' });
-  const first = await toldBy(() => runImport(world, "advisories", [path]));
+  const first = await reportedBy(() => runImport(world, "advisories", [path]));
   assert.equal(first.length, 1);
   const { requestId, ...told } = first[0] ?? assert.fail();
   assert.match(requestId, /^[0-9a-f-]{36}$/);
@@ -95,11 +95,11 @@ test("an import with changes has one event in its group with counts and source; 
     context: { actor: { subject: operatorUid }, operation: "gantry import advisories", bindings: [], address: "", userAgent: "gantry import", count: 2 },
     body: { kind: "advisories", source: path, counts: { ...none, new: 2, refused: 1 } },
   });
-  assert.deepEqual(await toldBy(() => runImport(world, "advisories", [path])), []);
+  assert.deepEqual(await reportedBy(() => runImport(world, "advisories", [path])), []);
   await writeFile(join(path, "a.json"), osv("TOLD-1", "2.0"));
   await rm(join(path, "b.json"));
   await writeFile(join(path, "d.json"), osv("TOLD-3"));
-  const [second, ...more] = await toldBy(() => runImport(world, "advisories", [path]));
+  const [second, ...more] = await reportedBy(() => runImport(world, "advisories", [path]));
   assert.deepEqual([second?.body.counts, second?.context.count, more], [{ new: 1, changed: 1, withdrawn: 1, unchanged: 0, refused: 1 }, 3, []]);
 });
 
@@ -123,17 +123,17 @@ test("the audit log of the group lists the import, and no other organization's d
 });
 
 test("changes of public records are an event of the operator, and of group records an event of the group, each with its counts", async () => {
-  const libraries = await toldBy(() => runImport(world, "libraries", [join(fixtures, "artifacts.jsonl")]));
+  const libraries = await reportedBy(() => runImport(world, "libraries", [join(fixtures, "artifacts.jsonl")]));
   assert.deepEqual(
     libraries.map(({ subject, group, body }) => [subject, group, body.counts]),
     [[operatorUid, "", { ...none, new: 2 }]],
   );
-  const vulnerabilities = await toldBy(() => runImport(world, "vulnerabilities", [join(fixtures, "osv.json")], { public: true }));
+  const vulnerabilities = await reportedBy(() => runImport(world, "vulnerabilities", [join(fixtures, "osv.json")], { public: true }));
   assert.deepEqual(
     vulnerabilities.map(({ subject, body }) => [subject, body.counts]),
     [[operatorUid, { ...none, new: 1 }]],
   );
-  const lifecycles = await toldBy(() => runImport(world, "lifecycle", [join(fixtures, "lighthouse.md")]));
+  const lifecycles = await reportedBy(() => runImport(world, "lifecycle", [join(fixtures, "lighthouse.md")]));
   assert.deepEqual(
     lifecycles.map(({ subject, group, body }) => [subject, group, body.counts]),
     [[world.organization, world.organization, { ...none, new: 1 }]],
@@ -142,7 +142,7 @@ test("changes of public records are an event of the operator, and of group recor
     "images.jsonl": `${JSON.stringify({ repo: "told", tags: ["1", "2"], configs: { amd64: { packages: ["a=1"] } } })}\n`,
     "packages.json": JSON.stringify({ name: "told-origin", subpackages: ["told-origin-doc"] }),
   });
-  const images = await toldBy(() => runImport(world, "images", [path]));
+  const images = await reportedBy(() => runImport(world, "images", [path]));
   assert.deepEqual(
     images.map(({ subject, body, context }) => [subject, body.counts, context.count]),
     [
@@ -155,7 +155,7 @@ test("changes of public records are an event of the operator, and of group recor
 
 test("a command with several sources emits one event for each, with one request ID", async () => {
   const paths = [await folder({ "a.json": osv("SEVERAL-1") }), await folder({ "a.json": osv("SEVERAL-2"), "b.json": osv("SEVERAL-3") })];
-  const told = await toldBy(() => runImport(world, "advisories", paths));
+  const told = await reportedBy(() => runImport(world, "advisories", paths));
   assert.deepEqual(
     told.map(({ body }) => [body.source, isObject(body.counts) && body.counts.new]),
     [
@@ -170,7 +170,7 @@ test("an interrupted import has an event of its writes, and the next import one 
   const count = 1_300;
   const path = await folder(many(count, "STOPPED"));
   let batches = 0;
-  const stopped = await toldBy(() =>
+  const stopped = await reportedBy(() =>
     assert.rejects(
       runImport(world, "advisories", [path], {
         goOn: async () => {
@@ -184,7 +184,7 @@ test("an interrupted import has an event of its writes, and the next import one 
   const [written = 0, ...more] = newOf(stopped);
   assert.deepEqual(more, []);
   assert.ok(written > 0 && written < count, String(written));
-  const rest = await toldBy(() => runImport(world, "advisories", [path]));
+  const rest = await reportedBy(() => runImport(world, "advisories", [path]));
   assert.deepEqual(newOf(rest), [count - written]);
 });
 
@@ -202,10 +202,10 @@ test("an import without a recorded event withdraws nothing, and the next one rep
        if new.type = 'dev.gantry.feeds.imported.v1' then raise exception 'not now'; end if; return new; end $$`,
   );
   await asOwner(world.databaseUrl, "create trigger refuse_imports before insert on outbox for each row execute function refuse_imports()");
-  const failed = await toldBy(() => assert.rejects(runImport(world, "advisories", [path])));
+  const failed = await reportedBy(() => assert.rejects(runImport(world, "advisories", [path])));
   await asOwner(world.databaseUrl, "drop trigger refuse_imports on outbox");
   assert.deepEqual([failed, await isListed("WHOLE-1"), await isListed("WHOLE-3")], [[], true, true]);
-  const told = await toldBy(() => runImport(world, "advisories", [path]));
+  const told = await reportedBy(() => runImport(world, "advisories", [path]));
   assert.deepEqual(
     told.map(({ body }) => body.counts),
     [{ ...none, new: 1, withdrawn: 1, unchanged: 2 }],

@@ -48,7 +48,7 @@ const plantTags = (repo: string, count: number): Promise<unknown> =>
     ),
   );
 
-const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
+const reportedBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
   const { length } = await world.events();
   await work();
   return (await world.events()).slice(length).map(({ type, subject }) => [type.replace(/^dev\.chainguard\.api\./, ""), subject]);
@@ -59,7 +59,7 @@ for (const protocol of protocols) {
     const group = await makeGroup();
     const identity = await makeIdentity(group);
     const bindings = [await bind(group, identity), await bind(group, identity, "editor")].sort();
-    const told = await toldBy(() => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: identity }, { protocol }));
+    const told = await reportedBy(() => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: identity }, { protocol }));
     assert.deepEqual(told, [...bindings.map((uid) => ["iam.rolebindings.deleted.v1", uid]), ["iam.identity.deleted.v1", identity]]);
   });
 
@@ -67,7 +67,7 @@ for (const protocol of protocols) {
     const group = await makeGroup();
     const repo = await makeRepo(group);
     const tags = [await makeTag(repo, "1"), await makeTag(repo, "2")].sort();
-    const ofRepo = await toldBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }, { protocol }));
+    const ofRepo = await reportedBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }, { protocol }));
     assert.deepEqual(ofRepo, [...tags.map((uid) => ["platform.registry.tag.deleted.v1", uid]), ["platform.registry.repo.deleted.v1", repo]]);
 
     const identity = await makeIdentity(world.organization);
@@ -76,7 +76,7 @@ for (const protocol of protocols) {
       await make("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: "https://sink.example" } }),
       await make("iam.AccountAssociationsService/CreateAccountAssociation", { parent: group, accountAssociation: { name: "accounts" } }),
     ];
-    const ofGroup = await toldBy(() => world.ok("iam.GroupsService/DeleteGroup", { uid: group }, { protocol }));
+    const ofGroup = await reportedBy(() => world.ok("iam.GroupsService/DeleteGroup", { uid: group }, { protocol }));
     assert.deepEqual(ofGroup.at(-1), ["iam.group.deleted.v1", group]);
     assert.deepEqual(
       ofGroup
@@ -106,7 +106,7 @@ test("a batch has one event, and its audit entry names every created row", async
   const identities = [await makeIdentity(group), await makeIdentity(group), await makeIdentity(group)];
   const requests = identities.map((identityUid) => ({ roleBinding: { identityUid, roleUid: builtInRoleUid("viewer") } }));
   let made: JsonObject = {};
-  const told = await toldBy(async () => {
+  const told = await reportedBy(async () => {
     made = await world.ok("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: group, requests });
   });
   assert.equal(told.length, 1);
@@ -124,7 +124,7 @@ test("a new organization also emits the event of its owner's binding", async () 
     (await plant(rows)).query("insert into identities (uid, name, create_time, update_time) values ($1, 'ann', now(), now())", [person]),
   );
   let organization = "";
-  const told = await toldBy(async () => {
+  const told = await reportedBy(async () => {
     organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "hers" } }, { token: await world.token(person) }), "uid");
   });
   assert.deepEqual(
@@ -148,7 +148,7 @@ test("a deletion of more rows than the limit is refused with their number and ch
     assert.equal(totalCount, String(count));
   }
   await world.ok("registry.TagsService/DeleteTag", { uid: newChildAt(repo, 1) });
-  const told = await toldBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }));
+  const told = await reportedBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }));
   assert.equal(told.length, count);
   assert.deepEqual(told.at(-1), ["platform.registry.repo.deleted.v1", repo]);
 });

@@ -1,5 +1,5 @@
 // Runs one import: reads each source's files (read-files.ts) and writes them in batches (write-batches.ts). Then withdraws
-// missing records, unless another source asserts them (tell-records.ts) or too many are missing (withdrawal-guard.ts), and
+// missing records, unless another source asserts them (select-source.ts) or too many are missing (withdrawal-guard.ts), and
 // reports (import-event.ts). A document is imported completely or refused; a refusal does not stop the import.
 
 import { hash } from "node:crypto";
@@ -69,7 +69,7 @@ import { addressLabel, type Fetch, type Fetching, Validators } from "./fetching.
 import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
-import { factsPublic, isToldKind, markStep, reassignGone, type TellContext, tellParts } from "./tell-records.ts";
+import { factsPublic, isToldKind, markStep, reassignGone, type TellContext, tellParts } from "./select-source.ts";
 import { judgeDrop } from "./withdrawal-guard.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
 
@@ -408,14 +408,14 @@ const writePendingSome = async (rows: Write, { feed, told, options }: SourceImpo
 /** Withdraws missing records of kinds without documents, and records of the previous version. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
-  const findTold = async (keys: readonly string[]): Promise<Set<string>> => {
+  const findAsserted = async (keys: readonly string[]): Promise<Set<string>> => {
     const asked = keys.filter((key) => allowed.has(key));
     const known = await findToldRecords(rows, feed, asked);
     for (const key of keys) if (!allowed.has(key)) known.add(key);
     return known;
   };
-  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], findTold);
-  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, { feed, run }, findTold)) : withdrawn;
+  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], findAsserted);
+  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, { feed, run }, findAsserted)) : withdrawn;
 };
 
 const tellImport = async (rows: Write, from: SourceImport, result: SourceResult, isSettled: boolean): Promise<void> => {

@@ -49,7 +49,7 @@ import { recordImport } from "./import-event.ts";
 import { matchImages } from "./match-images.ts";
 import type { ExploitPredictionRecord, KnownExploitRecord } from "./record.ts";
 import { sourceKeyOf, sourceLabel } from "./source.ts";
-import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } from "./tell-records.ts";
+import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } from "./select-source.ts";
 
 export interface UndoImport {
   readonly source: string;

@@ -20,7 +20,7 @@ import type { Store } from "#db";
 import { writeRecords } from "./write-records.ts";
 import type { ReadPart, Refusal } from "./read-files.ts";
 import type { FeedRecord } from "./record.ts";
-import { type TellContext, tellParts } from "./tell-records.ts";
+import { type TellContext, tellParts } from "./select-source.ts";
 
 export interface WriteContext {
   readonly store: Store;

@@ -4,7 +4,7 @@ import {
   addCounts,
   type FeedRecord,
   findPublicImages,
-  type FindTold,
+  type FindAsserted,
   noCounts,
   noOwnedCounts,
   type OwnedCounts,
@@ -64,34 +64,34 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
   return counts;
 };
 
-const findNone: FindTold = () => Promise.resolve(new Set());
+const findNone: FindAsserted = () => Promise.resolve(new Set());
 
 /**
  * Withdraws records that a completely read source no longer has. For advisories and vulnerabilities, only those without a document, which
  * an earlier version wrote.
- * @param findTold returns those that the source still has
+ * @param findAsserted returns those that the source still has
  * @returns withdrawn records by owner
  */
-export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], findTold: FindTold): Promise<OwnedCounts> => {
+export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], findAsserted: FindAsserted): Promise<OwnedCounts> => {
   const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
   switch (kind) {
     case "advisory":
-      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, findTold));
+      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, findAsserted));
     case "vulnerability":
       return {
-        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, findTold) },
-        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, findTold) },
+        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, findAsserted) },
+        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, findAsserted) },
       };
     case "library":
-      return withdrawnOf("everybody", await withdrawLibraries(rows, target, findTold));
+      return withdrawnOf("everybody", await withdrawLibraries(rows, target, findAsserted));
     case "image":
       // After a change of visibility, images belong only to the new owner.
       return {
-        group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, target.public === true ? findNone : findTold) },
-        everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, target.public === false ? findNone : findTold) },
+        group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, target.public === true ? findNone : findAsserted) },
+        everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, target.public === false ? findNone : findAsserted) },
       };
     case "lifecycle":
-      return withdrawnOf("group", await withdrawLifecycles(rows, target, findTold));
+      return withdrawnOf("group", await withdrawLifecycles(rows, target, findAsserted));
     // Package origins do not change.
     case "origin":
     // Facts have a row for each source (vulnerability-facts.ts).

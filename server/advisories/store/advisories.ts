@@ -5,7 +5,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, type Read, text, textList, time, timeText, wideCount, type Write } from "#db";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
 import type { Places } from "./private-records.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -127,10 +127,10 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
   const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [[...byUid.keys()]]);
   const stored = new Map(found.map((each) => [each.uid, each]));
   const drafts = [...byUid].map(([uid, { key, record }]): AdvisoryDraft => {
-    const teller = target.tellers?.get(key);
-    const wanted = target.public ?? stored.get(uid)?.isPublic ?? teller?.public ?? false;
-    const isPublic = wanted && (teller?.isPublishable ?? true);
-    return { uid, record, digest: recordDigestOf(record), isPublic, documentId: teller?.id ?? "", form: teller?.form ?? target.form ?? "" };
+    const assertion = target.assertions?.get(key);
+    const wanted = target.public ?? stored.get(uid)?.isPublic ?? assertion?.public ?? false;
+    const isPublic = wanted && (assertion?.isPublishable ?? true);
+    return { uid, record, digest: recordDigestOf(record), isPublic, documentId: assertion?.id ?? "", form: assertion?.form ?? target.form ?? "" };
   });
   // A fixed order prevents deadlocks.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
@@ -201,8 +201,8 @@ export const withdrawAdvisories = async (rows: Write, uids: readonly string[], n
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws the feed's records that neither a document nor `findTold` asserts. In steps, for millions of rows. */
-export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
+/** Withdraws the feed's records that neither a document nor `findAsserted` asserts. In steps, for millions of rows. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -213,7 +213,7 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
        order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
+    const told = await findAsserted(found.map(({ uid }) => uid.slice(-16)));
     const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);

@@ -50,7 +50,7 @@ const computeRecordKey = (record: FeedRecord): string => {
 export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<string, R> => new Map(records.map((record) => [recordKey(record), record]));
 
 /** Returns the keys (recordKey) that the source still asserts. Batched, since all do not fit in memory. */
-export type FindTold = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
+export type FindAsserted = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
 
 export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => rows.map(value);
 

@@ -3,7 +3,7 @@
 
 import { columns, type Read, text, type Write } from "#db";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
+import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
 /** {"name": "version"}, or {"name": ["version", "version"]} if several are installed. */
@@ -91,14 +91,14 @@ export const findPublicImages = async (rows: Read, feed: string, images: readonl
   return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
 };
 
-/** Soft-deletes images that `findTold` does not return. */
-export const withdrawImages = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
+/** Soft-deletes images that `findAsserted` does not return. */
+export const withdrawImages = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   const owner = ownerGroup(target);
   const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
     target.feed,
     owner,
   ]);
-  const told = await findTold(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
+  const told = await findAsserted(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
   const gone = found.filter(({ repo, tag, architecture }) => !told.has(uidSegmentOf(repo, tag, architecture)));
   if (gone.length === 0) return 0;
   await rows.query(

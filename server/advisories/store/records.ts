@@ -8,12 +8,12 @@ export interface RecordTarget {
   readonly feed: string;
   readonly nowMs: number;
   /** By recordKey. */
-  readonly tellers?: ReadonlyMap<string, RecordTeller>;
+  readonly assertions?: ReadonlyMap<string, RecordAssertion>;
   /** For records without a document. */
   readonly form?: string;
 }
 
-export interface RecordTeller {
+export interface RecordAssertion {
   readonly id: string;
   readonly form: string;
   readonly public: boolean;

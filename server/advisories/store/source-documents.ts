@@ -332,7 +332,7 @@ const findNewer = async (
   if (unknown.length === 0) return newer;
   const found = await movableDocument.find(
     rows,
-    // Number by number, by the index, as with findTellers.
+    // Number by number, by the index, as with findAssertions.
     `select ${movableDocument.list} from source_documents where id = any(array(
        select held.id from unnest($3::text[], $4::text[]) as given(origin_id, form)
        cross join lateral (
@@ -652,7 +652,7 @@ export const deleteReplacedDocuments = async (rows: Write, feed: string): Promis
 };
 
 /** A document that asserts a record. */
-export interface Teller {
+export interface Assertion {
   readonly key: string;
   readonly id: string;
   readonly form: string;
@@ -665,7 +665,7 @@ export interface Teller {
   readonly storedBytes: number;
 }
 
-const teller = columns<Teller>({
+const assertion = columns<Assertion>({
   key: expression("record.record_key", text),
   id: expression("document.id", text),
   form: expression("document.form", text),
@@ -678,11 +678,11 @@ const teller = columns<Teller>({
 });
 
 /** Returns the documents that assert these records, oldest first; of all groups if `group` is undefined. */
-export const findTellers = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Teller[]> =>
-  teller.find(
+export const findAssertions = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Assertion[]> =>
+  assertion.find(
     rows,
     // By index: without statistics of freshly filled tables the planner reads all rows.
-    `select ${teller.list} from unnest($1::text[]) as given(key)
+    `select ${assertion.list} from unnest($1::text[]) as given(key)
      cross join lateral (
        select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
      cross join lateral (
@@ -694,21 +694,21 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
   );
 
 /** Returns documents by ID with all their records, oldest first. Only IDs that at least `least` documents have. */
-export const findTellersOfNumbers = (
+export const findAssertionsOfNumbers = (
   rows: Read,
   { kind, group, forms, least }: { readonly kind: string; readonly group: string; readonly forms: readonly string[]; readonly least: number },
   numbers: readonly string[],
-): Promise<Teller[]> =>
-  teller.find(
+): Promise<Assertion[]> =>
+  assertion.find(
     rows,
-    // As in findTellers.
+    // As in findAssertions.
     `with named as materialized (
        select document.*, count(*) over (partition by document.origin_id) as documents from unnest($1::text[]) as given(number)
        cross join lateral (
          select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes from source_documents
          where origin_id = given.number and form = any($2) and told offset 0) as document
        join feeds on feeds.id = document.feed_id where feeds.kind = $3 and feeds.group_uid = $4)
-     select ${teller.list} from (select * from named where documents >= $5) as document
+     select ${assertion.list} from (select * from named where documents >= $5) as document
      cross join lateral (select record_key, modify_time from document_records where document_id = document.id and told offset 0) as record
      join feeds on feeds.id = document.feed_id order by document.id`,
     [numbers, forms, kind, group, least],

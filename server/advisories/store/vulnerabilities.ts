@@ -23,7 +23,7 @@ import {
   type Write,
 } from "#db";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, type Refreshed, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindAsserted, lastByKey, recordDigestOf, recordKey, type Refreshed, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 
 /** So that times compare as texts. */
@@ -93,14 +93,14 @@ const writeCves = async (rows: Write, owner: string, records: readonly NumberedR
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records).values()]
-    .map((record) => ({ record, digest: recordDigestOf(record), documentId: target.tellers?.get(recordKey(record))?.id ?? "" }))
+    .map((record) => ({ record, digest: recordDigestOf(record), documentId: target.assertions?.get(recordKey(record))?.id ?? "" }))
     .sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
   const found = await storedRecord.find(rows, `select ${storedRecord.list} from ${rowsOfIds}`, [owner, drafts.map(({ record }) => record.id)]);
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
     // With a document the winner is already decided. A record without a digest disappeared from its source and gives way to any other.
-    return before?.digest !== digest && (target.tellers !== undefined || before?.digest === "" || replaces(record, target.feed, before));
+    return before?.digest !== digest && (target.assertions !== undefined || before?.digest === "" || replaces(record, target.feed, before));
   });
   await adoptVulnerabilities(
     rows,
@@ -177,8 +177,8 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides the feed's records without a document that `findTold` does not return. */
-export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
+/** Hides the feed's records without a document that `findAsserted` does not return. */
+export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -188,7 +188,7 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
        where feed = $1 and owner = $2 and id > $3 and document_id is null and digest <> '' order by id limit ${stepRows}`,
       [target.feed, ownerGroup(target), last],
     );
-    const told = await findTold(found.map(({ id }) => uidSegmentOf(id)));
+    const told = await findAsserted(found.map(({ id }) => uidSegmentOf(id)));
     const gone = found.flatMap(({ id }) => (told.has(uidSegmentOf(id)) ? [] : [id]));
     if (gone.length > 0) withdrawn += await withdrawVulnerabilities(rows, ownerGroup(target), gone, target.nowMs);
     const end = found.at(-1);

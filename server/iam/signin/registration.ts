@@ -10,7 +10,7 @@ import { timestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry, EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { boundOf, type ChangeContext, change, eventOf, lockResource, type ReadContext, type ToldBy } from "#kernel";
+import { boundOf, type ChangeContext, change, eventOf, lockResource, type ReadContext, type ReportedBy } from "#kernel";
 import { record } from "#outbox";
 import {
   findIdentityEmail,
@@ -66,13 +66,13 @@ const personOf = ({ services }: Pick<ChangeContext, "services">, { issuer, subje
 
 // ---- rows of resources ---------------------------------------------------------------------------------------------
 
-/** Creates the user's identity if it does not exist; returns whether it did. `toldBy` selects its event. */
-export const makePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
+/** Creates the user's identity if it does not exist; returns whether it did. `reportedBy` selects its event. */
+export const makePerson = async (context: ChangeContext, upstream: Upstream, reportedBy: ReportedBy): Promise<boolean> => {
   const { issuer, subject, email = "", name } = upstream;
   const body = { name: identityNameOf(name, email, subject) };
   const uid = context.services.authn.personUid(issuer, subject);
   const wanted = { kind: "create", parent: EVERYWHERE, uid, body, columns: { email, issuer, subject }, unlessTaken: true } as const;
-  return (await change(context, boundOf(context, "chainguard.platform.iam.v2.Identity"), wanted, toldBy)).changed;
+  return (await change(context, boundOf(context, "chainguard.platform.iam.v2.Identity"), wanted, reportedBy)).changed;
 };
 
 /** The issuer decides the email address, the organization the name. */
@@ -109,10 +109,10 @@ const deleteUsedInvite = async (context: ChangeContext, uid: string): Promise<vo
 
 // --------------------------------------------------------------------------------------------------------------------
 
-const ensurePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
+const ensurePerson = async (context: ChangeContext, upstream: Upstream, reportedBy: ReportedBy): Promise<boolean> => {
   const { name = "", givenName = "", familyName = "", picture = "" } = upstream;
   const { uid } = personOf(context, upstream);
-  const made = await makePerson(context, upstream, toldBy);
+  const made = await makePerson(context, upstream, reportedBy);
   if (!made) await updatePerson(context, uid, upstream);
   await writeProfile(context.rows, uid, { name, givenName, familyName, picture });
   return made;

@@ -21,7 +21,7 @@ import {
 } from "#db";
 import {
   columnOf,
-  type FindTold,
+  type FindAsserted,
   lastByKey,
   type LibraryArtifactRecord,
   noCounts,
@@ -110,8 +110,8 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
   return { ...noCounts, new: made, changed: different.length - made, unchanged: drafts.length - different.length };
 };
 
-/** Soft-deletes the feed's versions of artifacts that `findTold` does not return, and artifacts without versions. */
-export const withdrawLibraries = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
+/** Soft-deletes the feed's versions of artifacts that `findAsserted` does not return, and artifacts without versions. */
+export const withdrawLibraries = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
   let withdrawn = 0;
@@ -121,7 +121,7 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, findT
       `select ${artifactUid.list} from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last],
     );
-    const told = await findTold(found.map(({ uid }) => uid));
+    const told = await findAsserted(found.map(({ uid }) => uid));
     const gone = found.flatMap(({ uid }) => (told.has(uid) ? [] : [uid]));
     if (gone.length > 0) {
       await withdrawLibraryVersions(rows, target, gone);

@@ -4,7 +4,7 @@ import { isObject, type Json, text as member } from "#base/json.ts";
 import { columns, json, number, type Read, text, textList, time, type Write } from "#db";
 import {
   columnOf,
-  type FindTold,
+  type FindAsserted,
   lastByKey,
   type LifecycleRecord,
   type LifecycleRelease,
@@ -52,10 +52,10 @@ export const writeLifecycles = async (rows: Write, target: RecordTarget, records
 
 const productOfRow = columns({ product: text });
 
-/** Deletes lifecycles that `findTold` does not return. */
-export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTarget, findTold: FindTold): Promise<number> => {
+/** Deletes lifecycles that `findAsserted` does not return. */
+export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   const found = await productOfRow.find(rows, `select ${productOfRow.list} from lifecycles where feed = $1 and owner = $2`, [feed, group]);
-  const told = await findTold(found.map(({ product }) => uidSegmentOf(product)));
+  const told = await findAsserted(found.map(({ product }) => uidSegmentOf(product)));
   const gone = found.filter(({ product }) => !told.has(uidSegmentOf(product)));
   if (gone.length === 0) return 0;
   await rows.query("delete from lifecycles where feed = $1 and owner = $2 and product = any($3)", [feed, group, columnOf(gone, ({ product }) => product)]);

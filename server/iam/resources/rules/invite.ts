@@ -3,7 +3,7 @@
 import type { Rights } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { covers, newRoot } from "#base/uid.ts";
-import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
+import { type BoundResource, change, type ReportedBy, type WriteContext } from "#kernel";
 import { inviteCodeHash, makeInviteCode } from "#iam/signin";
 
 /** Returns the mappings that give the creator's permissions here; they are checked again on acceptance. */
@@ -11,10 +11,16 @@ const mappingsAt = ({ grants }: Rights, place: string): string[] =>
   grants.flatMap(({ isFromSession, path, binding }) => (isFromSession && binding !== undefined && covers(path, place) ? [binding] : []));
 
 /** Writes an invite to `parent`; returns it with its code. */
-export const writeInvite = async (context: WriteContext, found: BoundResource, parent: string, wanted: JsonObject, toldBy: ToldBy): Promise<JsonObject> => {
+export const writeInvite = async (
+  context: WriteContext,
+  found: BoundResource,
+  parent: string,
+  wanted: JsonObject,
+  reportedBy: ReportedBy,
+): Promise<JsonObject> => {
   const keyId = newRoot();
   const code = makeInviteCode(parent, keyId);
   const columns = { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "", by_mappings: JSON.stringify(mappingsAt(context.rights, parent)) };
-  const { record } = await change(context, found, { kind: "create", parent, body: { ...wanted, keyId }, columns }, toldBy);
+  const { record } = await change(context, found, { kind: "create", parent, body: { ...wanted, keyId }, columns }, reportedBy);
   return { ...record, code };
 };

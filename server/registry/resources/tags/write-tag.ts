@@ -3,7 +3,7 @@
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
-import { type BoundResource, boundOf, change, lockResource, type Outcome, type ToldBy, update, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, change, lockResource, type Outcome, type ReportedBy, update, type WriteContext } from "#kernel";
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
 import { findDuePatterns, holdManifest, insertEndedTag, recheckTag } from "#registry/store";
@@ -26,26 +26,26 @@ export const writeTag = async (
   tags: BoundResource,
   repo: string,
   body: JsonObject,
-  toldBy: ToldBy,
+  reportedBy: ReportedBy,
   { keeping = false }: { readonly keeping?: boolean } = {},
 ): Promise<WrittenTag> => {
   // Locks the manifest against collection until the tag exists.
   await holdManifest(context.rows, repo, text(body, "digest"));
   const ended = await isEnded(context, repo, text(body, "name"));
   const end = ended ? { deprecated: true } : {};
-  const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
+  const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, reportedBy);
   if (made.changed) {
     if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
     return { record: made.record, changed: true, before: undefined };
   }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
   // Deleted between the two statements: retry.
-  if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
+  if (!row) return writeTag(context, tags, repo, body, reportedBy, { keeping });
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
   // Version 1 may omit the digest, which then stays.
   const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };
-  const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
+  const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, reportedBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
   if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
   return { record, changed, before };

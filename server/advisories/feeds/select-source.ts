@@ -18,8 +18,8 @@ import {
   findSourceDocuments,
   findPublicNumbers,
   findPublicVulnerabilities,
-  findTellers,
-  findTellersOfNumbers,
+  findAssertions,
+  findAssertionsOfNumbers,
   findToldAdvisories,
   findToldOrigins,
   findToldVulnerabilities,
@@ -31,9 +31,9 @@ import {
   noOwnedCounts,
   type OwnedCounts,
   recordKey,
-  type RecordTeller,
+  type RecordAssertion,
   type Successor,
-  type Teller,
+  type Assertion,
   type ToldRow,
   vulnerabilityKey,
   withdrawAdvisories,
@@ -94,13 +94,13 @@ type Keys = ReadonlyMap<string, string>;
 
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 
-const isShown = ({ public: wanted, license }: Pick<Teller, "public" | "license">): boolean => wanted && isPublishable(license);
+const isShown = ({ public: wanted, license }: Pick<Assertion, "public" | "license">): boolean => wanted && isPublishable(license);
 
 /** A public record is not replaced by one with a license that forbids publication. */
-const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Teller | undefined => {
-  const allowed = row?.isPublic ? tellers.filter(({ license }) => isPublishable(license)) : [];
-  let best: Teller | undefined;
-  for (const each of allowed.length > 0 ? allowed : tellers) {
+const chooseAssertion = (assertions: readonly Assertion[], row: ToldRow | undefined): Assertion | undefined => {
+  const allowed = row?.isPublic ? assertions.filter(({ license }) => isPublishable(license)) : [];
+  let best: Assertion | undefined;
+  for (const each of allowed.length > 0 ? allowed : assertions) {
     if (!best || (each.modifiedMs ?? Number.NEGATIVE_INFINITY) > (best.modifiedMs ?? Number.NEGATIVE_INFINITY)) best = each;
   }
   return best;
@@ -116,9 +116,9 @@ const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "grou
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
 ];
 
-const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<Map<string, Teller[]>> => {
-  const found = await findTellers(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()]);
-  const byKey = new Map<string, Teller[]>();
+const findAssertionsOf = async (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<Map<string, Assertion[]>> => {
+  const found = await findAssertions(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()]);
+  const byKey = new Map<string, Assertion[]>();
   for (const each of found) {
     if (kind === "vulnerabilities" && isShown(each) !== (owner === "everybody")) continue;
     const known = byKey.get(each.key);
@@ -149,8 +149,8 @@ const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, has
   return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
 };
 
-const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
-  const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
+const inChunks = function* (assertions: Iterable<Assertion>): Generator<string[]> {
+  const sizes = new Map([...assertions].map(({ id, storedBytes }) => [id, storedBytes]));
   let chunk: string[] = [];
   let bytes = 0;
   for (const [id, size] of sizes) {
@@ -167,21 +167,21 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
 /** Documents of one ID from several sources, in formats available as OSV. One wins for the ID, with all its packages. */
 interface Rivals {
   readonly keys: Keys;
-  readonly tellers: readonly Teller[];
+  readonly assertions: readonly Assertion[];
 }
 
 /** Finds rivals; for removed documents these are the remaining ones. */
 const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
-  const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
-  return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
+  const assertions = kind === "advisories" ? await findAssertionsOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
+  return { keys: new Map(assertions.map(({ key, originId }) => [key, originId])), assertions };
 };
 
 /** Returns the losing documents. Their packages do not count, as in responses to scanners (documents/published.ts). */
-const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
+const findOutvoted = ({ assertions }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
   const outvoted = new Set<string>();
-  for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
+  for (const same of Map.groupBy(assertions, ({ originId }) => originId).values()) {
     const row = same.map(({ key }) => stored.get(key)).find((each) => each?.isPublic);
-    const best = chooseTeller(same, row);
+    const best = chooseAssertion(same, row);
     for (const { id } of same) if (id !== best?.id) outvoted.add(id);
   }
   return outvoted;
@@ -194,23 +194,26 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
   const keys: Keys = new Map([...rivals.keys, ...given]);
   const stored = new Map((await findRowsOfOwner(rows, context, scope, keys)).map((row) => [row.key, row]));
   const outvoted = findOutvoted(rivals, stored);
-  const tellers = new Map(
-    [...(await findTellersOf(rows, context, scope, keys))].map(([key, some]) => [key, outvoted.size === 0 ? some : some.filter(({ id }) => !outvoted.has(id))]),
+  const assertions = new Map(
+    [...(await findAssertionsOf(rows, context, scope, keys))].map(([key, some]) => [
+      key,
+      outvoted.size === 0 ? some : some.filter(({ id }) => !outvoted.has(id)),
+    ]),
   );
   let counts = noCounts;
-  const chosen = new Map<string, Teller>();
-  const again = new Map<string, Teller>();
+  const chosen = new Map<string, Assertion>();
+  const again = new Map<string, Assertion>();
   const gone = new Map<string, string>();
   for (const [key, number] of keys) {
     const row = stored.get(key);
-    const best = chooseTeller(tellers.get(key) ?? [], row);
+    const best = chooseAssertion(assertions.get(key) ?? [], row);
     if (best && drafts.has(best.id)) chosen.set(key, best);
     else if (best && !(row?.isTold && row.documentId === best.id)) again.set(key, best);
     else if (best) counts = addCounts(counts, { ...noCounts, unchanged: 1 });
     // Records written by the previous version have no document.
     else if (row?.documentId !== undefined && (row.isTold || scope.hasMoved)) gone.set(key, number);
   }
-  const write = async (by: ReadonlyMap<string, Teller>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
+  const write = async (by: ReadonlyMap<string, Assertion>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
     // Each row names its asserting source.
     for (const source of new Set([...by.values()].map(({ feed }) => feed))) {
       const mine = records.filter((record) => by.get(recordKey(record))?.feed === source);
@@ -219,7 +222,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
         public: context.kind === "advisories" ? said : scope.owner === "everybody",
         feed: source,
         nowMs: context.nowMs,
-        tellers: new Map([...by].map(([key, each]): [string, RecordTeller] => [key, tellerOf(each)])),
+        assertions: new Map([...by].map(([key, each]): [string, RecordAssertion] => [key, assertionOf(each)])),
       };
       const written = await writeRecords(rows, target, mine);
       counts = addCounts(counts, addCounts(written.group, written.everybody));
@@ -238,7 +241,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
 /** One document of these formats has several IDs, each with separate visibility. */
 const collections = new Set(["wolfi", "secdb", "debian"]);
 
-const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
+const assertionOf = ({ id, form, public: wanted, license }: Assertion): RecordAssertion => ({
   id,
   form,
   public: wanted && !collections.has(form),
@@ -246,7 +249,7 @@ const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller =
 });
 
 /** Returns each record from the document chosen for it. */
-const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRecord[] => {
+const recordsOf = (chosen: ReadonlyMap<string, Assertion>, drafts: Drafts): FeedRecord[] => {
   const wanted = new Set([...chosen.values()].map(({ id }) => id));
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
@@ -264,7 +267,7 @@ const reassign = async (
   return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
 };
 
-const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "license">): Scope["owner"] =>
+const ownerOf = ({ kind }: TellContext, document: Pick<Assertion, "public" | "license">): Scope["owner"] =>
   kind === "vulnerabilities" && isShown(document) ? "everybody" : "group";
 
 const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
@@ -428,6 +431,6 @@ const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
 
 /** Returns the advisories asserted by a document with a license for publication. */
 const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
-  const tellers = await findTellers(rows, context.kind, context.group, keys);
-  return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));
+  const assertions = await findAssertions(rows, context.kind, context.group, keys);
+  return new Set(assertions.filter(({ license }) => isPublishable(license)).map(({ key }) => key));
 };
