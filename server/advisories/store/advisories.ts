@@ -348,8 +348,9 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
 
 // Binary search for the nearest preceding subtree; then the subtrees' organizations.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
-const rootsOfPlaces = `left(uid, 40) in (
-  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
+const rootsOfPlacesList = `
+  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[])`;
+const rootsOfPlaces = `left(uid, 40) in (${rootsOfPlacesList})`;
 
 /** Returns private advisories in these subtrees, including withdrawn ones. */
 export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
@@ -364,8 +365,13 @@ export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisor
 export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
-    `select ${advisoryRow.list} from advisories
-     where not public and delete_time is null and ${own} and ${rootsOfPlaces} and artifact_name = any($3) and ${inPlaces} order by advisory_id, uid limit $4`,
+    // Organization by organization: otherwise the planner reads the rows of all organizations with these names (attack 116).
+    `select ${advisoryRow.list} from advisories where uid = any(array(
+       select held.uid from (${rootsOfPlacesList}) as place(root)
+       cross join lateral (
+         select uid from advisories
+         where left(uid, 40) = place.root and artifact_name = any($3) and delete_time is null and not public and ${own} offset 0) as held))
+     and ${inPlaces} order by advisory_id, uid limit $4`,
     [lows, highs, names, limit],
     { rows: limit, wide: true },
   );
