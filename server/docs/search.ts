@@ -5,7 +5,7 @@ import MiniSearch from "minisearch";
 import { type OpenApiSource, readReference, referencePath } from "./document.ts";
 import { guideSections, readGuides } from "./guides.ts";
 import { restOfDescription, titleOfOperation } from "./reference.ts";
-import { withSynonyms } from "./synonyms.ts";
+import { synonymsOf } from "./synonyms.ts";
 
 export interface Found {
   readonly href: string;
@@ -77,11 +77,11 @@ export interface SearchIndex {
 }
 
 export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchIndex> => {
-  const entries = [...(await guideEntries()), ...(await operationEntries(source))].map((entry, id) => ({ ...entry, id }));
+  const guides = await guideEntries();
+  const entries = [...guides, ...(await operationEntries(source))].map((entry, id) => ({ ...entry, id }));
   const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: searchWords });
   index.addAll(entries);
   const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
-  const guides = new Set(entries.filter(({ where }) => where.startsWith("Guide: ")).map(({ id }) => id));
   const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
   return {
     find: (query) => {
@@ -89,21 +89,21 @@ export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchInd
         .filter((word) => !fillers.has(word.toLowerCase()))
         .slice(0, wordsMax);
       if (words.length === 0) return [];
-      const boostDocument = (id: unknown): number =>
-        guides.has(Number(id)) ? 1.5 : earlier.has(Number(id)) && !words.some((word) => word.toLowerCase() === "v1") ? 0.4 : 1;
+      const earlierBoost = words.some((word) => word.toLowerCase() === "v1") ? 1 : 0.4;
+      const boostDocument = (id: unknown): number => (Number(id) < guides.length ? 1.5 : earlier.has(Number(id)) ? earlierBoost : 1);
       const options = {
         boost: { title: 3, names: 2 },
         prefix: true,
         boostDocument,
         fuzzy: (word: string) => (word.length > 4 ? 0.2 : false),
       } as const;
-      // A word itself counts more than its synonyms.
+      // Synonyms count less than the word itself, and match whole words only.
       const queries = words.map((word) => ({
         combineWith: "OR" as const,
-        queries: withSynonyms(word).map((each, at) => ({ queries: [each], boostTerm: () => (at === 0 ? 1 : 0.5) })),
+        queries: [word, { queries: [...synonymsOf(word)], prefix: false, fuzzy: false, boostTerm: () => 0.5 }],
       }));
       const found = index.search({ combineWith: "AND", queries }, options);
-      // Few places have all the words: those that have some of them follow.
+      // If few entries have all the words, entries with some of the words follow.
       const others = found.length < fewMax ? index.search({ combineWith: "OR", queries }, options) : [];
       const ids = new Set([...found, ...others].map(({ id }) => Number(id)));
       return [...ids].slice(0, shownMax).flatMap((id) => shown[id] ?? []);
