@@ -84,7 +84,7 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
   return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
 };
 
-/** Gantry's services that share a resource with the platform: an authored advisory is an advisory. A verb that the platform uses gets a suffix. */
+/** Our services that share a resource with the platform. Verbs of the platform get a suffix. */
 const sharedResources: ReadonlyMap<string, { readonly resource: string; readonly verbs: Readonly<Record<string, string>> }> = new Map([
   ["gantry.vulnerabilities.v1.AuthoredAdvisoriesService", { resource: "advisories", verbs: { get: "get-authored", list: "list-authored" } }],
   ["gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService", { resource: "advisories events", verbs: {} }],

@@ -77,7 +77,7 @@ export interface CounterpartFact {
   readonly negated: boolean;
   /** Required there, optional here. */
   readonly optional: boolean;
-  /** Where the request of a create has it, if elsewhere; "" otherwise. */
+  /** Path in a create request, if it differs; "" otherwise. */
   readonly createPath: string;
 }
 

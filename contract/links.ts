@@ -36,11 +36,11 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
 };
 
 /**
- * Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. `creates`: of the
- * request of a create, which has some fields elsewhere.
+ * Throws if a field of version 1 has no counterpart and is not marked. `partial` omits such fields. `creates` uses the paths of a
+ * create request, where some fields differ.
  */
 export const linksOf = (message: MessageFact, other: MessageFact, partial = false, creates = false): Link[] => {
-  // The same message in both, such as a filter by place.
+  // The same message in both, such as a uid filter.
   if (message === other)
     return message.fields.map((field) => ({
       field,

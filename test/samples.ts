@@ -71,7 +71,7 @@ const textOf = (field: FieldFact, variant: number): string => {
 /** Fields that another user than the author changes: only their first value is used. */
 export const decidedByOthers: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisoryEvent.review_state"]);
 
-/** Fields that create further rows, each with an event of its own: no part of a body that stands for one row. */
+/** Fields that create further rows with their own events, and so are not in the body of a single row. */
 const rowsBesides: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisory.initial_events"]);
 
 const enumOf = (field: FieldFact, variant: number): string => {
@@ -145,7 +145,7 @@ export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = f
   const always = whole ? completeBodies[message.name] : undefined;
   const needed = whole ? undefined : neededParts[message.name]?.(sampling.variant);
   for (const field of writable(message)) {
-    // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
+    // Batch entries may omit their parent and use the batch's (AIP-233).
     if (field.scope || rowsBesides.has(`${message.name}.${field.name}`) || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
     if (whole || (isNeeded(message, field) && needed?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
   }

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { settingNames } from "#application";
 import { binaryFiles, files, isCode, isOurs, isTest } from "./project-files.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
+import { storeForm } from "./tables.ts";
 
 type Rule = (path: string, content: string) => readonly string[];
 
@@ -253,7 +254,7 @@ const noSqlAbove: Rule = (path, content) =>
       ? [`${at(path, line)} holds SQL, which belongs to the file of a store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
       : [],
   );
-const maySpeakSql = /^(?:server\/(?:db|postgres|\w+\/store)|test|bench|tools)\//;
+const maySpeakSql = (path: string): boolean => storeForm.test(path) || /^(?:server\/postgres|test|bench|tools)\//.test(path);
 
 // Terms that the project no longer uses, with their replacements.
 const withdrawnWords: ReadonlyMap<string, string> = new Map([
@@ -490,7 +491,7 @@ const fileRules: readonly FileRule[] = [
   },
   {
     title: "no SQL stands outside the store",
-    about: (path) => isCode(path) && !isTest(path) && !maySpeakSql.test(path) && !/\/testing\.ts$|\.fixture\.ts$/.test(path),
+    about: (path) => isCode(path) && !isTest(path) && !maySpeakSql(path) && !/\/testing\.ts$|\.fixture\.ts$/.test(path),
     rule: noSqlAbove,
     planted: [
       ["server/iam/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],

@@ -38,7 +38,7 @@ const unique = (names: readonly string[]): string[] => [...new Set(names)];
 const resourcesOf = (domain: string): string[] =>
   unique(rows.filter((row) => row.domain === domain && row.resource !== "").map(({ resource }) => resource.split(" ", 1)[0] ?? "")).sort();
 
-/** Resources inside of a resource: "events" of "advisories". */
+/** Returns the nested resources: "events" of "advisories". */
 const nestedResourcesOf = (domain: string, resource: string): string[] =>
   unique(rows.flatMap((row) => (row.domain === domain && row.resource.startsWith(`${resource} `) ? [row.resource.slice(resource.length + 1)] : []))).sort();
 
@@ -57,7 +57,7 @@ const singularOf = (resource: string): string =>
 
 const aliasesOf = (resource: string): string[] => [singularOf(resource), ...(resourceAliases[resource] ?? [])].filter((alias) => alias !== resource);
 
-/** The verbs and nested resources of a resource. */
+/** Lists the verbs and nested resources of a resource. */
 const wordsBelow = (domain: string, resource: string): string =>
   unique([...verbRows(domain, resource).map(({ verb }) => verb), ...nestedResourcesOf(domain, resource)])
     .sort()
@@ -162,7 +162,7 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
   ].join("\n");
 };
 
-/** A resource with its verbs, if it is the `typed` one. */
+/** Creates a resource; only the typed one gets its verbs. */
 const newResourceBranch = async (
   terminal: Terminal,
   domain: string,
@@ -180,10 +180,7 @@ const newResourceBranch = async (
   return branch;
 };
 
-/**
- * A domain with its resources. `args` are what is typed behind it; `own` are commands that are not of the contract, which stand
- * beside its resources.
- */
+/** Creates a domain with its resources. `args` follow its name; `own` are commands outside the contract. */
 export const newDomainCommand = async (terminal: Terminal, domain: string, args: readonly string[], own: readonly Command[] = []): Promise<Command> => {
   const whole = verbRows(domain, "").find(({ verb }) => verb === "");
   if (whole !== undefined) return (await loadOperation(terminal, domain, domain, whole.operation)).summary(domainSummaries[domain] ?? whole.summary);

@@ -189,7 +189,7 @@ const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined 
   return undefined;
 };
 
-/** Flags of examples that required fields do not give: one of several types, and a review. */
+/** Example flags of operations that need one of several optional flags. */
 const exampleFlags: Readonly<Record<string, string>> = {
   "gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService/CreateAuthoredAdvisoryEvent": "--fixed-fixed-version 3.3.2-r0",
   "gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService/UpdateAuthoredAdvisoryEvent": "--review-state approved",
@@ -202,14 +202,14 @@ export const examplesOf = (words: string, shape: CommandShape): string[] => {
   const base = ["gantry", words, ...places].join(" ");
   const given = flags.flatMap((flag) => {
     const needed = isRequired(flag, shape);
-    // A uid without a name to show stands as its placeholder.
+    // A uid without an example is shown as its placeholder.
     const value = isFlagOnly(flag) ? undefined : (exampleValue(flag, shape) ?? (needed && flag.field.uid ? placeholder(flag, shape) : undefined));
     const wanted = needed || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
   const own = exampleFlags[method.name];
   const parts = [base, ...(kind === "update" ? (own === undefined ? given.slice(0, 1) : []) : given), ...(own === undefined ? [] : [own])];
-  // A long one goes on in further lines, as a shell takes it.
+  // Long examples continue on further lines, as in a shell.
   const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
   if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
   if (kind === "delete") return [base, `${base} --yes --allow-missing`];

@@ -138,7 +138,7 @@ test("changing an event's aliases or content prevents its author from approving 
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
-test("events that come with an advisory are refused as CreateAuthoredAdvisoryEvent refuses them, and nothing is left of the advisory", async () => {
+test("events created with an advisory follow the rules of CreateAuthoredAdvisoryEvent, and a refusal stores nothing", async () => {
   const own = await newTenant();
   const about = { artifactName: "openssl", artifactType: "apk", aliases: ["CVE-2026-1"] };
   const approved = { ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" };
@@ -155,7 +155,7 @@ test("events that come with an advisory are refused as CreateAuthoredAdvisoryEve
   assert.deepEqual(objectList(left, "authoredAdvisories"), []);
 });
 
-test("an event that was sent back is pending and without a reviewer once its content changes, whoever changes it", async () => {
+test("an event with requested changes is pending and has no reviewer after any caller changes its content", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");
   for (const token of [own.author, own.approver]) {
@@ -167,7 +167,7 @@ test("an event that was sent back is pending and without a reviewer once its con
   }
 });
 
-test("an event that is not approved changes no output, byte by byte", async () => {
+test("an unapproved event changes no byte of any output", async () => {
   const own = await newTenant();
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-uuuu-uuuu-uuuu", "CVE-2026-1");

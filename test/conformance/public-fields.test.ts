@@ -199,7 +199,7 @@ test("a withdrawn record, read by its ID, reports its withdrawal and its replace
   }
 });
 
-test("an advisory with a moved component has one additive field, in its event", async () => {
+test("an advisory with a component move has one additive field, in its event", async () => {
   const moved = { reviewState: "REVIEW_STATE_PENDING", componentLocationChanged: { newLocation: "/usr/lib/b.so" } };
   const body = { artifactName: "moved", artifactType: "apk", aliases: ["CVE-2026-1"], initialEvents: [moved] };
   const name = "gantry.vulnerabilities.v1.AuthoredAdvisoriesService/CreateAuthoredAdvisory";
@@ -213,7 +213,7 @@ test("an advisory with a moved component has one additive field, in its event", 
   for (const each of found) seen.add(each);
 });
 
-test("every exception is one: an answer carries it", () => {
+test("every listed exception occurs in a response", () => {
   assert.deepEqual([...seen].sort(), Object.keys(exceptions).sort());
 });
 

@@ -1,5 +1,5 @@
-// pip-audit reads what is published, pointed at it by its own option. Runs where there is Python: the program is installed once,
-// in a folder of its own, and without a registry to install it from the test is left out.
+// pip-audit reads the published feed, configured by its own option. Runs if Python exists: the program is installed once in its own directory,
+// and the test is skipped without a package registry.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ const here = import.meta.dirname;
 const environment = join(here, "../../node_modules/.cache/scanners/python");
 const program = join(environment, "bin/pip-audit");
 
-/** Why there is no pip-audit; false where there is. */
+/** Why pip-audit is missing; false if it is available. */
 const missing = (): string | false => {
   if (existsSync(program)) return false;
   if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
@@ -45,7 +45,7 @@ const audit = async (folder: string, requirements: string, server: string): Prom
   };
 };
 
-test("pip-audit finds what is affected, with what fixes it, and nothing where nothing is", { skip: missing() }, async () => {
+test("pip-audit finds affected packages with their fixes, and nothing in unaffected ones", { skip: missing() }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-pip-audit-"));
   const world = await openWorld();
   try {
@@ -62,7 +62,7 @@ test("pip-audit finds what is affected, with what fixes it, and nothing where no
     await writeFile(records, `${of("PYSEC-2025-1001", "1.2")}\n${of("PYSEC-2025-1002", "2.0")}\n`);
     await runImport(world, "advisories", [records], { public: true });
     const { code, found } = await audit(folder, "some_lantern==1.5\nquiet-bell==1.0\n", world.url);
-    // 1: it has found something.
+    // 1 means findings.
     assert.equal(code, 1);
     assert.deepEqual(found, [
       ["some-lantern", [["PYSEC-2025-1002", ["2.0"]]]],

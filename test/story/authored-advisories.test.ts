@@ -84,7 +84,7 @@ for (const protocol of ["rest", "grpc"] as const) {
     const told = created.filter(({ subject }) => subject.startsWith(text(reply, "id")));
     assert.deepEqual(told.map(({ subject }) => subject).sort(), events.map((event) => text(event, "id")).sort());
     assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
-    // Refused as a whole: nothing is left of the advisory.
+    // The whole create is refused.
     const refusals: readonly (readonly [JsonObject, number, string])[] = [
       [{ fixed: {} }, codes.INVALID_ARGUMENT, "fixedVersion"],
       [{ note: "" }, codes.INVALID_ARGUMENT, "is required"],
@@ -102,13 +102,13 @@ for (const protocol of ["rest", "grpc"] as const) {
     const rehearsed = await create(sent, own.author, true);
     assert.equal(rehearsed.code, 0, JSON.stringify(rehearsed.reply));
     assert.equal(objectList(await stage.world.ok(`${service}/ListAuthoredAdvisories`, {}, { token: own.author }), "authoredAdvisories").length, 1);
-    // A full update sends the events back: they stay as they are.
+    // A full update includes the events, which stay unchanged.
     const updated = await stage.world.ok(`${v1}/Update`, { ...reply, componentName: "libcurl", events: [] }, { token: own.author, protocol });
     assert.deepEqual(objectList(updated, "events"), events);
   });
 }
 
-test("commands create, review, change and delete an authored advisory, beside the commands that list advisories", async () => {
+test("commands create, review, update and delete an authored advisory, next to the commands that list advisories", async () => {
   const own = await stage.newTenant("commanded");
   const gantry = async (words: string, token = own.author): Promise<string> => {
     const environment = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: "/nowhere" };
@@ -132,7 +132,7 @@ test("commands create, review, change and delete an authored advisory, beside th
   assert.equal(await gantry("list-authored -o uid"), withEvents);
 });
 
-test("events that are created with an advisory are approved if the organization opted out, and take effect", async () => {
+test("events created with an advisory are approved and effective if the organization opted out of reviews", async () => {
   const own = await stage.newTenant("initial-approved");
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-iiii-iiii-iiii", "CVE-2026-1");
@@ -143,7 +143,7 @@ test("events that are created with an advisory are approved if the organization 
   assert.deepEqual(await stage.states(own), ["CGA-iiii-iiii-iiii web suppressed"]);
 });
 
-test("a move of the component changes no verdict, and is in the lists and outputs", async () => {
+test("a component move changes no verdict, and appears in lists and outputs", async () => {
   const own = await stage.newTenant("moved");
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-mmmm-mmmm-mmmm", "CVE-2026-1");
@@ -177,7 +177,7 @@ test("a move of the component changes no verdict, and is in the lists and output
     );
 });
 
-test("every kind of event is authored, and reads back as it was written", async () => {
+test("every kind of event can be authored and reads back unchanged", async () => {
   const kinds: readonly JsonObject[] = [
     { detection: { manual: {} } },
     { detection: { scanv1: { scanner: "grype", component: "stdlib" } } },
@@ -331,7 +331,7 @@ test("authored advisories support filters, pages, field masks and ETags like eve
   assert.equal(refused.code, codes.ABORTED);
 });
 
-/** Of each ecosystem an advisory, and packages in images: "affected", "fixed", or "other" for one that it is not about. */
+/** For each ecosystem, an advisory and packages in images: "affected", "fixed", or "other" for a package that it does not cover. */
 const byEcosystem: readonly {
   readonly artifactType: string;
   readonly artifactName: string;
@@ -424,7 +424,7 @@ const byEcosystem: readonly {
     affected: ["pkg:githubactions/acme/harbour@1.9.0"],
     others: ["pkg:githubactions/acme/harbour@1.10.0"],
   },
-  // Without an order of versions, a fix says nothing of others.
+  // Without a version order, a fix says nothing about other versions.
   { artifactType: "conan", artifactName: "harbour", fixed: "2", affected: [], others: ["pkg:conan/harbour@1", "pkg:conan/harbour@2"] },
 ];
 
@@ -454,7 +454,7 @@ for (const [index, { artifactType, artifactName, distribution = "", fixed, affec
   });
 }
 
-test("an authored advisory on one architecture counts for images of that one alone", async () => {
+test("an authored advisory on one architecture matches only images of that architecture", async () => {
   const own = await stage.newTenant("architecture");
   await stage.importImage(own.group, "web", ["pkg:npm/harbour@1.0.0"]);
   for (const artifactArchitecture of ["x86_64", "aarch64"]) {
@@ -465,7 +465,7 @@ test("an authored advisory on one architecture counts for images of that one alo
   assert.deepEqual(await stage.states(own), ["ARCHITECTURE-ADV-000001 web affected"]);
 });
 
-test("a review that asks for changes is answered by changing the event, which is pending again", async () => {
+test("an event with requested changes can be updated and is pending again", async () => {
   const { uid } = await stage.createAdvisory(tenant, { artifactName: "reviewed" });
   const event = text(await stage.createEvent(tenant, String(uid)), "uid");
   await stage.review(tenant, event, "REVIEW_STATE_REQUEST_CHANGES");

@@ -7,7 +7,7 @@ import { ancestry, covers } from "#base/uid.ts";
 import { type CoveringFeed, findCoveringFeeds } from "#advisories/store";
 import type { Read } from "#db";
 import { coversRelease, isDistribution, isDistributionType } from "./formats/distribution.ts";
-import { artifactTypeOf, languageEcosystems } from "./formats/osv.ts";
+import { artifactTypeOf, isLanguageEcosystem, languageEcosystems } from "./formats/osv.ts";
 import type { InstalledPackage } from "./judge-package.ts";
 
 /** An ecosystem, with the release for a distribution: "Debian" and "12". */
@@ -29,8 +29,6 @@ const unnamedApk = "apk";
 
 /** Replaces ecosystems beyond limits.imageEcosystemsMax. No source covers it. */
 const otherEcosystem = "other";
-
-const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
 
 /** How many parts of a version identify a release: for Alpine 3.18.4, two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
@@ -75,7 +73,7 @@ const judges = (named: string, { ecosystem, release }: Ecosystem): boolean => {
   if (named.includes(":")) return false;
   if (ecosystem === unnamedApk) return apkEcosystems.includes(named);
   // Images are matched by type alone: the type "debian" is not the ecosystem "Debian".
-  return artifactTypeOf(named) === (languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem);
+  return artifactTypeOf(named) === (isLanguageEcosystem(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem);
 };
 
 export type CoverageState = "MATCHED" | "NO_SOURCE" | "STALE" | "OS_UNSUPPORTED";

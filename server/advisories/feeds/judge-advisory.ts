@@ -38,30 +38,28 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
   }
 };
 
-/** Other distributions have packages of the same name. */
-const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
-
-/** As an organization wrote it: about packages of any type, in the order of their versions. */
+/** Evaluates an authored advisory, on packages of any type. */
 const judgeOfAuthored = ({ artifactType, artifactArchitecture, namespace, events }: MatchableAdvisory): Judge => {
   const approved = approvedEventsOf(events);
   const ecosystem = orderOfType(artifactType);
   const isFor = (machine: string): boolean => architectureOf(artifactArchitecture) === machine;
   return (installed, version) => {
-    const verdict = isOfDistribution(namespace, installed) ? judgeByEvents(approved, version, ecosystem ?? null) : undefined;
+    const verdict = isOfDistribution(namespace, installed) ? judgeByEvents(approved, version, ecosystem) : undefined;
     return verdict && artifactArchitecture !== "" ? { ...verdict, isFor } : verdict;
   };
 };
 
 const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   const approved = approvedEventsOf(events);
-  return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
+  // Other distributions have packages of the same name.
+  return (installed, version) => (form !== "wolfi" || isOfDistribution("wolfi", installed) ? judgeByEvents(approved, version, "Wolfi") : undefined);
 };
 
 /** Yields advisories that can be evaluated by version, with evaluators. */
 export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
     if (advisory.isAuthored && formsWithFixes.has(advisory.form)) yield [advisory, judgeOfAuthored(advisory)];
-    // Versions of packages of a distribution alone have one order for all.
+    // Only distribution packages have one version order for all.
     else if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");

@@ -99,14 +99,14 @@ export const approvedEventsOf = (events: string): JsonObject[] => {
   return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
 };
 
-/** An ecosystem with the order of versions of a distribution's packages. */
+/** An ecosystem with the version order of the package type. */
 const orderOfDistributions: ReadonlyMap<string, string> = new Map([
   ["apk", "Wolfi"],
   ["deb", "Debian"],
   ["rpm", "Red Hat"],
 ]);
 
-/** The ecosystem in whose order versions of this type of packages are; undefined if versions of the type have no known order. */
+/** Returns an ecosystem with the version order of the package type; undefined if none is known. */
 export const orderOfType = (type: string): string | undefined => {
   const ecosystem = orderOfDistributions.get(type) ?? languageEcosystems.get(type);
   return ecosystem !== undefined && compareVersions(ecosystem, "1", "1") === undefined && compareVersions(ecosystem, "1.0.0", "1.0.0") === undefined
@@ -114,7 +114,7 @@ export const orderOfType = (type: string): string | undefined => {
     : ecosystem;
 };
 
-/** Whether an authored advisory about this distribution ("" for none) is about the package. apko's packages name no distribution. */
+/** Returns true if the package belongs to the distribution ("" for none). Packages of apko name no distribution. */
 export const isOfDistribution = (distribution: string, { type, distribution: installed }: InstalledPackage): boolean => {
   if (!isDistributionType(type)) return true;
   const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
@@ -122,16 +122,16 @@ export const isOfDistribution = (distribution: string, { type, distribution: ins
 };
 
 /**
- * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
- * for all versions before, and the last one counts.
- * @param ecosystem in whose order the versions are; null: no version that an event names can be compared
+ * Evaluates the version by approved events, oldest first. It is fixed from the fixed version on; for earlier versions, the last
+ * determination counts.
+ * @param ecosystem whose version order applies; if undefined, events with versions have no verdict
  */
-export const judgeByEvents = (approved: readonly JsonObject[], version: string, ecosystem: string | null = "Wolfi"): PackageVerdict | undefined => {
+export const judgeByEvents = (approved: readonly JsonObject[], version: string, ecosystem: string | undefined): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
   const patched = approved.flatMap((event) => texts(part(event, "patched"), "patchedVersions"));
-  if (ecosystem === null && fixes.length + patched.length > 0) return undefined;
+  if (ecosystem === undefined && fixes.length + patched.length > 0) return undefined;
   const order = ecosystem ?? "";
-  // A version that is none is below nothing.
+  // An invalid version is not below any other.
   if (fixes.some((fix) => (compareVersions(order, version, fix) ?? -1) >= 0)) return undefined;
   if (patched.some((each) => compareVersions(order, version, each) === 0)) return undefined;
   const last = approved.flatMap((event) => decisions.filter((decision) => event[decision] !== undefined)).at(-1);

@@ -23,7 +23,7 @@ const reviewedFields = [
 const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
   reviewedFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-/** Violations of the events that are created along, under the path of each. */
+/** Returns the violations of the initial events, each with its path. */
 const initialViolations = (draft: JsonObject): Violation[] =>
   objectList(draft, "initialEvents").flatMap((event, index) =>
     eventViolations(event, true).map(({ field, description }) => ({ field: `initialEvents[${index}].${field}`, description })),
@@ -59,14 +59,14 @@ const keepHistory = async (
   await projectAdvisory(context, uid);
 };
 
-/** Creates the advisory, and each of its events as CreateAuthoredAdvisoryEvent would. */
+/** Creates the advisory, and its initial events by the rules of CreateAuthoredAdvisoryEvent. */
 const createAdvisory = async (context: WriteContext): Promise<Outcome> => {
   const outcome = await create(boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisory"))(context);
   const events = objectList(part(context.request, "authoredAdvisory"), "initialEvents");
   if (events.length === 0) return outcome;
   const uid = text(outcome.reply, "uid");
   const event = boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisoryEvent");
-  // Events of one time are listed by their uids: in the order in which the request has them.
+  // Events of the same time are listed by uid: sorted uids keep the order of the request.
   const uids = events.map(() => newChild(uid)).sort();
   for (const [index, body] of events.entries()) await change(context, event, { kind: "create", parent: uid, uid: uids[index] ?? "", body }, "row");
   return { ...outcome, reply: (await withAuthoredEvents(context.rows, [outcome.reply]))[0] ?? outcome.reply };

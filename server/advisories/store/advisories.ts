@@ -178,7 +178,7 @@ const draftForm = "draft";
 export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
   const full: AdvisoryRecord = { ...record, key: uid, events: [] };
   const facet = facetOf(full, all);
-  // A move of the component alone states nothing that an output could have.
+  // An advisory with only component moves is in no output.
   const form = approved.some((event) => !("componentLocationChanged" in event)) ? "wolfi" : draftForm;
   const digest = recordDigestOf([form, full, approved]);
   const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
@@ -622,7 +622,7 @@ export interface MatchableAdvisory {
   readonly artifactArchitecture: string;
   /** The distribution of its package, if it names one. */
   readonly namespace: string;
-  /** An organization wrote it. */
+  /** An organization authored it. */
   readonly isAuthored: boolean;
   readonly form: string;
   /** Empty if none. */

@@ -98,7 +98,7 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 309,
     file: coverage,
-    find: "(languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem)",
+    find: "(isLanguageEcosystem(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem)",
     replace: "artifactTypeOf(ecosystem)",
   },
 ];

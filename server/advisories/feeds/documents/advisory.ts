@@ -74,16 +74,16 @@ export const eventStatus = (event: JsonObject): EventStatus => {
 
 const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
-/** Whether the event states something of versions; a move of the component does not. */
+/** Returns false for a component move, which says nothing about versions. */
 export const isStatement = (event: JsonObject): boolean => event.componentLocationChanged === undefined;
 
-/** Returns what holds now: what the last statement says. */
+/** Returns the status of the last event that is not a component move. */
 export const currentStatus = ({ approved }: Published): EventStatus => {
   const event = approved.findLast(isStatement);
   return event ? eventStatus(event) : unknown;
 };
 
-/** The moves of the component, the oldest first, as sentences. */
+/** Describes the component moves, oldest first. */
 export const componentMoves = ({ approved }: Published): string[] =>
   approved.flatMap((event) => {
     if (isStatement(event)) return [];
@@ -92,7 +92,7 @@ export const componentMoves = ({ approved }: Published): string[] =>
     return [`Component moved${from} to ${String(newLocation)}.${typeof note === "string" ? ` ${note}` : ""}`];
   });
 
-/** The CVE's number first, then the others, the advisory's own at the end. */
+/** Returns the CVE first, the advisory's ID last. */
 export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;

@@ -3,18 +3,13 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { AdvisoryRow } from "#advisories/store";
-import { languageEcosystems } from "../formats/osv.ts";
+import { isLanguageEcosystem, languageEcosystems } from "../formats/osv.ts";
 import { componentMoves, currentStatus, distributionOf, type Published, purlOf } from "./advisory.ts";
 
 /** apk distributions with an OSV ecosystem. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
 
-const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
-
-/** Whether the ecosystem has languages' packages: of our own, only advisories that an organization wrote are about these, and none is public. */
-export const isLanguageEcosystem = (ecosystem: string): boolean => languageNames.has(ecosystem);
-
-/** Whether advisories of our own may be about the ecosystem, for a reader of private records too if `isPrivate`. */
+/** Returns true if our advisories can cover the ecosystem. Only private ones cover languages, because an organization authors them. */
 export const isOwnEcosystem = (ecosystem: string, isPrivate = false): boolean =>
   Object.values(ecosystems).includes(ecosystem) || (isPrivate && isLanguageEcosystem(ecosystem));
 
@@ -53,7 +48,7 @@ const osvAffected = (advisory: Published): JsonObject[] => {
   const { status, fixedVersions } = currentStatus(advisory);
   if (status === "not_affected") return [];
   const ecosystem = osvEcosystem(advisory) ?? "";
-  // OSV's versions of Go have no "v".
+  // OSV writes Go versions without "v".
   const fixes = ecosystem === "Go" ? fixedVersions.map((fixed) => fixed.replace(/^v(?=\d)/, "")) : fixedVersions;
   const events: JsonObject[] = [{ introduced: "0" }, ...fixes.slice(0, 1).map((fixed) => ({ fixed }))];
   return [

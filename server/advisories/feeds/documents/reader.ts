@@ -101,11 +101,17 @@ export const readOwnByIds = async ({ read, privateRecords }: Reader, advisoryIds
   return listedFirst([...found, ...(await findOwnPrivateByIds(read, privateRecords.places, advisoryIds, limit))]);
 };
 
+/** Names of packages: `published` ones may have public advisories, `visible` ones also private advisories. */
+interface OwnNames {
+  readonly published: readonly string[];
+  readonly visible: readonly string[];
+}
+
 /** Returns up to `limit` public and `limit` private advisories on these packages. */
-export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, names: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
-  const found = await findOwnPublishedByArtifacts(read, names, limit);
+export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, { published, visible }: OwnNames, limit: number): Promise<AdvisoryRow[]> => {
+  const found = published.length === 0 ? [] : await findOwnPublishedByArtifacts(read, published, limit);
   if (!privateRecords) return found;
-  return [...found, ...(await findOwnPrivateByArtifacts(read, privateRecords.places, names, limit))];
+  return [...found, ...(await findOwnPrivateByArtifacts(read, privateRecords.places, visible, limit))];
 };
 
 /** Returns the kinds of artifacts of our advisories. */

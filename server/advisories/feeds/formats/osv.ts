@@ -76,7 +76,7 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
 /** Returns the package URL type; an unknown ecosystem is its own type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
-/** OSV's ecosystems of languages and tools, by the type of package URLs. */
+/** OSV's ecosystems of languages and tools, by package URL type. */
 export const languageEcosystems: ReadonlyMap<string, string> = new Map(
   [
     ...["Bitnami", "ConanCenter", "CRAN", "crates.io", "GitHub Actions", "Go", "Hackage", "Hex", "Julia", "Maven", "npm", "NuGet", "opam"],
@@ -84,7 +84,11 @@ export const languageEcosystems: ReadonlyMap<string, string> = new Map(
   ].map((name) => [artifactTypeOf(name), name]),
 );
 
-/** What the ranges of one package tell; a range of commits tells nothing of versions. */
+const languageNames: ReadonlySet<string> = new Set(languageEcosystems.values());
+
+export const isLanguageEcosystem = (ecosystem: string): boolean => languageNames.has(ecosystem);
+
+/** Commit ranges have no versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")

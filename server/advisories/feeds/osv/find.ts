@@ -166,16 +166,16 @@ const findOwn = async (
   reader: Reader,
   questions: readonly Question[],
 ): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
-  const isPrivate = reader.privateRecords !== undefined;
-  const names = new Set(
-    questions.flatMap(({ packages, after }) =>
-      after === "" ? packages.flatMap(({ ecosystem, name }) => (isOwnEcosystem(ecosystem, isPrivate) ? [name] : [])) : [],
-    ),
-  );
+  const packages = questions.flatMap((question) => (question.after === "" ? question.packages : []));
+  const namesIn = (isWanted: (ecosystem: string) => boolean): string[] => [
+    ...new Set(packages.flatMap(({ ecosystem, name }) => (isWanted(ecosystem) ? [name] : []))),
+  ];
+  const published = namesIn((ecosystem) => isOwnEcosystem(ecosystem));
+  const visible = reader.privateRecords ? namesIn((ecosystem) => isOwnEcosystem(ecosystem, true)) : published;
   const none = new Map<string, JsonObject>();
-  if (names.size === 0) return { own: none, numbersOf: () => [] };
+  if (visible.length === 0) return { own: none, numbersOf: () => [] };
   const limit = limits.osvCandidatesMax;
-  const rows = await readOwnByArtifacts(reader, [...names], limit);
+  const rows = await readOwnByArtifacts(reader, { published, visible }, limit);
   const numbers = new Map<string, Set<string>>();
   for (const { artifactName, advisoryId } of rows) numbers.set(artifactName, (numbers.get(artifactName) ?? new Set()).add(advisoryId));
   const ids = [...new Set(rows.map(({ advisoryId }) => advisoryId))];

@@ -128,11 +128,13 @@ const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
 
 const requireInEcosystem = (ecosystem: string, content: DocumentContent): DocumentContent => {
   const record = JSON.parse(content.text) as Json;
-  const named = isObject(record) ? ecosystemsOfRecord(record) : [];
-  // One of our own names no package that is not affected.
-  const isOwn = isObject(record) && isOwnEcosystem(ecosystem, named.length === 0 && ownNumbersOf(text(record, "id")).length > 0);
-  if (!isObject(record) || !(named.includes(ecosystem) || isOwn)) throw new Fault("NOT_FOUND", `record not found in ${ecosystem}`);
-  return content;
+  if (isObject(record)) {
+    const named = ecosystemsOfRecord(record);
+    // A record of ours whose packages are all unaffected names none.
+    const isUnnamed = named.length === 0 && ownNumbersOf(text(record, "id")).length > 0;
+    if (named.includes(ecosystem) || isOwnEcosystem(ecosystem, isUnnamed)) return content;
+  }
+  throw new Fault("NOT_FOUND", `record not found in ${ecosystem}`);
 };
 
 export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder" | "clock" | "log" | "bytesMax">): Archives =>

@@ -112,7 +112,7 @@ export const projectAdvisory = async (context: Pick<ChangeContext, "rows" | "now
     kind: "advisory" as const,
     advisoryId,
     author,
-    // As images and imported records name the package.
+    // The same form as in images and imported records.
     artifactName: packageNameKeyOfType(artifactType, artifactName),
     artifactType,
     artifactArchitecture,

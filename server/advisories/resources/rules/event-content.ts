@@ -1,4 +1,4 @@
-// What an event of an authored advisory says, and what it must say (docs/decisions/0089). Pure.
+// The content of an event of an authored advisory, and its rules (decision 0089). Pure.
 
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -6,7 +6,7 @@ import { approvedState } from "./authoring.ts";
 
 export const pendingState = "REVIEW_STATE_PENDING";
 
-/** What a reviewer looks at. */
+/** A change of these fields needs a new review. */
 const contentFields = [
   "findings",
   "issue",
@@ -25,16 +25,16 @@ const typeFields = contentFields.slice(2);
 export const isContentChanged = (draft: JsonObject, before: JsonObject): boolean =>
   contentFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-/** Returns the state of review; "" if unspecified. */
+/** Returns the review state; "" if unspecified. */
 export const reviewStateOf = (event: JsonObject | undefined): string => {
   const state = text(event ?? {}, "reviewState");
   return state === "REVIEW_STATE_UNSPECIFIED" ? "" : state;
 };
 
-/** Returns the violations of an event's content. `isNew`: also of the state that it is created in. */
+/** Returns the violations of an event's content and, for a new event, of its review state. */
 export const eventViolations = (draft: JsonObject, isNew: boolean): Violation[] => {
   const out: Violation[] = [];
-  // An empty one says something, too.
+  // An empty message counts, too.
   if (!typeFields.some((field) => isObject(draft[field]))) out.push({ field: "detection", description: `${typeFields.join(" or ")} is required` });
   const reason = text(part(draft, "falsePositiveDetermination"), "type");
   if (isObject(draft.falsePositiveDetermination) && (reason === "" || reason === "TYPE_UNSPECIFIED"))

@@ -460,7 +460,7 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
   optional: boolean;
 
   /**
-   * Of a field that a create puts elsewhere than a response has it: the path of the create's request.
+   * Path of the field in the request of a create, if it differs from the response.
    *
    * @generated from field: string create_path = 7;
    */
@@ -517,7 +517,7 @@ export declare type CounterpartJson = {
   optional?: boolean;
 
   /**
-   * Of a field that a create puts elsewhere than a response has it: the path of the create's request.
+   * Path of the field in the request of a create, if it differs from the response.
    *
    * @generated from field: string create_path = 7;
    */
