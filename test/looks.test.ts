@@ -1,6 +1,7 @@
 // When a loop that polls the database looks for work again.
 
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { timestamp } from "#base/time.ts";
 import { silent } from "#base/log.ts";
@@ -8,22 +9,26 @@ import { findDueDeliveries } from "#events/store";
 import { openStore, type Store } from "#db";
 import { type OpenChanges, openChanges } from "../server/db/changes.ts";
 import { openLooks } from "../server/db/looks.ts";
-import { freshDatabase, type TestDatabase } from "./database.ts";
+import { addressOf, makeTemplate, startTestServer } from "./database.ts";
 
-let database: TestDatabase;
+let server: Awaited<ReturnType<typeof startTestServer>>;
 let store: Store;
 let other: Store;
 
 before(async () => {
-  database = await freshDatabase();
-  store = await openStore({ databaseUrl: database.url, log: silent });
-  other = await openStore({ databaseUrl: database.url, log: silent });
+  // Snapshots are those of the whole database server: on a shared one, other test files would commit.
+  server = await startTestServer();
+  const { serverUrl, template } = await makeTemplate(server.url, server.serverUrl);
+  const databaseUrl = addressOf(serverUrl, template);
+  store = await openStore({ databaseUrl, log: silent });
+  other = await openStore({ databaseUrl, log: silent });
 });
 
 after(async () => {
   await store.close();
   await other.close();
-  await database.drop();
+  await server.embedded.stop();
+  rmSync(server.directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const never = Number.POSITIVE_INFINITY;
