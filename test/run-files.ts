@@ -1,9 +1,12 @@
 // Runs test files in processes under node's runner and returns the outcome. test/run.ts selects files and database.
 
-import { availableParallelism } from "node:os";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
+import type { TogetherOptions } from "./together.ts";
 
 export interface Outcome {
   /** Tests that ran, without those skipped by name and files without tests. */
@@ -24,32 +27,74 @@ export interface RunFilesOptions {
   readonly write: (text: string) => void;
 }
 
-/** node reports a file without tests, or one cut off, as a test with its path. */
+/** Files that have a test of their own name: those of together.ts, and those that node reports as without tests or cut off. */
 const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
 
 const preloaded = (fileTimeoutMs: number): readonly string[] => ["without-promise-hooks.ts", "own-imports.ts", `file-time.ts?ms=${fileTimeoutMs}`];
 
-/** Runs the files concurrently. Writes the output of node's runner. */
+// More lose time at the end, when one process has files left; fewer load the server more often.
+const filesTogether = 12;
+
+/** Files that measure or change their process, and those with suites. */
+const needsOwnProcess = (path: string): boolean =>
+  /\b(?:memoryUsage|cpuUsage|resourceUsage|mock\.timers|process\.env(?:\.\w+|\[\w+\]) =(?!=)|suite|describe)\b/.test(readFileSync(path, "utf8"));
+
+/** Writes a file for each process. Neighbors in the list, which are often slow together, are in different ones. */
+const writeGroups = (paths: readonly string[], folder: string, root: string, times: TogetherOptions): readonly string[] => {
+  const count = Math.ceil(paths.length / filesTogether);
+  return Array.from({ length: count }, (_, group) => {
+    const files = paths.filter((__, index) => index % count === group).map((path) => [relative(root, path), path]);
+    const file = join(folder, `group-${group}.mjs`);
+    const together = JSON.stringify(new URL("together.ts", import.meta.url));
+    writeFileSync(file, `import { runTogether } from ${together};\nawait runTogether(${JSON.stringify(files)}, ${JSON.stringify(times)});\n`);
+    return file;
+  });
+};
+
+/** Runs the files concurrently, several in a process. Writes the output of node's runner. */
 export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTimeoutMs, nodeOptions, signal, write }: RunFilesOptions): Promise<Outcome> => {
   let [ran, failed] = [0, false];
   const seconds = new Map<string, number>();
+  const root = join(import.meta.dirname, "..");
+  const folder = mkdtempSync(join(tmpdir(), "gantry-test-groups-"));
+  // Options may select tests by name, which would leave out a file's test around them.
+  const alone = paths.filter((path) => nodeOptions.length > 0 || paths.length < filesTogether || needsOwnProcess(path));
+  const groups = writeGroups(
+    paths.filter((path) => !alone.includes(path)),
+    folder,
+    root,
+    { testTimeoutMs, fileTimeoutMs },
+  );
   const events = run({
-    files: [...paths],
+    // The slowest are among the first.
+    files: [...alone, ...groups],
     // Half of the work is PostgreSQL's on the same cores; two files on two cores leave a third idle, waiting for timers and
     // disks.
     concurrency: Math.max(4, Math.floor(availableParallelism() / 2)),
-    execArgv: [...preloaded(fileTimeoutMs).map((name) => `--import=${new URL(name, import.meta.url)}`), `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
+    execArgv: [
+      ...preloaded((groups.length > 0 ? filesTogether : 1) * fileTimeoutMs).map((name) => `--import=${new URL(name, import.meta.url)}`),
+      `--test-timeout=${testTimeoutMs}`,
+      ...nodeOptions,
+    ],
     signal,
   });
   events.on("test:pass", ({ name, skip, todo }) => void (!skip && !todo && !isFile(name) && ran++));
   // Reported when a test ends; "test:fail" waits for earlier tests.
   events.on("test:complete", ({ name, todo, details }) => void (!todo && !details.passed && !(signal.aborted && isFile(name)) && (failed = true)));
   events.on("test:fail", ({ name, todo }) => void (!todo && !isFile(name) && ran++));
-  events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && seconds.set(file, ms / 1000)));
+  events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && alone.includes(file) && seconds.set(file, ms / 1000)));
+  events.on("test:complete", ({ name, nesting, details }) => {
+    if (nesting > 0 || !isFile(name) || alone.includes(name)) return;
+    seconds.set(join(root, name), details.duration_ms / 1000);
+  });
   async function* untilTheEnd(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
     for await (const event of source) if (!signal.aborted || (event.type === "test:fail" && !isFile(event.data.name))) yield event;
   }
   // Reads all output, even if the reader has closed (npm test | head).
-  for await (const text of Readable.from(untilTheEnd(events)).compose(new spec())) write(text);
+  try {
+    for await (const text of Readable.from(untilTheEnd(events)).compose(new spec())) write(text);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
   return { ran, failed, seconds };
 };

@@ -1,0 +1,45 @@
+// Runs several test files in one process, one after another, each as one test with the file's tests as subtests. Loading the
+// server and compiling it takes more CPU time than the tests of most files (run-files.ts).
+
+import { registerHooks } from "node:module";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { restartChance } from "./length.ts";
+import { recordDeclared } from "./recorded.ts";
+
+const recorded = new URL("recorded.ts", import.meta.url).href;
+
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === "node:test" && context.parentURL !== recorded ? { url: recorded, format: "module-typescript", shortCircuit: true } : next(specifier, context),
+});
+
+export interface TogetherOptions {
+  readonly testTimeoutMs: number;
+  readonly fileTimeoutMs: number;
+}
+
+const restoreEnvironment = (kept: Readonly<NodeJS.ProcessEnv>): void => {
+  for (const name of Object.keys(process.env)) if (!(name in kept)) delete process.env[name];
+  Object.assign(process.env, kept);
+};
+
+/** @param files by the name that their test gets, their path */
+export const runTogether = async (
+  files: readonly (readonly [name: string, path: string])[],
+  { testTimeoutMs, fileTimeoutMs }: TogetherOptions,
+): Promise<void> => {
+  for (const [name, path] of files)
+    await test(name, { timeout: fileTimeoutMs }, async (file) => {
+      const environment = { ...process.env };
+      restartChance();
+      const declared = await recordDeclared(() => import(pathToFileURL(path).href));
+      for (const run of declared.beforeEach) file.beforeEach(run);
+      for (const run of declared.afterEach) file.afterEach(run);
+      for (const run of declared.after) file.after(run);
+      file.after(() => restoreEnvironment(environment));
+      // node would not wait for them in a test that has begun.
+      for (const run of declared.before) await run(file);
+      for (const each of declared.tests) await file.test(each.name, { timeout: testTimeoutMs, ...each.options }, each.body);
+    });
+};
