@@ -65,6 +65,7 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTi
     root,
     { testTimeoutMs, fileTimeoutMs },
   );
+  const failedFiles = new Set<string>();
   const events = run({
     // The slowest are among the first.
     files: [...alone, ...groups],
@@ -83,9 +84,11 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTi
   events.on("test:complete", ({ name, todo, details }) => void (!todo && !details.passed && !(signal.aborted && isFile(name)) && (failed = true)));
   events.on("test:fail", ({ name, todo }) => void (!todo && !isFile(name) && ran++));
   events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && alone.includes(file) && seconds.set(file, ms / 1000)));
-  events.on("test:complete", ({ name, nesting, details }) => {
-    if (nesting > 0 || !isFile(name) || alone.includes(name)) return;
-    seconds.set(join(root, name), details.duration_ms / 1000);
+  events.on("test:complete", ({ name, nesting, file, details }) => {
+    if (nesting > 0 || file === undefined || groups.includes(name) || (groups.includes(file) && !isFile(name))) return;
+    const path = alone.includes(file) ? file : join(root, name);
+    if (!alone.includes(file)) seconds.set(path, details.duration_ms / 1000);
+    if (!details.passed && !signal.aborted) failedFiles.add(relative(root, path));
   });
   async function* untilTheEnd(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
     for await (const event of source) if (!signal.aborted || (event.type === "test:fail" && !isFile(event.data.name))) yield event;
@@ -96,5 +99,6 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTi
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+  if (failedFiles.size > 0) write(`\nAgain: npm test -- ${[...failedFiles].join(" ")}\n`);
   return { ran, failed, seconds };
 };

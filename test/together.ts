@@ -29,17 +29,21 @@ export const runTogether = async (
   files: readonly (readonly [name: string, path: string])[],
   { testTimeoutMs, fileTimeoutMs }: TogetherOptions,
 ): Promise<void> => {
-  for (const [name, path] of files)
+  const environment = { ...process.env };
+  // A test that waits for nothing fails at its time limit; node would end the process, and the files left with it.
+  const staysAlive = setInterval(() => {}, fileTimeoutMs);
+  for (const [name, path] of files) {
+    restoreEnvironment(environment);
     await test(name, { timeout: fileTimeoutMs }, async (file) => {
-      const environment = { ...process.env };
       restartChance();
       const declared = await recordDeclared(() => import(pathToFileURL(path).href));
       for (const run of declared.beforeEach) file.beforeEach(run);
       for (const run of declared.afterEach) file.afterEach(run);
       for (const run of declared.after) file.after(run);
-      file.after(() => restoreEnvironment(environment));
       // node would not wait for them in a test that has begun.
       for (const run of declared.before) await run(file);
       for (const each of declared.tests) await file.test(each.name, { timeout: testTimeoutMs, ...each.options }, each.body);
     });
+  }
+  clearInterval(staysAlive);
 };
