@@ -602,6 +602,35 @@ test("every file named in docs/architecture.md exists", () => {
   assert.deepEqual(lostFiles("`base/uid.ts`, `time.ts`, `lost.ts`; `server/nowhere.ts` and `x.ts`"), ["base/lost.ts", "server/nowhere.ts"]);
 });
 
+/** Returns the numbers that a test cites: "attack 7", "attacks 5 and 22", "(docs/attacks.md, 182 to 185 and 198)". */
+const citedAttacks = (content: string): Set<number> => {
+  const lists = [...content.matchAll(/(?:\battacks?|attacks\.md,) ((?:\d+(?:, | to | and )?)+)/gi)].map(([, list = ""]) => list);
+  const numbers = lists.flatMap((list) => [...list.matchAll(/\d+/g)].map(([number]) => Number(number)));
+  const ranges = lists.flatMap((list) => [...list.matchAll(/(\d+) to (\d+)/g)].map(([, from, to]) => [Number(from), Number(to)] as const));
+  return new Set([...numbers, ...ranges.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, index) => from + index))]);
+};
+
+/** Returns the rows of which no named test file cites the number, or exists. */
+const untestedAttacks = (page: string, contentOf: (path: string) => string | undefined): string[] =>
+  [...page.matchAll(/^\| (\d+) \|.*\| ([^|]*) \|$/gm)].flatMap(([, number = "", tests = ""]) => {
+    const paths = [...tests.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, path = ""]) => path);
+    return paths.some((path) => citedAttacks(contentOf(path) ?? "").has(Number(number))) ? [] : [`${number}: ${paths.join(", ")}`];
+  });
+
+test("each row of docs/attacks.md names a test file, and one of them cites the row's number", () => {
+  const page = files.get("docs/attacks.md") ?? "";
+  assert.ok((page.match(/^\| \d+ \|/gm) ?? []).length > 290, "the rows were not found");
+  assert.deepEqual(
+    untestedAttacks(page, (path) => files.get(path)),
+    [],
+  );
+  const planted = "| 1 | a | b | [x](../x.test.ts) |\n| 2 | a | b | [x](../x.test.ts), [y](../y.test.ts) |\n| 5 | a | b | c |\n";
+  assert.deepEqual(
+    untestedAttacks(planted, (path) => (path === "x.test.ts" ? "// attacks 2 to 4" : undefined)),
+    ["1: x.test.ts", "5: "],
+  );
+});
+
 test("every decision and attack cited in a comment exists in the documents", () => {
   const headings = (path: string): string[] => [...(files.get(path) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => heading);
   const decisions = headings("docs/decisions/README.md");

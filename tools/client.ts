@@ -280,6 +280,12 @@ const accessOf = ({ domain, resource, verb }: CommandName): string =>
     .map(camel)
     .join(".");
 
+/** "ExpungeDeletionRequest" as "DELETION_UID". */
+const uidPlaceholder = ({ short }: MessageFact): string => {
+  const name = short.endsWith("Request") ? short.replace(/^[A-Z][a-z]+(?=[A-Z])/, "").replace(/Request$/, "") : short;
+  return `${name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toUpperCase()}_UID`;
+};
+
 /** Returns an example value: the contract's, or a descriptive one. */
 const sampleOf = (owner: MessageFact, field: FieldFact): string => {
   const one = (): string => {
@@ -291,7 +297,7 @@ const sampleOf = (owner: MessageFact, field: FieldFact): string => {
     if (field.kind === "duration") return '"3600s"';
     if (field.kind === "any") return "{}";
     if (field.example !== "") return JSON.stringify(field.example);
-    if (field.name === "uid") return JSON.stringify(`${owner.short.replace(/^(?:Get|Delete|Update)|Request$/g, "").toUpperCase()}_UID`);
+    if (field.name === "uid") return JSON.stringify(uidPlaceholder(owner));
     if (field.name === "parent") return '"GROUP_UID"';
     return field.name === "name" ? '"example"' : JSON.stringify(field.name.toUpperCase());
   };

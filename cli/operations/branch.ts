@@ -127,7 +127,9 @@ const loadOperation = async (terminal: Terminal, name: string, words: string, op
   return operationCommand(terminal, name, words, method);
 };
 
-const isWordOf = (resource: string, typed: string | undefined): boolean => typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
+/** Returns true if the word is the resource or another name of it: "group" of "groups". */
+export const isWordOf = (resource: string, typed: string | undefined): boolean =>
+  typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
 
 const commandSummary = (command: Command): string =>
   command.summary() ||

@@ -973,7 +973,7 @@ export class EventsDeliveriesApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.events.deliveries.redeliver({ uid: "REDELIVERDELIVERY_UID" });
+   * const response = await gantry.events.deliveries.redeliver({ uid: "DELIVERY_UID" });
    * ```
    */
   redeliver(request: RedeliverDeliveryRequest, options?: RequestOptions): ApiCall<Delivery> {
@@ -1029,7 +1029,7 @@ export class IamAccountAssociationsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.accountAssociations.get({ uid: "ACCOUNTASSOCIATION_UID" });
+   * const response = await gantry.iam.accountAssociations.get({ uid: "ACCOUNT_ASSOCIATION_UID" });
    * ```
    */
   get(request: GetAccountAssociationRequest, options?: RequestOptions): ApiCall<AccountAssociation> {
@@ -1058,7 +1058,7 @@ export class IamAccountAssociationsApi {
    *
    * @example
    * ```ts
-   * await gantry.iam.accountAssociations.delete({ uid: "ACCOUNTASSOCIATION_UID" });
+   * await gantry.iam.accountAssociations.delete({ uid: "ACCOUNT_ASSOCIATION_UID" });
    * ```
    */
   delete(request: DeleteAccountAssociationRequest, options?: RequestOptions): ApiCall<void> {
@@ -1086,7 +1086,7 @@ export class IamAccountAssociationsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.accountAssociations.update({ accountAssociation: { uid: "ACCOUNTASSOCIATION_UID", name: "production accounts" }, updateMask: ["name"] });
+   * const response = await gantry.iam.accountAssociations.update({ accountAssociation: { uid: "ACCOUNT_ASSOCIATION_UID", name: "production accounts" }, updateMask: ["name"] });
    * ```
    */
   update(request: UpdateAccountAssociationRequest, options?: RequestOptions): ApiCall<AccountAssociation> {
@@ -1101,7 +1101,7 @@ export class IamAccountAssociationsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.accountAssociations.check({ uid: "CHECKACCOUNTASSOCIATION_UID", providerType: "ACCOUNT_PROVIDER_TYPE_AMAZON" });
+   * const response = await gantry.iam.accountAssociations.check({ uid: "ACCOUNT_ASSOCIATION_UID", providerType: "ACCOUNT_PROVIDER_TYPE_AMAZON" });
    * ```
    */
   check(request: CheckAccountAssociationRequest, options?: RequestOptions): ApiCall<CheckAccountAssociationResponse> {
@@ -1124,7 +1124,7 @@ export class IamExternalGroupRoleMappingsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.externalGroupRoleMappings.get({ uid: "EXTERNALGROUPROLEMAPPING_UID" });
+   * const response = await gantry.iam.externalGroupRoleMappings.get({ uid: "EXTERNAL_GROUP_ROLE_MAPPING_UID" });
    * ```
    */
   get(request: GetExternalGroupRoleMappingRequest, options?: RequestOptions): ApiCall<ExternalGroupRoleMapping> {
@@ -1153,7 +1153,7 @@ export class IamExternalGroupRoleMappingsApi {
    *
    * @example
    * ```ts
-   * await gantry.iam.externalGroupRoleMappings.delete({ uid: "EXTERNALGROUPROLEMAPPING_UID" });
+   * await gantry.iam.externalGroupRoleMappings.delete({ uid: "EXTERNAL_GROUP_ROLE_MAPPING_UID" });
    * ```
    */
   delete(request: DeleteExternalGroupRoleMappingRequest, options?: RequestOptions): ApiCall<void> {
@@ -1220,7 +1220,7 @@ export class IamGroupInvitesApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.groupInvites.get({ uid: "GROUPINVITE_UID" });
+   * const response = await gantry.iam.groupInvites.get({ uid: "GROUP_INVITE_UID" });
    * ```
    */
   get(request: GetGroupInviteRequest, options?: RequestOptions): ApiCall<GroupInvite> {
@@ -1234,7 +1234,7 @@ export class IamGroupInvitesApi {
    *
    * @example
    * ```ts
-   * await gantry.iam.groupInvites.delete({ uid: "GROUPINVITE_UID" });
+   * await gantry.iam.groupInvites.delete({ uid: "GROUP_INVITE_UID" });
    * ```
    */
   delete(request: DeleteGroupInviteRequest, options?: RequestOptions): ApiCall<void> {
@@ -1548,7 +1548,7 @@ export class IamIdentityProvidersApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.identityProviders.get({ uid: "IDENTITYPROVIDER_UID" });
+   * const response = await gantry.iam.identityProviders.get({ uid: "IDENTITY_PROVIDER_UID" });
    * ```
    */
   get(request: GetIdentityProviderRequest, options?: RequestOptions): ApiCall<IdentityProvider> {
@@ -1579,7 +1579,7 @@ export class IamIdentityProvidersApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.identityProviders.update({ identityProvider: { uid: "IDENTITYPROVIDER_UID", name: "corporate sign-in" }, updateMask: ["name"] });
+   * const response = await gantry.iam.identityProviders.update({ identityProvider: { uid: "IDENTITY_PROVIDER_UID", name: "corporate sign-in" }, updateMask: ["name"] });
    * ```
    */
   update(request: UpdateIdentityProviderRequest, options?: RequestOptions): ApiCall<IdentityProvider> {
@@ -1594,7 +1594,7 @@ export class IamIdentityProvidersApi {
    *
    * @example
    * ```ts
-   * await gantry.iam.identityProviders.delete({ uid: "IDENTITYPROVIDER_UID" });
+   * await gantry.iam.identityProviders.delete({ uid: "IDENTITY_PROVIDER_UID" });
    * ```
    */
   delete(request: DeleteIdentityProviderRequest, options?: RequestOptions): ApiCall<void> {
@@ -1677,7 +1677,7 @@ export class IamRoleBindingsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.roleBindings.get({ uid: "ROLEBINDING_UID" });
+   * const response = await gantry.iam.roleBindings.get({ uid: "ROLE_BINDING_UID" });
    * ```
    */
   get(request: GetRoleBindingRequest, options?: RequestOptions): ApiCall<RoleBinding> {
@@ -1706,7 +1706,7 @@ export class IamRoleBindingsApi {
    *
    * @example
    * ```ts
-   * await gantry.iam.roleBindings.delete({ uid: "ROLEBINDING_UID" });
+   * await gantry.iam.roleBindings.delete({ uid: "ROLE_BINDING_UID" });
    * ```
    */
   delete(request: DeleteRoleBindingRequest, options?: RequestOptions): ApiCall<void> {
@@ -1749,7 +1749,7 @@ export class IamRoleBindingsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.iam.roleBindings.update({ roleBinding: { uid: "ROLEBINDING_UID", identityUid: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567/89abcdef01234567" }, updateMask: ["identityUid"] });
+   * const response = await gantry.iam.roleBindings.update({ roleBinding: { uid: "ROLE_BINDING_UID", identityUid: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567/89abcdef01234567" }, updateMask: ["identityUid"] });
    * ```
    */
   update(request: UpdateRoleBindingRequest, options?: RequestOptions): ApiCall<RoleBinding> {
@@ -2131,7 +2131,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.get({ uid: "REQUESTGROUP_UID" });
+   * const response = await gantry.libraries.requestGroups.get({ uid: "REQUEST_GROUP_UID" });
    * ```
    */
   get(request: GetRequestGroupRequest, options?: RequestOptions): ApiCall<RequestGroup> {
@@ -2146,7 +2146,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * for await (const requestGroupItem of gantry.libraries.requestGroups.listItems({ uid: "LISTREQUESTGROUPITEMS_UID" })) console.log(requestGroupItem.uid);
+   * for await (const requestGroupItem of gantry.libraries.requestGroups.listItems({ uid: "REQUEST_GROUP_ITEMS_UID" })) console.log(requestGroupItem.uid);
    * ```
    */
   listItems(request: ListRequestGroupItemsRequest, options?: ListOptions): List<RequestGroupItem, ListRequestGroupItemsResponse> {
@@ -2161,7 +2161,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.submit({ uid: "SUBMITREQUESTGROUP_UID" });
+   * const response = await gantry.libraries.requestGroups.submit({ uid: "REQUEST_GROUP_UID" });
    * ```
    */
   submit(request: SubmitRequestGroupRequest, options?: RequestOptions): ApiCall<RequestGroup> {
@@ -2175,7 +2175,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.update({ requestGroup: { uid: "REQUESTGROUP_UID", name: "backend" }, updateMask: ["name"] });
+   * const response = await gantry.libraries.requestGroups.update({ requestGroup: { uid: "REQUEST_GROUP_UID", name: "backend" }, updateMask: ["name"] });
    * ```
    */
   update(request: UpdateRequestGroupRequest, options?: RequestOptions): ApiCall<RequestGroup> {
@@ -2189,7 +2189,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.removeItems({ uid: "REMOVEITEMS_UID", itemUids: ["ITEM_UIDS"] });
+   * const response = await gantry.libraries.requestGroups.removeItems({ uid: "ITEMS_UID", itemUids: ["ITEM_UIDS"] });
    * ```
    */
   removeItems(request: RemoveItemsRequest, options?: RequestOptions): ApiCall<RemoveItemsResponse> {
@@ -2203,7 +2203,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.restoreItems({ uid: "RESTOREITEMS_UID", itemUids: ["ITEM_UIDS"] });
+   * const response = await gantry.libraries.requestGroups.restoreItems({ uid: "ITEMS_UID", itemUids: ["ITEM_UIDS"] });
    * ```
    */
   restoreItems(request: RestoreItemsRequest, options?: RequestOptions): ApiCall<RestoreItemsResponse> {
@@ -2217,7 +2217,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * await gantry.libraries.requestGroups.delete({ uid: "REQUESTGROUP_UID" });
+   * await gantry.libraries.requestGroups.delete({ uid: "REQUEST_GROUP_UID" });
    * ```
    */
   delete(request: DeleteRequestGroupRequest, options?: RequestOptions): ApiCall<void> {
@@ -2231,7 +2231,7 @@ export class LibrariesRequestGroupsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.libraries.requestGroups.refreshCoverage({ uid: "REFRESHCOVERAGE_UID" });
+   * const response = await gantry.libraries.requestGroups.refreshCoverage({ uid: "COVERAGE_UID" });
    * ```
    */
   refreshCoverage(request: RefreshCoverageRequest, options?: RequestOptions): ApiCall<RequestGroup> {
@@ -2464,7 +2464,7 @@ export class RegistryReposApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.registry.repos.getReadme({ uid: "REPOREADME_UID" });
+   * const response = await gantry.registry.repos.getReadme({ uid: "REPO_README_UID" });
    * ```
    */
   getReadme(request: GetRepoReadmeRequest, options?: RequestOptions): ApiCall<RepoReadme> {
@@ -2478,7 +2478,7 @@ export class RegistryReposApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.registry.repos.updateReadme({ repoReadme: { uid: "REPOREADME_UID", content: "# nginx" }, updateMask: ["content"] });
+   * const response = await gantry.registry.repos.updateReadme({ repoReadme: { uid: "REPO_README_UID", content: "# nginx" }, updateMask: ["content"] });
    * ```
    */
   updateReadme(request: UpdateRepoReadmeRequest, options?: RequestOptions): ApiCall<RepoReadme> {
@@ -2794,7 +2794,7 @@ export class RegistryOverlayBindingsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.registry.overlayBindings.get({ uid: "OVERLAYBINDING_UID" });
+   * const response = await gantry.registry.overlayBindings.get({ uid: "OVERLAY_BINDING_UID" });
    * ```
    */
   get(request: GetOverlayBindingRequest, options?: RequestOptions): ApiCall<OverlayBinding> {
@@ -2822,7 +2822,7 @@ export class RegistryOverlayBindingsApi {
    *
    * @example
    * ```ts
-   * await gantry.registry.overlayBindings.delete({ uid: "OVERLAYBINDING_UID" });
+   * await gantry.registry.overlayBindings.delete({ uid: "OVERLAY_BINDING_UID" });
    * ```
    */
   delete(request: DeleteOverlayBindingRequest, options?: RequestOptions): ApiCall<void> {
@@ -3385,7 +3385,7 @@ export class VulnerabilitiesAdvisoriesApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.advisories.getAuthored({ uid: "AUTHOREDADVISORY_UID" });
+   * const response = await gantry.vulnerabilities.advisories.getAuthored({ uid: "AUTHORED_ADVISORY_UID" });
    * ```
    */
   getAuthored(request: GetAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
@@ -3413,7 +3413,7 @@ export class VulnerabilitiesAdvisoriesApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.advisories.update({ authoredAdvisory: { uid: "AUTHOREDADVISORY_UID", artifactName: "openssl" }, updateMask: ["artifactName"] });
+   * const response = await gantry.vulnerabilities.advisories.update({ authoredAdvisory: { uid: "AUTHORED_ADVISORY_UID", artifactName: "openssl" }, updateMask: ["artifactName"] });
    * ```
    */
   update(request: UpdateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
@@ -3428,7 +3428,7 @@ export class VulnerabilitiesAdvisoriesApi {
    *
    * @example
    * ```ts
-   * await gantry.vulnerabilities.advisories.delete({ uid: "AUTHOREDADVISORY_UID" });
+   * await gantry.vulnerabilities.advisories.delete({ uid: "AUTHORED_ADVISORY_UID" });
    * ```
    */
   delete(request: DeleteAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<void> {
@@ -3489,7 +3489,7 @@ export class VulnerabilitiesAdvisoriesEventsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.advisoriesEvents.get({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * const response = await gantry.vulnerabilities.advisoriesEvents.get({ uid: "AUTHORED_ADVISORY_EVENT_UID" });
    * ```
    */
   get(request: GetAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
@@ -3519,7 +3519,7 @@ export class VulnerabilitiesAdvisoriesEventsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.vulnerabilities.advisoriesEvents.update({ authoredAdvisoryEvent: { uid: "AUTHOREDADVISORYEVENT_UID", issue: "SEC-1" }, updateMask: ["issue"] });
+   * const response = await gantry.vulnerabilities.advisoriesEvents.update({ authoredAdvisoryEvent: { uid: "AUTHORED_ADVISORY_EVENT_UID", issue: "SEC-1" }, updateMask: ["issue"] });
    * ```
    */
   update(request: UpdateAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
@@ -3533,7 +3533,7 @@ export class VulnerabilitiesAdvisoriesEventsApi {
    *
    * @example
    * ```ts
-   * await gantry.vulnerabilities.advisoriesEvents.delete({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * await gantry.vulnerabilities.advisoriesEvents.delete({ uid: "AUTHORED_ADVISORY_EVENT_UID" });
    * ```
    */
   delete(request: DeleteAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<void> {
@@ -3578,7 +3578,7 @@ export class AuditEntriesApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.audit.entries.get({ uid: "AUDITENTRY_UID" });
+   * const response = await gantry.audit.entries.get({ uid: "AUDIT_ENTRY_UID" });
    * ```
    */
   get(request: GetAuditEntryRequest, options?: RequestOptions): ApiCall<AuditEntry> {
@@ -3661,7 +3661,7 @@ export class DeletionsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.deletions.undelete({ uid: "UNDELETEDELETION_UID" });
+   * const response = await gantry.deletions.undelete({ uid: "DELETION_UID" });
    * ```
    */
   undelete(request: UndeleteDeletionRequest, options?: RequestOptions): ApiCall<Deletion> {
@@ -3675,7 +3675,7 @@ export class DeletionsApi {
    *
    * @example
    * ```ts
-   * await gantry.deletions.expunge({ uid: "EXPUNGEDELETION_UID" });
+   * await gantry.deletions.expunge({ uid: "DELETION_UID" });
    * ```
    */
   expunge(request: ExpungeDeletionRequest, options?: RequestOptions): ApiCall<void> {
@@ -3719,7 +3719,7 @@ export class SessionsGroupSessionsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.sessions.groupSessions.revoke({ uid: "REVOKEGROUPSESSION_UID" });
+   * const response = await gantry.sessions.groupSessions.revoke({ uid: "GROUP_SESSION_UID" });
    * ```
    */
   revoke(request: RevokeGroupSessionRequest, options?: RequestOptions): ApiCall<SignInSession> {
@@ -3760,7 +3760,7 @@ export class SessionsApi {
    *
    * @example
    * ```ts
-   * const response = await gantry.sessions.revoke({ uid: "REVOKESESSION_UID" });
+   * const response = await gantry.sessions.revoke({ uid: "SESSION_UID" });
    * ```
    */
   revoke(request: RevokeSessionRequest, options?: RequestOptions): ApiCall<SignInSession> {

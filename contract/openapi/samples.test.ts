@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
+import { sampleRequest } from "./sample-request.ts";
 import { codeSamples, curlSample } from "./samples.ts";
 
 const secured: JsonObject = { security: [{ bearer: [] }] };
@@ -61,17 +62,17 @@ const samples: readonly (readonly [what: string, operation: JsonObject, verb: st
 
 for (const [what, operation, verb, path, expected] of samples)
   test(`the curl sample of ${what} passes these arguments from a shell`, () => {
-    assert.deepEqual(argumentsOf(curlSample(operation, verb, path)), expected);
+    assert.deepEqual(argumentsOf(curlSample(sampleRequest(operation, verb, path))), expected);
   });
 
 test("an operation has a sample for each tool that has one", () => {
   const recorded = { commands: { "x.Y/Get": "gantry y get" }, client: { "x.Y/Get": "gantry.y.get()" } };
   assert.deepEqual(
     codeSamples(secured, "get", "/y", "x.Y/Get", recorded).map(({ label }) => label),
-    ["curl", "gantry", "TypeScript"],
+    ["curl", "gantry", "TypeScript", "Go", "Python"],
   );
   assert.deepEqual(
     codeSamples(secured, "get", "/z", undefined, recorded).map(({ label }) => label),
-    ["curl"],
+    ["curl", "Go", "Python"],
   );
 });

@@ -30,7 +30,7 @@ const holds = ({ grants }: Rights, name: string, at: string): boolean => {
   return false;
 };
 
-test("a capability is missing exactly if neither the path nor an ancestor grants it", () => {
+test("attack 12: a capability is missing exactly if neither the path nor an ancestor grants it", () => {
   fc.assert(
     fc.property(rights, capabilities, fc.oneof(anyPath, fc.constant(EVERYWHERE)), (held, needed, at) => {
       const missing = needed.filter(

@@ -85,7 +85,7 @@ const kinds: readonly {
 ];
 
 for (const { table, made, changed, growth } of kinds)
-  test(`one statement over ${count} ${table.replaceAll("_", " ")} raises the version of each affected root once, and no other`, async () => {
+  test(`attack 41: one statement over ${count} ${table.replaceAll("_", " ")} raises the version of each affected root once, and no other`, async () => {
     await write(`delete from ${table}`);
     await write("insert into access_versions (root) select unnest($1::text[]) on conflict do nothing", [`{${roots.join(",")}}`]);
     assert.deepEqual(await growthBy(made), growth.made, "made");

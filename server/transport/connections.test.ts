@@ -330,7 +330,7 @@ test("connections are counted per IPv4 address in any notation, and per IPv6 /64
     assert.equal(holderOf(address), holder, address);
 });
 
-test("connections with HEADERS without END_HEADERS do not block other clients, and all of them are closed", async () => {
+test("attack 49: connections with HEADERS without END_HEADERS do not block other clients, and all of them are closed", async () => {
   await using echo = await openEcho({ bounds: { headersTimeoutMs: 500, hangUpMs: 50, connectionsMax: 60, connectionsPerAddress: 50 } });
   const held = await Promise.all(Array.from({ length: 60 }, () => from(echo, "127.0.0.2")));
   for (const { socket } of held) socket.write(Buffer.concat([opening, frame(HEADERS, END_STREAM, 1, ping)]));

@@ -277,7 +277,7 @@ test("over HTTP/2, two Authorization headers are 400 and two Host headers a stre
   assert.equal(echo.calls.length, 0);
 });
 
-test("an HTTP/2 request with an ambiguous host or path is 400; one with two equal hosts is served", async () => {
+test("attack 50: an HTTP/2 request with an ambiguous host or path is 400; one with two equal hosts is served", async () => {
   await using echo = await openEcho();
   const session = connectHttp2(echo.url);
   for (const [headers, status] of [

@@ -341,7 +341,7 @@ const changes: readonly string[] = [
   "hash = ''",
 ];
 
-test("without the key, a change to any column of an entry is detected", async (t) => {
+test("attack 31: without the key, a change to any column of an entry is detected", async (t) => {
   const { world, one } = await openGround(t);
   await tamper(world, "create table copied as select * from audit_entries");
   for (const set of shareOf(changes, 2)) {
@@ -430,7 +430,7 @@ test("gantry audit verify exits with 0 for a clean log, and otherwise with 1 and
   assert.match(one.stdout, new RegExp(`^\\{"organization":"${world.organization}",.*"problems":\\["entry 2 `));
 });
 
-test("a copy kept elsewhere reveals entries removed or rewritten with the secret key", async () => {
+test("attack 31: a copy kept elsewhere reveals entries removed or rewritten with the secret key", async () => {
   const installation = await openInstallation();
   const folder = await mkdtemp(join(tmpdir(), "gantry-known-"));
   closing.push(
@@ -500,7 +500,7 @@ const issuedToken = (claims: Readonly<Record<string, unknown>>): Promise<string>
 
 const chains = async (): Promise<number> => (await tamper(installation.world, "select 1 from audit_chains")).length;
 
-test("refused requests for organizations that do not exist create no logs", async () => {
+test("attack 32: refused requests for organizations that do not exist create no logs", async () => {
   const { world } = installation;
   const member = await createIdentity(world, world.organization, "member", { issuer: issuer.url, subject: "member" });
   await sealAudit(world);
@@ -614,7 +614,7 @@ for (const [title, claims] of strangeClaims) {
   });
 }
 
-test("a refused request with a very long uid is logged, and so are all later entries", async () => {
+test("attack 32: a refused request with a very long uid is logged, and so are all later entries", async () => {
   const { world } = installation;
   const member = await createIdentity(world, world.organization, "deep", { issuer: issuer.url, subject: "deep" });
   const level = (): string => `/${newRoot().slice(0, 16)}`;

@@ -41,7 +41,7 @@ const paths = (own: Tenant) => [
 const outputs = async (own: Tenant, token = own.author): Promise<string[]> =>
   Promise.all(paths(own).map(async (path) => `${path} ${(await stage.file(token, path)).body}`));
 
-test("a tenant's false positive never suppresses another tenant's finding, even in a published advisory", async () => {
+test("attack 323: a tenant's false positive never suppresses another tenant's finding, even in a published advisory", async () => {
   const own = await newTenant();
   for (const group of [own.group, rival.group]) await stage.importImage(group, "web", ["openssl=3.0.9-r1", "zlib=1.2-r0"]);
   await stage.importAdvisory(stage.world.organization, "openssl", "CGA-pppp-pppp-pppp", "CVE-2026-1", { isPublic: true });
@@ -70,7 +70,7 @@ test("a group's false positive does not apply to sibling or parent groups", asyn
   for (const row of rows) assert.equal(text(row, "state") === "AFFECTED_IMAGE_STATE_SUPPRESSED", text(row, "uid").startsWith(`${one}/`));
 });
 
-test("an author cannot approve their own event by status, update mask, version 1, or together with other content", async () => {
+test("attack 324: an author cannot approve their own event by status, update mask, version 1, or together with other content", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");
   const event = text(await stage.createEvent(own, advisory), "uid");
@@ -119,7 +119,7 @@ test("an author cannot approve with a narrowed token or another identity of the 
   assert.equal((await update(own.approver, event, "review_state")).code, 0);
 });
 
-test("changing an event's aliases or content prevents its author from approving it", async () => {
+test("attack 325: changing an event's aliases or content prevents its author from approving it", async () => {
   const own = await newTenant();
   const advisory = text(await stage.createAdvisory(own), "uid");
   const event = text(await stage.createEvent(own, advisory), "uid");
@@ -138,7 +138,7 @@ test("changing an event's aliases or content prevents its author from approving 
   assert.equal((await update(own.approver, { uid: second, reviewState: "REVIEW_STATE_APPROVED" }, "review_state")).code, codes.PERMISSION_DENIED);
 });
 
-test("events created with an advisory follow the rules of CreateAuthoredAdvisoryEvent, and a refusal stores nothing", async () => {
+test("attack 332: events created with an advisory follow the rules of CreateAuthoredAdvisoryEvent, and a refusal stores nothing", async () => {
   const own = await newTenant();
   const about = { artifactName: "openssl", artifactType: "apk", aliases: ["CVE-2026-1"] };
   const approved = { ...falsePositive, reviewState: "REVIEW_STATE_APPROVED" };
@@ -167,7 +167,7 @@ test("an event with requested changes is pending and has no reviewer after any c
   }
 });
 
-test("an unapproved event changes no byte of any output", async () => {
+test("attack 326: an unapproved event changes no byte of any output", async () => {
   const own = await newTenant();
   await stage.importImage(own.group, "web", ["openssl=3.0.9-r1"]);
   await stage.importAdvisory(own.group, "openssl", "CGA-uuuu-uuuu-uuuu", "CVE-2026-1");
@@ -187,7 +187,7 @@ test("an unapproved event changes no byte of any output", async () => {
   assert.deepEqual(await outputs(own), before);
 });
 
-test("an advisory of another organization cannot be read, changed, reviewed or deleted by uid; an unknown uid is NOT_FOUND", async () => {
+test("attack 327: an advisory of another organization cannot be read, changed, reviewed or deleted by uid; an unknown uid is NOT_FOUND", async () => {
   const own = await newTenant();
   const { advisory } = await stage.suppress(own);
   const pending = text(await stage.createEvent(own, text(advisory, "uid")), "uid");
@@ -223,7 +223,7 @@ test("an advisory of another organization cannot be read, changed, reviewed or d
   }
 });
 
-test("an ID is never reused after a deletion, undelete or rename, nor by another organization", async () => {
+test("attack 328: an ID is never reused after a deletion, undelete or rename, nor by another organization", async () => {
   const own = await stage.newTenant("numbered");
   const numberOf = (advisory: JsonObject): string => text(advisory, "advisoryId");
   const { world } = stage;

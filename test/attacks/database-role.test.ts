@@ -57,7 +57,7 @@ test("the server's role is no superuser, owns nothing and is a member of no role
   assert.deepEqual(rows, [{ special: false, owns: false, member: false }]);
 });
 
-test("the server's role cannot change or remove log entries, through partitions and triggers neither", async () => {
+test("attack 42: the server's role cannot change or remove log entries, through partitions and triggers neither", async () => {
   const kept = await everyRow(world.databaseUrl);
   assert.ok((kept.get("audit_entries")?.length ?? 0) > 0);
   await refusedWith(insufficientPrivilege, [

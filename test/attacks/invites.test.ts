@@ -48,7 +48,7 @@ const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") =
 
 const count = async (statement: string): Promise<number> => Number((await installation.world.server.application.services.store.read.query(statement))[0]?.[0]);
 
-test("of fifty users who redeem a single-use code concurrently, exactly one joins", async () => {
+test("attack 24: of fifty users who redeem a single-use code concurrently, exactly one joins", async () => {
   const code = await codeOf({ singleUse: true });
   const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => person(`racer-${index}`)));
   const bindings = await count("select count(*) from role_bindings");
@@ -127,7 +127,7 @@ test("an invite requires the permissions of its role and both capabilities", asy
   assert.equal((await invite({ roleUid: list }, { token })).code, 0);
 });
 
-test("an invite grants only what its creator can grant at redemption, and nothing if the creator left or the role grew", async () => {
+test("attack 24: an invite grants only what its creator can grant at redemption, and nothing if the creator left or the role grew", async () => {
   const { world } = installation;
   const maker = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "maker", claimMatch } }), "uid");
   const capabilities = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_REPO_LIST"];

@@ -40,7 +40,7 @@ const health = (): Promise<string> =>
 const running = `select pid from pg_stat_activity
   where datname = current_database() and query like '%as neighbour%' and pid <> pg_backend_pid() and state = 'active'`;
 
-test("a server with all read and write connections held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
+test("attack 57: a server with all read and write connections held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
   const { store } = world.server.application.services;
   const busy = limits.readConnections + limits.wideReadConnections + limits.writeConnections;
   // For many organizations, since each has a limited share; the cheap reads are many, since each has little time.

@@ -21,7 +21,7 @@ const guarded = nonEmpty(
   "operation that no one rehearses",
 );
 
-test("no public operation supports a dry run if it writes, shows or accepts a secret, or belongs to the issuer", () => {
+test("attack 43: no public operation supports a dry run if it writes, shows or accepts a secret, or belongs to the issuer", () => {
   const issuers = ["chainguard.platform.oidc.SecurityTokenService", "chainguard.platform.auth.Auth"];
   const secretive = ({ input, output }: MethodFact): boolean => [...input.fields, ...output.fields].some(({ redacted, shownOnce }) => redacted || shownOnce);
   const open = methods.filter((method) => method.open && (method.writes || secretive(method) || issuers.includes(method.service)));

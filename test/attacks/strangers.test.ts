@@ -76,7 +76,7 @@ const assertThrottled = ({ status, body, headers }: Reply, limit: string): void 
   assert.match(headers.get("ratelimit") ?? "", new RegExp(`^"${limit}";r=0;t=\\d+$`));
 };
 
-test("device code requests are limited per address and /64, and others still get codes", async () => {
+test("attack 58: device code requests are limited per address and /64, and others still get codes", async () => {
   const [stranger, sameNetwork, neighbour] = ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"];
   for (let times = 0; times < limits.deviceAuthorizationsPerMinute; times++) assert.equal((await begin(stranger)).status, 200);
   for (const address of [stranger, sameNetwork]) assertThrottled(await begin(address), "device-authorizations");
@@ -300,7 +300,7 @@ const wrongCodesOfNow = async (): Promise<number> => {
   return Number(row?.[0]);
 };
 
-test("a code without the server's cookie is not checked: the page is shown again with a new, working cookie", async () => {
+test("attack 60: a code without the server's cookie is not checked: the page is shown again with a new, working cookie", async () => {
   const codes = codesOf(await begin(newAddress(), { client_id: "a tool with a name" }));
   const address = newAddress();
   const shown = openBrowser();
@@ -339,7 +339,7 @@ test("a code without the server's cookie is not checked: the page is shown again
   assert.equal((await submitForm(world, shown, "/oauth/device", { user_code: wrongCode }, from(address))).status, 403);
 });
 
-test("a link with a code looks nothing up, and works in a browser without a cookie", async () => {
+test("attack 60: a link with a code looks nothing up, and works in a browser without a cookie", async () => {
   const codes = codesOf(await begin(newAddress(), { idp_id: idp, client_id: "a tool with a name" }));
   const browser = openBrowser();
   for (const link of [codes.page, codes.page.replace(codes.userCode, wrongCode)]) {
@@ -355,7 +355,7 @@ test("a link with a code looks nothing up, and works in a browser without a cook
   assert.match(last.text, /Your terminal is signed in/);
 });
 
-test("after ten wrong codes in a minute an address must wait, even with a right one, and others can continue", async () => {
+test("attack 59: after ten wrong codes in a minute an address must wait, even with a right one, and others can continue", async () => {
   const codes = codesOf(await begin(newAddress()));
   const [stranger, neighbour] = [newAddress(), newAddress()];
   for (let times = 0; times < limits.wrongUserCodesPerMinute; times++) assert.equal((await typeCode(stranger, wrongCode)).status, 404);
@@ -370,7 +370,7 @@ test("after ten wrong codes in a minute an address must wait, even with a right 
   assert.equal((await typeCode(stranger, codes.userCode)).status, 200);
 });
 
-test("guessing from many addresses locks no user out: new codes get longer on every server until an hour passes without it", async () => {
+test("attack 59: guessing from many addresses locks no user out: new codes get longer on every server until an hour passes without it", async () => {
   pass(limits.userCodesLongerMs + limits.userCodeGuessesWindowMs);
   const victim = codesOf(await begin(newAddress(), { idp_id: idp }));
   assert.equal(victim.userCode.length, 9);

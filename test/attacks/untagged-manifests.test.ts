@@ -96,7 +96,7 @@ test("an untagged manifest is deleted after its retention with its exclusive con
   assert.deepEqual(await left(), ["list", "namedReferrer", "one", "two"], "and its signatures with it");
 });
 
-test("119: a manifest that is pulled, or named by an index, a referrer or a tag, gets a new retention period", async () => {
+test("attack 119: a manifest that is pulled, or named by an index, a referrer or a tag, gets a new retention period", async () => {
   const repo = "first-organization/used";
   const [pulled, asked, listed, subject, pointed, pushed, other] = [
     await image(repo),
@@ -120,7 +120,7 @@ test("119: a manifest that is pulled, or named by an index, a referrer or a tag,
   assert.equal(await isThere(repo, other), false);
 });
 
-test("119: during concurrent pushes, pulls and collection, a confirmed manifest can be pulled and tagged", async () => {
+test("attack 119: during concurrent pushes, pulls and collection, a confirmed manifest can be pulled and tagged", async () => {
   const repo = "first-organization/races";
   const choose = randomNumbers(119);
   for (let round = 0; round < shortOrLong(12, 200); round++) {
@@ -150,7 +150,7 @@ test("119: during concurrent pushes, pulls and collection, a confirmed manifest 
   }
 });
 
-test("120: retention is a number of days, and no other value is accepted", async () => {
+test("attack 120: retention is a number of days, and no other value is accepted", async () => {
   for (const value of ["0", "-1", "1.5", "x", "99999"])
     await assert.rejects(openWorld({ GANTRY_REGISTRY_UNTAGGED_DAYS: value }), /GANTRY_REGISTRY_UNTAGGED_DAYS must be a number of days from 1 to 3650/);
 });

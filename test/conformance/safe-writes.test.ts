@@ -174,7 +174,7 @@ for (const method of writes) {
 
 const create = writes.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
 
-test("a key belongs to its caller and expires after 24 hours", async () => {
+test("attack 9: a key belongs to its caller and expires after 24 hours", async () => {
   const headers = { "idempotency-key": freshKey() };
   const request = await stage.request(create, { place });
   const mine = await ask("rest", create, request, { headers });

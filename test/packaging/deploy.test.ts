@@ -189,7 +189,7 @@ test("every reference in the manifests resolves, or the guide creates it: settin
   assert.doesNotMatch(JSON.stringify(objects(pod.containers)), /GANTRY_MIGRATE_URL/);
 });
 
-test("no container can become root, write to its root file system or gain capabilities, and one of two servers may be down", () => {
+test("attack 195: no container can become root, write to its root file system or gain capabilities, and one of two servers may be down", () => {
   assert.deepEqual([pod.automountServiceAccountToken, part(pod, "securityContext").runAsNonRoot, part(deployment, "spec").replicas], [false, true, 2]);
   assert.equal(part(pod, "securityContext", "seccompProfile").type, "RuntimeDefault");
   assert.equal(part(ofKind("PodDisruptionBudget")[0], "spec").minAvailable, 1);

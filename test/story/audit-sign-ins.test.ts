@@ -442,7 +442,7 @@ for (const [title, { renew }] of Object.entries(renewals)) {
   });
 }
 
-test("browsers, terminals, headless clients and commands get no token if the entry cannot be written", async () => {
+test("attack 33: browsers, terminals, headless clients and commands get no token if the entry cannot be written", async () => {
   const device = await requestDeviceCodes(world, { idp_id: idp });
   await breakLines();
   assert.equal((await signIn(world, provider, idp, { sub: "ada" }, { create_refresh_token: "true" })).token, "");

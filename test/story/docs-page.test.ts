@@ -432,6 +432,8 @@ test("a change is a dry run until the user opts in, and the curl command sends t
   assert.deepEqual([again.name, again.description], [`${String(made.name)} again`, made.description]);
   assert.equal(made.description, 'it\'s with "quotes" and $HOME');
   assert.equal(Number(await count()), Number(before) + 2);
+  await page.goto(`${world.url}/docs/reference/iam/GroupsService_GetGroup?uid=${world.organization}`);
+  assert.equal(await page.inputValue('[data-place="path"]'), world.organization, "gantry open fills in the uid");
   await page.close();
 });
 

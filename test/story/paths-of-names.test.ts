@@ -126,10 +126,47 @@ test("a deletion by name prints the deleted resource", async () => {
   assert.deepEqual([status, err], [0, `deleted: acme/short-lived (${uid})\n`]);
 });
 
-test("gantry version prints both versions and names an unreachable server; gantry open prints the server's address", async () => {
+test("gantry version prints both versions and names an unreachable server", async () => {
   const { client, server, address } = JSON.parse(await run(["version", "-o", "json"])) as JsonObject;
   assert.deepEqual([server, address], [client, world.url]);
   assert.match(await run(["version"]), new RegExp(`^client  (\\S+)\nserver  \\1 at ${world.url}\n$`));
   assert.match(await run(["version", "--server", "http://127.0.0.1:9"]), /\nserver {2}no response from http:\/\/127\.0\.0\.1:9\n$/);
-  assert.equal(await run(["open", "--no-browser"]), `${world.url}/\n`);
+});
+
+test("gantry open prints the page of the server, of a command's words and of a resource, never with a token", async () => {
+  const open = (...words: readonly string[]): Promise<string> => run(["open", ...words, "--no-browser"]);
+  assert.equal(await open(), `${world.url}/\n`);
+  const reference = `${world.url}/docs/reference`;
+  for (const [words, page] of [
+    ["iam", "iam"],
+    ["iam groups", "iam#GroupsService"],
+    ["iam group create", "iam/GroupsService_CreateGroup"],
+    ["events list", "events/EventsService_ListEvents"],
+    ["vulnerabilities advisories events list", "vulnerabilities/AuthoredAdvisoryEventsService_ListAuthoredAdvisoryEvents"],
+  ] as const)
+    assert.equal(await open(...words.split(" ")), `${reference}/${page}\n`);
+  const shelf = await make("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "shelf" } });
+  const tag = await make("registry.TagsService/CreateTag", { parent: shelf, tag: { name: "1.0", digest } });
+  for (const [value, page, uid] of [
+    ["acme", "iam/GroupsService_GetGroup", organization],
+    ["acme/shelf", "registry/ReposService_GetRepo", shelf],
+    [shelf, "registry/ReposService_GetRepo", shelf],
+    ["acme/shelf:1.0", "registry/TagsService_GetTag", tag],
+  ] as const)
+    assert.equal(await open(value), `${reference}/${page}?uid=${encodeURIComponent(uid)}\n`);
+  for (const page of ["iam", "iam/GroupsService_GetGroup", "registry/TagsService_GetTag?uid=x"])
+    assert.equal((await fetch(`${reference}/${page}`)).status, 200, page);
+
+  const environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: owner, XDG_CONFIG_HOME: folder };
+  const refused = async (...words: readonly string[]): Promise<readonly [status: number, err: string]> => {
+    const { status, err } = await runGantry(["open", ...words, "--no-browser"], { environment });
+    return [status, err];
+  };
+  assert.deepEqual(await refused("iam", "frobs"), [64, 'gantry: unknown command "iam frobs". Run gantry --help for a list\n']);
+  assert.equal((await refused("acme/absent"))[0], 6);
+  const group = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "both" } });
+  const repo = await make("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "both" } });
+  const [status, err] = await refused("acme/both");
+  assert.equal(status, 8);
+  assert.ok(err.includes(`\n  ${group}  group\n  ${repo}  repo`), err);
 });

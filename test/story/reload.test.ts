@@ -80,7 +80,7 @@ const told = (program: Program): { event: string; reason?: string; names?: strin
     .filter((line) => line.includes('"tls.certificate.'))
     .map((line) => JSON.parse(line));
 
-test("SIGHUP loads a new certificate for new connections, open ones continue, and an invalid pair is logged and ignored", async () => {
+test("attack 194: SIGHUP loads a new certificate for new connections, open ones continue, and an invalid pair is logged and ignored", async () => {
   await install("first");
   const port = await freePort();
   const program = start(gantryFile, ["serve"], { env: environmentAt(port) });

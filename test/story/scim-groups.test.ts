@@ -273,7 +273,7 @@ for (const [what, document, mappedAs] of [
   });
 }
 
-test("groups grant nothing in a sign-in through another provider, while SCIM is off, or after a deactivation", async () => {
+test("attack 175: groups grant nothing in a sign-in through another provider, while SCIM is off, or after a deactivation", async () => {
   const user = await announce("bound");
   const mapping = await map("bounded");
   const id = await makeGroup({ displayName: "bounded", members: [{ value: user }] });

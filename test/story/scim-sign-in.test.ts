@@ -230,7 +230,7 @@ for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE
   }
 }
 
-test("a device sign-in grants nothing if its user is deactivated while the terminal waits", async () => {
+test("attack 174: a device sign-in grants nothing if its user is deactivated while the terminal waits", async () => {
   const id = await announce("waiting");
   const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });
   assert.match((await confirmAs(world, provider, waiting.page, { sub: "waiting" })).text, /Your terminal is signed in/);
@@ -341,7 +341,7 @@ test("attack 207: a user deactivated by SCIM cannot return through a changed iss
   assert.equal((await update(provider.url)).code, 0, "what stays as it is may be said");
 });
 
-test("enabling SCIM requires two owners from outside the provider, and SCIM never removes the last of them", async () => {
+test("attack 173: enabling SCIM requires two owners from outside the provider, and SCIM never removes the last of them", async () => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "alone" } }), "uid");
   const uid = await registerProvider(world, provider, { parent: organization });
   const insiders: string[] = [];

@@ -132,7 +132,7 @@ test("a page token of one worker is valid at the others", async () => {
   assert.deepEqual(seen.toSorted(), names);
 });
 
-test("a rate limit applies to all workers together", async () => {
+test("attack 310: a rate limit applies to all workers together", async () => {
   const group = await createGroup("rates");
   const { token } = await ownerOf(group, "greedy");
   const perSecond = 1;
@@ -222,7 +222,7 @@ test("a killed worker is replaced, other connections continue, and its counters 
   assert.equal(valueOf(families, "gantry_workers"), count);
 });
 
-test("the connection limit per address applies to all workers, even after one was killed", async () => {
+test("attack 311: the connection limit per address applies to all workers, even after one was killed", async () => {
   const most = 4;
   const limited = await startServer({ GANTRY_CONNECTIONS_PER_ADDRESS: String(most) });
   const { hostname, port } = new URL(limited.url);

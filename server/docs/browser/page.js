@@ -404,6 +404,13 @@ const followMoved = () => {
   if (link) location.replace(link.href);
 };
 
+/** Fills in the uid of the address: gantry open acme/team/app. @param {HTMLFormElement} form */
+const fillPath = (form) => {
+  const uid = new URLSearchParams(location.search).get("uid");
+  const field = find('[data-place="path"][data-name="uid"]', HTMLInputElement, form);
+  if (field && uid !== null) field.value = uid;
+};
+
 /** Prepares the page's content, again after each replacement. */
 const preparePage = () => {
   followMoved();
@@ -415,6 +422,7 @@ const preparePage = () => {
       void sendRequest(form);
     });
     form.addEventListener("input", () => showCommand(form));
+    fillPath(form);
     showCommand(form);
   }
   addCopyButtons();
