@@ -53,9 +53,12 @@ export const sessionSettings = async ({ services }: Application): Promise<string
   return rows.flatMap(([setting]) => setting ?? []);
 };
 
-export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+export const arrayText = (list: readonly (string | Uint8Array)[]): string => `{${list.map((entry) => `"${entryText(entry)}"`).join(",")}}`;
 
-const variableText = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
+const entryText = (entry: string | Uint8Array): string =>
+  typeof entry === "string" ? entry.replace(/["\\]/g, "\\$&") : `\\\\x${Buffer.from(entry).toString("hex")}`;
+
+const variableText = (value: NonNullable<Param>): string => (typeof value === "object" ? arrayText(value) : String(value));
 
 export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};

@@ -30,8 +30,8 @@ export const findNode = () => {
 // ignored. It is next to the packages, whose writers could change the program anyway.
 const compiled = process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, "..", "node_modules", ".cache", "gantry");
 
-/** Runs a program on Node 24. A child process gets the signals, and this process exits as it does. */
-export const runNode = async (args) => {
+/** Runs a program on Node 24 with these flags of V8. A child process gets the signals, and this process exits as it does. */
+export const runNode = async (args, flags = []) => {
   let node;
   try {
     node = findNode();
@@ -42,7 +42,12 @@ export const runNode = async (args) => {
   const [program = "", ...rest] = args;
   const isProgram = program !== "" && !program.startsWith("-");
   if (node === process.execPath && isProgram) {
-    // No second process, so that signals reach the program.
+    // V8 reads the flags when it starts. The process stays, so that signals reach the program.
+    const missing = flags.filter((flag) => !process.execArgv.includes(flag));
+    if (missing.length > 0 && process.platform !== "win32") {
+      const same = [node, ...process.execArgv, ...missing, ...process.argv.slice(1)];
+      process.execve?.(node, same, { ...process.env, NODE_COMPILE_CACHE: compiled });
+    }
     process.argv = [node, resolve(program), ...rest];
     process.env.NODE_COMPILE_CACHE = compiled;
     module.enableCompileCache(compiled);
@@ -50,7 +55,10 @@ export const runNode = async (args) => {
     return import(pathToFileURL(resolve(program)).href);
   }
   const { spawn } = await import("node:child_process");
-  const child = spawn(node, isProgram ? [import.meta.filename, ...args] : args, { stdio: "inherit", env: { ...process.env, NODE_COMPILE_CACHE: compiled } });
+  const child = spawn(node, isProgram ? [...flags, import.meta.filename, ...args] : args, {
+    stdio: "inherit",
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
     process.stderr.write(`gantry: cannot start ${node}: ${error.message}\n`);

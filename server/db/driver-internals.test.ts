@@ -234,6 +234,26 @@ test("statements sent together form one message that ends with one Sync", () => 
   assert.deepEqual(calls, ["PBEPBEPBES"]);
 });
 
+test("PostgreSQL receives every text and byte of a list", async () => {
+  const texts = ["", "a", '"', "\\", "{}", "null", "NULL", "é", "\u{1f600}", " a,b ", "line\nend", "long".repeat(20_000)];
+  const bodies = texts.map((text) => Buffer.from(text));
+  for (const count of [texts.length, 1, 0]) {
+    const lists = [texts.slice(0, count), bodies.slice(0, count), "7", ["1", "2"]];
+    const statement = `select text, encode(body, 'hex'), $3::integer, (select sum(n) from unnest($4::bigint[]) as n)
+      from unnest($1::text[], $2::bytea[]) with ordinality as given(text, body, ordinal) order by ordinal`;
+    const rows = await sendStatement(client, undefined, statement, lists);
+    assert.deepEqual(
+      rows,
+      texts.slice(0, count).map((text, index) => [text, bodies[index]?.toString("hex"), "7", "3"]),
+    );
+  }
+});
+
+test("PostgreSQL refuses a text with NUL in a list", async () => {
+  const refused = sendStatement(client, undefined, "select unnest($1::text[])", [["a\0b"]]);
+  await assert.rejects(refused, { code: "22021" });
+});
+
 test("this contract covers every driver method that a statement overrides", () => {
   const { statement } = capture("s", "select 1");
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(statement)).filter((name) => name !== "constructor");

@@ -67,6 +67,40 @@ const addMessage = (type: number, content: () => void): void => {
   buffer.writeInt32BE(position - start, start);
 };
 
+// Lists of an import have megabytes: PostgreSQL reads their text form by character, and their binary form (array_send) by length.
+const arrayTypes: Readonly<Record<string, number>> = { text: 25, bytea: 17 };
+const declaredArray = /\$(\d+)::(text|bytea)\[\]/g;
+const noTypes: ReadonlyMap<number, number> = new Map();
+const knownTypesMax = 2_000;
+const typesByText = new Map<string, ReadonlyMap<number, number>>();
+
+/** Returns the element types of the parameters that the statement declares as a list of text or bytea, by index from 0. */
+const declaredTypesOf = (text: string): ReadonlyMap<number, number> => {
+  const known = typesByText.get(text);
+  if (known) return known;
+  const found = new Map([...text.matchAll(declaredArray)].map(([, position, type = ""]) => [Number(position) - 1, arrayTypes[type] ?? 0]));
+  const types = found.size === 0 ? noTypes : found;
+  if (typesByText.size >= knownTypesMax) typesByText.clear();
+  typesByText.set(text, types);
+  return types;
+};
+
+const addArray = (values: readonly (string | Uint8Array)[], type: number): void => {
+  ensureBytes(24);
+  const start = position;
+  position += 4;
+  // Dimensions, no nulls, type; then the length and the first index of the only dimension.
+  for (const each of values.length === 0 ? [0, 0, type] : [1, 0, type, values.length, 1]) position = buffer.writeInt32BE(each, position);
+  for (const value of values) {
+    ensureBytes(value.length * 3 + 4);
+    const length = typeof value === "string" ? buffer.write(value, position + 4, "utf8") : value.length;
+    if (typeof value !== "string") buffer.set(value, position + 4);
+    buffer.writeInt32BE(length, position);
+    position += 4 + length;
+  }
+  buffer.writeInt32BE(position - start - 4, start);
+};
+
 const parameterText = (value: Param): string => {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? `{${value.map((entry) => `"${String(entry).replace(/[\\"]/g, "\\$&")}"`).join(",")}}` : String(value);
@@ -94,14 +128,20 @@ const addParse = ({ name, text, call }: OutgoingStatement): void =>
     addInt16(0);
   });
 
-const addBind = ({ name, values }: OutgoingStatement): void =>
+const addBind = ({ name, text, values }: OutgoingStatement): void =>
   addMessage(bindType, () => {
-    // The unnamed portal, then the statement; all in text format.
+    // The unnamed portal, then the statement; in text format, except declared lists.
     addName("");
     addName(name);
-    addInt16(0);
+    const types = values.some((value) => Array.isArray(value)) ? declaredTypesOf(text) : noTypes;
+    addInt16(types.size === 0 ? 0 : values.length);
+    if (types.size > 0) for (const [index, value] of values.entries()) addInt16(types.has(index) && Array.isArray(value) ? 1 : 0);
     addInt16(values.length);
-    for (const value of values) addParameter(value);
+    for (const [index, value] of values.entries()) {
+      const type = types.get(index);
+      if (type !== undefined && Array.isArray(value)) addArray(value, type);
+      else addParameter(value);
+    }
     addInt16(0);
   });
 

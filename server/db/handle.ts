@@ -7,7 +7,8 @@ import type { Fault } from "#base/fault.ts";
 /** A row in PostgreSQL's text format; columns.ts converts it. */
 export type Row = readonly (string | null)[];
 
-export type Param = string | number | boolean | null | readonly string[];
+/** A list of bytes requires `$n::bytea[]` in the statement. */
+export type Param = string | number | boolean | null | readonly string[] | readonly Uint8Array[];
 
 /** Checks with a request's first statement that the caller's permissions have not changed (access-version.ts). */
 export interface Check {

@@ -32,7 +32,8 @@ export const newDocumentDraft = (
   modifyTime: origin.modifyTime,
   ...facts,
   digest: hash("sha256", text, "base64url"),
-  body: Buffer.from(deflated.buffer, deflated.byteOffset, deflated.byteLength).toString("base64"),
+  // A copy, since the archive's window is reused.
+  body: Buffer.from(deflated),
   records: new Map(records.map((record) => [recordKey(record), modifyTimeOf(record, origin.modifyTime)])),
 });
 

@@ -52,7 +52,7 @@ export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<stri
 /** Returns the keys (recordKey) that the source still asserts. Batched, since all do not fit in memory. */
 export type FindAsserted = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
 
-export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => rows.map(value);
+export const columnOf = <R, V extends string | Uint8Array>(rows: readonly R[], value: (row: R) => V): V[] => rows.map(value);
 
 /** Rows per step when scanning a feed, which may have millions. */
 export const stepRows = 10_000;

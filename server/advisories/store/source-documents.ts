@@ -35,8 +35,8 @@ export interface DocumentDraft {
   readonly ordinal?: number;
   /** Why it cannot be expressed in OSV; "" if it can. */
   readonly leftOut: string;
-  /** Compressed, in base64. */
-  readonly body: string;
+  /** Compressed. */
+  readonly body: Uint8Array;
   /** Keys of its records and their modification times. */
   readonly records: ReadonlyMap<string, string>;
   /** Empty if it has none. */
@@ -227,9 +227,9 @@ export const writeDocuments = async (
       `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
          import_time, change_time, body, ecosystems, index_version, added_run, withdraw_time)
        select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
-         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64'),
+         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, body,
          array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer, nullif(withdrawn, '')::timestamptz
-       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[],
          $14::text[], $16::text[])
          as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems, withdrawn)
        on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
@@ -417,7 +417,7 @@ const writePending = async (
   const ids = documents.map(({ id }) => id);
   await rows.query(
     `insert into pending_documents (document_id, body)
-     select id::bigint, decode(body, 'base64') from unnest($1::text[], $2::text[]) as given(id, body)
+     select id::bigint, body from unnest($1::text[], $2::bytea[]) as given(id, body)
      on conflict (document_id) do update set body = excluded.body`,
     [ids, columnOf(documents, ({ draft }) => draft.body)],
   );
