@@ -81,8 +81,10 @@ export const limits = {
   statementTimeoutMs: 15_000,
   /** Client-side timeout of a PostgreSQL response: the statement timeout plus transfer. */
   databaseAnswerMs: 17_000,
-  /** Readiness check: load balancers wait this long. */
-  readinessMs: 5_000,
+  /** Dependencies (server/health): silence after which the database has failed, good probes to recover, interval of repeated log lines. */
+  databaseSilentMs: 2_000,
+  recoveryProbes: 3,
+  failureLogMs: 300_000,
   /** DATABASE_URL: hosts, interval of the search for the primary, and its timeout. A new primary must be found within 5 s. */
   databaseHostsMax: 8,
   primaryLookMs: 1_000,

@@ -19,6 +19,8 @@ export const logEvents = {
   request: { level: "info" },
   slow: { level: "warn", like: ["operation"] },
   "rates.failed": { level: "warn", like: ["cause"] },
+  "dependency.failed": { level: "warn", like: ["dependency"], each: 5 },
+  "dependency.recovered": { level: "warn", like: ["dependency"], each: 5 },
   "settings.plaintext": { level: "warn" },
   "schema.mismatch": { level: "error" },
   "schema.index.unfinished": { level: "warn" },

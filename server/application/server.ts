@@ -25,6 +25,7 @@ import {
   type Schedule,
   startFeeds,
 } from "#advisories/feeds";
+import { openHealth } from "#health";
 import { combineDocuments, countLog, type MetricsDocument, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#registry/store";
 import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
@@ -133,9 +134,10 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const scheduled = settings.feedsFile === undefined || !leads ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && (await openMetrics({ log: given.log }));
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
+  const health = openHealth({ log: options.log, metrics });
   for (const { setting, says, remedy } of leads ? plaintextWarnings(settings) : [])
     options.log("settings.plaintext", { setting, message: `${says}; ${remedy}` });
-  const application = await openApplication({ settings, ...options, siblings, embedded: worker?.embedded, ...(metrics ? { metrics } : {}) });
+  const application = await openApplication({ settings, ...options, health, siblings, embedded: worker?.embedded, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   let archives: ReturnType<typeof openArchives> | undefined;
@@ -145,6 +147,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const firstOrganization = leads ? await makeFirstOrganization(call) : undefined;
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
     const { authn, store } = services;
+    await store.isReady();
     if (leads) await authn.reportIssuerPatterns();
     const outdated = leads ? await countOutdatedFeeds(store) : 0;
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });

@@ -140,9 +140,16 @@ export const declared = {
   },
   gantry_database_transactions_total: {
     kind: "counter",
-    help: "Transactions by outcome. A retried transaction lost a race and runs again.",
-    labels: { outcome: ["committed", "rolled_back", "retried"] },
+    help: "Transactions by outcome. A retried transaction lost a race and runs again; unknown: the connection broke during the commit.",
+    labels: { outcome: ["committed", "rolled_back", "retried", "unknown"] },
     of: "process",
+  },
+  gantry_dependency_failed: {
+    kind: "gauge",
+    help: "Whether a dependency of the server has failed (1) or not (0). Only dependencies in use.",
+    labels: { dependency: ["database", "replica", "blobs", "clock", "descriptors", "disk", "memory", "dns"] },
+    of: "process",
+    combined: "max",
   },
   gantry_cache_requests_total: {
     kind: "counter",

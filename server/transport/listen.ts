@@ -16,7 +16,6 @@ import { alone } from "#base/siblings.ts";
 import { type CallRecord, openCalls } from "#calls";
 import { openAddressLimit } from "#connections";
 import { type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
-import { withDeadline } from "./deadline.ts";
 import type { GrpcTransport } from "./grpc.ts";
 import { http1Sender, http2Fault, http2Sender, isGrpc, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
@@ -350,22 +349,6 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
     });
   });
 
-/** Runs one readiness check at a time; a check that fails or times out means "not ready". */
-const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() => Promise<boolean>) => {
-  let checking: Promise<boolean> | undefined;
-  const check = async (): Promise<boolean> => {
-    try {
-      return await withDeadline(timeoutMs, () => ready());
-    } catch {
-      return false;
-    }
-  };
-  return () =>
-    (checking ??= check().finally(() => {
-      checking = undefined;
-    }));
-};
-
 const tlsVersions = { minVersion: "TLSv1.2" } as const;
 
 /** Opens the port; rejects if it is unavailable. */
@@ -384,7 +367,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   config.metrics?.watch("gantry_connections_refused_total", () => [{ labels: {}, value: refusedConnections }]);
   config.metrics?.watch("gantry_request_buffer_bytes", () => [{ labels: {}, value: reservedBytes }]);
   const context: ServerContext = {
-    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
+    dependencies,
     config,
     bounds,
     calls: dependencies.calls ?? openCalls({ log: config.log }),
