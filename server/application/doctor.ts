@@ -10,11 +10,12 @@ import { timestamp } from "#base/time.ts";
 import { type AuditTarget, readTargetsFile } from "#audit/targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { countPendingBindings, findNameProblems, listProviderIssuers, type NameProblem } from "#iam/store";
-import { findSwappedCharts } from "#registry/store";
+import { findBlobPlace, findSwappedCharts } from "#registry/store";
 import { findTargets } from "#audit/store";
 import { findStaleFeeds, findTroubledFeeds } from "#advisories/store";
 import { type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#db";
 import { type Application, openApplication } from "./application.ts";
+import { checkBlobPlace } from "./blob-place.ts";
 import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
 import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
@@ -126,8 +127,27 @@ const examineClock = async ({ services: { store, clock } }: Application): Promis
   const database = await readDatabaseTime(store.read);
   const apartMs = Math.abs((before + clock()) / 2 - database);
   const says = `${(apartMs / 1000).toFixed(1)} s between this machine and the database's`;
-  if (apartMs < limits.clockSkewMs) return { is: "good", subject: "clock", says };
+  if (apartMs < limits.clockApartMs) return { is: "good", subject: "clock", says };
   return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
+};
+
+const examineBlobs = async ({ services: { store, blobs } }: Application): Promise<Finding> => {
+  const subject = "blobs";
+  try {
+    const known = await findBlobPlace(store.read);
+    const late = AbortSignal.timeout(limits.probeAnswerMs);
+    // A dead network file system does not notice the signal.
+    const silence = new Promise<never>((_, reject) => late.addEventListener("abort", () => reject(new Error("it does not respond"))));
+    await Promise.race([checkBlobPlace(blobs, known, late), silence]);
+    return { is: "good", subject, says: "the blob storage responds" };
+  } catch (thrown) {
+    return {
+      is: "bad",
+      subject,
+      says: `GANTRY_BLOBS: ${textOf(thrown)}`,
+      remedy: "pushes and pulls of layers fail until it responds; everything else works",
+    };
+  }
 };
 
 /** Returns undefined for anything but a Gantry server. */
@@ -305,6 +325,7 @@ async function* examineCharts({ services: { store } }: Application): AsyncGenera
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "decrypts the encrypted values in the database" };
   yield await examineClock(application);
+  yield await examineBlobs(application);
   yield* examineMemberships(application);
   yield await examineAddress(settings, await application.services.authn.keys());
   yield* examineIssuers(application);
