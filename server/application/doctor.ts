@@ -17,6 +17,7 @@ import { type MigrationState, readDatabaseTime, readHosts, readHostStates, readM
 import { type Application, openApplication } from "./application.ts";
 import { checkBlobPlace } from "./blob-place.ts";
 import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
+import { clockProblem, descriptorProblem } from "./machine.ts";
 import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
@@ -125,10 +126,11 @@ const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Fin
 const examineClock = async ({ services: { store, clock } }: Application): Promise<Finding> => {
   const before = clock();
   const database = await readDatabaseTime(store.read);
-  const apartMs = Math.abs((before + clock()) / 2 - database);
-  const says = `${(apartMs / 1000).toFixed(1)} s between this machine and the database's`;
-  if (apartMs < limits.clockApartMs) return { is: "good", subject: "clock", says };
-  return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
+  const aheadMs = (before + clock()) / 2 - database;
+  const problem = clockProblem(aheadMs);
+  if (problem === undefined)
+    return { is: "good", subject: "clock", says: `${(Math.abs(aheadMs) / 1000).toFixed(1)} s between this machine and the database's` };
+  return { is: "bad", subject: "clock", says: problem, remedy: "set both by NTP: tokens of one server are refused at another" };
 };
 
 const examineBlobs = async ({ services: { store, blobs } }: Application): Promise<Finding> => {
@@ -385,6 +387,8 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   yield await examineFolder("GANTRY_DATA", settings.dataDirectory);
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
+  const few = descriptorProblem();
+  if (few !== undefined) yield { is: "unsure", subject: "files", says: few, remedy: "raise the limit of the server: LimitNOFILE, ulimits or ulimit -n" };
   if (settings.tls !== undefined) yield examineCertificate(settings.tls);
   for (const { setting, says, remedy } of plaintextWarnings(settings)) yield { is: "unsure", subject: "tls", says: `${setting}: ${says}`, remedy };
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);

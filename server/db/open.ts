@@ -71,7 +71,7 @@ export const prepareDatabase = async ({
 
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
-  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
+  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log, limits.hostAnswerMs, options.metrics);
   const tellCommit = (options.siblings ?? alone).sum("commits", () => changes.note());
   const onCommit = (): void => {
     changes.note();

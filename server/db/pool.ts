@@ -604,9 +604,10 @@ const openReplicaReads = (
   databaseAnswerMs: number,
   siblings: Siblings,
   metrics: Metrics | undefined,
+  health: Health,
 ) => {
   const watches = openExchangeWatches(databaseAnswerMs);
-  const replica = openReplica(host, primary, log, () => watches.cut());
+  const replica = openReplica(host, primary, log, health.watch("replica"), () => watches.cut());
   const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
   const [cheap, wide] = [open(cheapReads(siblings)), open(wideReads(siblings))];
   const close = async (): Promise<void> => {
@@ -615,6 +616,10 @@ const openReplicaReads = (
     await watches.ended();
     clearTimeout(late);
   };
+  metrics?.watch("gantry_replica_behind_seconds", () => {
+    const { asOfMs } = replica;
+    return asOfMs === undefined ? [] : [{ labels: {}, value: Math.max(0, Date.now() - asOfMs) / 1000 }];
+  });
   return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics), close };
 };
 
@@ -641,7 +646,7 @@ export const openConnections = (primary: Primary, replicaHost: Host | undefined,
   const wide = openReads(primary, wideReads(siblings), nameOf, watches, log, isSilent);
   const isStalled = (): boolean => probe.isStalled;
   const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics, isStalled);
-  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics, health);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<FairnessKey, Rows>();
   const writes = openWrites(primary, nameOf, watches, siblings, log, metrics, onCommit, probe);

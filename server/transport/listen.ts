@@ -362,9 +362,11 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const bodiesMax = bodiesBytesMax(bounds, config);
   let draining = false;
   let reservedBytes = 0;
-  let refusedConnections = 0;
+  const refused = { address: 0, connections: 0, descriptors: 0 };
   config.metrics?.watch("gantry_connections", () => [{ labels: {}, value: sockets.size }]);
-  config.metrics?.watch("gantry_connections_refused_total", () => [{ labels: {}, value: refusedConnections }]);
+  config.metrics?.watch("gantry_connections_refused_total", () =>
+    (["address", "connections", "descriptors"] as const).map((reason) => ({ labels: { reason }, value: refused[reason] })),
+  );
   config.metrics?.watch("gantry_request_buffer_bytes", () => [{ labels: {}, value: reservedBytes }]);
   const context: ServerContext = {
     dependencies,
@@ -413,11 +415,16 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const listener: Server = secure ?? createListener({ noDelay: true });
   // Node reports a failed handshake and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
-  listener.maxConnections = bounds.connectionsMax;
+  // Beyond the descriptors, the system would close connections without a trace.
+  listener.maxConnections = config.fewDescriptors?.connectionsMax ?? bounds.connectionsMax;
+  listener.on("drop", () => {
+    refused[config.fewDescriptors ? "descriptors" : "connections"]++;
+    config.fewDescriptors?.onRefused();
+  });
   listener.on("connection", (socket: Socket) => {
     if (!hasPeerAddress(socket)) return;
     if (!mayConnect(socket)) {
-      refusedConnections++;
+      refused.address++;
       socket.destroy();
       return;
     }

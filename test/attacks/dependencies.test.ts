@@ -1,16 +1,21 @@
 // Dependencies that fail under a running server: what it reports, and what goes on (docs/operate/runbooks.md).
 
 import assert from "node:assert/strict";
-import { mkdtemp, rename, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { limits } from "#base/limits.ts";
+import { freshDatabase } from "../database.ts";
 import { openPusher } from "../pusher.ts";
 import { freePort } from "../free-port.ts";
+import { gantryFile, start, stopAll } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
 
-const closing: (() => Promise<unknown>)[] = [];
+const closing: (() => Promise<unknown>)[] = [stopAll];
 after(async () => {
   for (const close of closing.reverse()) await close();
 });
@@ -74,4 +79,64 @@ test("a server starts and is ready although its blob storage is dead", { timeout
     lines("blobs").map((line) => line.split(":")[0]),
     ["failed the blob storage cannot be reached"],
   );
+});
+
+test("a clock that jumps away from the database's is reported with its direction, and its return too", { timeout: 60_000 }, async () => {
+  const { world, lines, until } = await open({});
+  const { now } = world.clock;
+  for (const [index, [jumpMs, direction]] of (
+    [
+      [limits.clockApartMs + 60_000, "ahead of"],
+      [-limits.clockApartMs - 60_000, "behind"],
+    ] as const
+  ).entries()) {
+    world.clock.now = Date.now() + jumpMs;
+    await until(() => lines("clock").length > 2 * index);
+    assert.match(
+      lines("clock")[2 * index] ?? "",
+      new RegExp(`^failed this machine's clock is (?:89|90)\\.\\d s ${direction} the database's; tokens allow 60 s$`),
+    );
+    world.clock.now = Date.now();
+    await until(() => lines("clock").length > 2 * index + 1);
+    assert.equal(lines("clock")[2 * index + 1], "recovered");
+  }
+  assert.equal(await readyz(world), 200);
+  world.clock.now = now;
+});
+
+test("connections beyond the file descriptors are closed, counted and reported, and those before them are served", { timeout: 60_000 }, async () => {
+  const folder = await temporaryFolder();
+  const database = await freshDatabase();
+  closing.push(database.drop);
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const program = start("-c", [`ulimit -n 400; exec ${process.execPath} ${gantryFile} serve`], {
+    node: "/bin/sh",
+    env: {
+      DATABASE_URL: database.url,
+      GANTRY_SECRET_KEY_FILE: key,
+      GANTRY_DATA: folder,
+      GANTRY_LISTEN: new URL(url).host,
+      GANTRY_PUBLIC_URL: url,
+    },
+  });
+  await program.says(/Gantry serves/);
+  assert.match(program.stderr(), /"event":"descriptors\.few","message":"this process may open 400 files, and 10000 connections need 11000"/);
+  const sockets = Array.from({ length: 400 }, () => connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {}));
+  closing.push(async () => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await program.says(/"event":"dependency\.failed","dependency":"descriptors","why":"connections were refused: /);
+  for (const socket of sockets.splice(0, 100)) socket.destroy();
+  assert.equal(
+    await fetch(`${url}/readyz`).then(
+      ({ status }) => status,
+      () => 0,
+    ),
+    200,
+  );
+  await program.says(/"event":"dependency\.recovered","dependency":"descriptors"/);
+  program.signal("SIGTERM");
+  await program.ended;
 });
