@@ -5,7 +5,7 @@
 // never everything: the next organization finds a slot at once. If neither a slot nor a queue position is free, the request is
 // refused at once with a retry delay.
 
-import { type Fault, throttled } from "./fault.ts";
+import { type Fault, throttled, unavailable } from "./fault.ts";
 
 /** The identity that work is queued and counted for. */
 export interface FairnessKey {
@@ -29,6 +29,8 @@ export interface FairQueueLimits {
   readonly waiting: number;
   readonly waitingEach: number;
   readonly waitMs: number;
+  /** Work may be stuck, so that a refusal is the server's fault. */
+  readonly isStalled?: () => boolean;
 }
 
 export interface FairQueue {
@@ -88,7 +90,10 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
 
   const placesEach = (): number => (performance.now() - changedMs < aloneAfterMs ? bounds.placesEach : bounds.placesAlone);
 
-  const refusal = (): Fault => throttled(`too many ${bounds.what} at once; try again`, { name: bounds.name, quota: placesEach(), retryMs });
+  const refusal = (): Fault =>
+    bounds.isStalled?.()
+      ? unavailable("the database is not reachable", new Error(`the queue ${bounds.name} is full`))
+      : throttled(`too many ${bounds.what} at once; try again`, { name: bounds.name, quota: placesEach(), retryMs });
 
   const shareOf = (organization: string): Share => {
     const known = shares.get(organization);

@@ -133,6 +133,14 @@ export const quotaExceeded = (message: string, subject: string, description: str
     ],
   });
 
+/** Returns an UNAVAILABLE that a retry can overcome: RetryInfo, and over REST `Retry-After`. */
+export const unavailable = (message: string, cause: unknown, reason?: string): Fault =>
+  new Fault("UNAVAILABLE", message, {
+    details: [...(reason === undefined ? [] : [{ kind: "reason", reason } as const]), { kind: "retry", delayMs: 1000 }],
+    headers: { "retry-after": "1" },
+    cause,
+  });
+
 /** Returns PERMISSION_DENIED. The message must not depend on whether the resource exists (decisions: Access). */
 export const denied = (message: string): Fault => new Fault("PERMISSION_DENIED", message);
 

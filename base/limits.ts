@@ -81,8 +81,21 @@ export const limits = {
   statementTimeoutMs: 15_000,
   /** Client-side timeout of a PostgreSQL response: the statement timeout plus transfer. */
   databaseAnswerMs: 17_000,
-  /** Readiness check: load balancers wait this long. */
-  readinessMs: 5_000,
+  /**
+   * Dependencies (server/health): silence after which the database has failed, good probes to recover, interval of repeated log lines,
+   * difference of clocks; interval of the other probes and their timeout; share of the memory; descriptors that clients leave.
+   */
+  databaseSilentMs: 2_000,
+  recoveryProbes: 3,
+  failureLogMs: 300_000,
+  clockApartMs: 30_000,
+  probeMs: 800,
+  probeAnswerMs: 2_000,
+  memoryShareMax: 0.9,
+  descriptorsKept: 1_000,
+  /** DNS has failed after this many names without a response, until there were no lookups for a while. */
+  dnsNamesMin: 3,
+  dnsRestMs: 300_000,
   /** DATABASE_URL: hosts, interval of the search for the primary, and its timeout. A new primary must be found within 5 s. */
   databaseHostsMax: 8,
   primaryLookMs: 1_000,

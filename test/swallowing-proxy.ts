@@ -9,6 +9,8 @@ export interface SwallowingProxy {
   readonly url: string;
   /** Drops everything from now on. */
   swallow(): void;
+  /** Forwards until one connection has sent all these texts in this order, and drops everything from then on. */
+  swallowAfter(...texts: readonly string[]): void;
   /** Closes all connections and rejects new ones from now on. */
   hangUp(): void;
   /** Forwards new connections from now on. */
@@ -24,6 +26,8 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
   const sockets = new Set<Socket>();
   let isDark = false;
   let isGone = false;
+  let awaited: readonly string[] = [];
+  let found = new WeakMap<Socket, number>();
   /** Sockets with discarded data. */
   let dead = new WeakSet<Socket>();
 
@@ -31,9 +35,15 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
     sockets.add(socket);
     return socket.on("error", () => {}).once("close", () => sockets.delete(socket));
   };
-  const pass = (from: Socket, to: Socket): void => {
-    from.on("data", (bytes) => {
-      if (!dead.has(from)) to.write(bytes);
+  const swallow = (): void => {
+    isDark = true;
+    dead = new WeakSet(sockets);
+  };
+  const pass = (from: Socket, to: Socket, seen = (_: Buffer): void => {}): void => {
+    from.on("data", (bytes: Buffer) => {
+      if (dead.has(from)) return;
+      to.write(bytes);
+      seen(bytes);
     });
     from.once("close", () => {
       if (!dead.has(from)) to.destroy();
@@ -50,7 +60,14 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
       dead.add(near);
       dead.add(far);
     }
-    pass(near, far);
+    pass(near, far, (bytes) => {
+      let count = found.get(near) ?? 0;
+      for (let text = awaited[count]; text !== undefined && bytes.includes(text); text = awaited[count]) count++;
+      found.set(near, count);
+      if (awaited.length === 0 || count < awaited.length) return;
+      awaited = [];
+      swallow();
+    });
     pass(far, near);
   });
   server.listen(0, "127.0.0.1");
@@ -67,9 +84,10 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
   }
   return {
     url: url.href,
-    swallow() {
-      isDark = true;
-      dead = new WeakSet(sockets);
+    swallow,
+    swallowAfter(...texts) {
+      awaited = texts;
+      found = new WeakMap();
     },
     hangUp() {
       isGone = true;

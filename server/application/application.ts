@@ -8,6 +8,7 @@ import { writeBuiltIns } from "#authz";
 import { alone } from "#base/siblings.ts";
 import { systemClock, timestamp } from "#base/time.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
+import { unreported } from "#health";
 import { unmeasured } from "#metrics";
 import { resources } from "./resources.ts";
 import { findRestores } from "#audit/store";
@@ -29,12 +30,12 @@ export interface Application {
 export type ApplicationOptions = FoundationOptions;
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => {
-  const { settings, log, metrics = unmeasured, clock = systemClock, join = false, siblings = alone } = options;
+  const { settings, log, metrics = unmeasured, health = unreported(), clock = systemClock, join = false, siblings = alone } = options;
   const { store, vault, authn } = await openFoundation(options);
   try {
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ siblings, store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
-    const blobs = await openOwnBlobPlace({ store, clock, settings, join });
+    const blobs = await openOwnBlobPlace({ store, clock, settings, health, join });
     const lastWorks: (() => Promise<void>)[] = [];
     const services: Services = {
       onStop: (work) => void lastWorks.push(work),

@@ -2,7 +2,9 @@
 // disks cannot share one database. The first content decides, not the first start, so servers without images can use any directory.
 
 import { type BlobPlace, openBlobPlace } from "#registry/blobs";
+import { Fault } from "#base/fault.ts";
 import type { Clock } from "#base/time.ts";
+import { type Health, startProbe } from "#health";
 import { ensureBlobPlace, findBlobPlace, writeBlobPlace } from "#registry/store";
 import type { Store } from "#db";
 import type { Settings } from "./settings.ts";
@@ -11,9 +13,19 @@ interface Parts {
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: Pick<Settings, "blobs" | "blobsRedirect">;
+  readonly health: Health;
   /** For commands: check the storage only when it is needed. */
   readonly join: boolean;
 }
+
+/** The database's record of its storage. */
+type KnownPlace = Awaited<ReturnType<typeof findBlobPlace>>;
+
+/** Throws if the storage is unreachable, or is not the one of this database. Writes nothing. */
+export const checkBlobPlace = async (place: Pick<BlobPlace, "claim" | "isEmpty">, known: KnownPlace, signal: AbortSignal): Promise<void> => {
+  if (known === undefined || known.placeId === "") await place.isEmpty(signal);
+  else await place.claim(known.storeId, known.placeId, signal);
+};
 
 /** Delays every operation until the storage is claimed; a failed claim is retried by the next operation. */
 const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace => {
@@ -57,14 +69,17 @@ const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace =
       await ready();
       yield* place.list();
     },
-    isEmpty: () => place.isEmpty(),
+    isEmpty: (...given) => place.isEmpty(...given),
     claim: (...given) => place.claim(...given),
     close: () => place.close(),
   };
 };
 
-/** Opens the storage. Throws a one-line Fault if the database's blobs are known to be elsewhere: such a server must not start. */
-export const openOwnBlobPlace = async ({ store, clock, settings, join }: Parts): Promise<BlobPlace> => {
+/**
+ * Opens the storage and watches it. Throws a one-line Fault if the database's blobs are known to be elsewhere: such a server must not
+ * start. It starts if the storage is unreachable, because everything else works.
+ */
+export const openOwnBlobPlace = async ({ store, clock, settings, health, join }: Parts): Promise<BlobPlace> => {
   const place = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
   const claim = async (): Promise<void> => {
     const { storeId, placeId } = (await findBlobPlace(store.read)) ?? (await store.write((rows) => ensureBlobPlace(rows, clock())));
@@ -75,12 +90,25 @@ export const openOwnBlobPlace = async ({ store, clock, settings, join }: Parts):
     if (counts !== found) await place.claim(storeId, counts);
   };
   const own = claimedFirst(place, claim);
-  try {
-    const known = join ? undefined : await findBlobPlace(store.read);
-    if (known !== undefined && known.placeId !== "") await place.claim(known.storeId, known.placeId);
-    return own;
-  } catch (thrown) {
+  if (join) return own;
+  let refusal: Fault | undefined;
+  let known = await findBlobPlace(store.read);
+  const probe = startProbe(health.watch("blobs"), async (signal) => {
+    // Another server may have claimed it meanwhile.
+    if (known === undefined || known.placeId === "") known = await findBlobPlace(store.read).catch(() => known);
+    try {
+      await checkBlobPlace(place, known, signal);
+    } catch (thrown) {
+      if (thrown instanceof Fault && thrown.code === "FAILED_PRECONDITION") refusal ??= thrown;
+      throw thrown;
+    }
+  });
+  await probe.first;
+  const close = async (): Promise<void> => {
+    probe.stop();
     await place.close();
-    throw thrown;
-  }
+  };
+  if (refusal === undefined) return { ...own, close };
+  await close();
+  throw refusal;
 };

@@ -7,6 +7,7 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
+import type { Metrics } from "#metrics";
 
 /** In PEM. */
 export interface Certificate {
@@ -64,6 +65,7 @@ export interface WatchOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly use: (pair: Certificate) => void;
+  readonly metrics?: Metrics | undefined;
   readonly lookMs?: number | undefined;
 }
 
@@ -77,7 +79,9 @@ export interface CertificateWatch {
  * Polls the files by content: times and sizes can stay equal, and events may not arrive (mounted secrets are symlinks, NFS sends
  * none). A change is loaded once two polls agree, because two files are seldom written atomically.
  */
-export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certificateLookMs }: WatchOptions): CertificateWatch => {
+export const watchCertificate = ({ tls, log, clock, use, metrics, lookMs = limits.certificateLookMs }: WatchOptions): CertificateWatch => {
+  let expiresMs = Date.parse(certificateFacts(tls).expires);
+  metrics?.watch("gantry_certificate_expiry_timestamp_seconds", () => [{ labels: {}, value: expiresMs / 1000 }]);
   const textOf = ({ cert, key }: Certificate): string => JSON.stringify([cert, key]);
   let [seen, judged] = [textOf(tls), textOf(tls)];
   const read = async (): Promise<Certificate | Fault> => {
@@ -99,6 +103,7 @@ export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certifi
       // The previous certificate is better for clients.
       if (Date.parse(facts.expires) <= clock()) throw new Fault("FAILED_PRECONDITION", `GANTRY_TLS_CERT: the certificate has expired: ${facts.expires}`);
       use(found);
+      expiresMs = Date.parse(facts.expires);
       log("tls.certificate.read", facts);
     } catch (thrown) {
       log("tls.certificate.failed", { reason: thrown instanceof Error ? thrown.message : String(thrown) });

@@ -3,14 +3,17 @@
 import type { Log } from "#base/log.ts";
 import type { Siblings } from "#base/siblings.ts";
 import type { Metrics } from "#metrics";
+import type { Health } from "#health";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { openPreparedStore, openStore, prepareDatabase, type Store } from "#db";
+import { openPreparedStore, openStore, prepareDatabase, type Store, type StoreOptions } from "#db";
 import type { DatabaseSettings } from "./settings.ts";
 
 export interface DatabaseOptions {
   readonly settings: DatabaseSettings;
   readonly log: Log;
   readonly metrics?: Metrics;
+  readonly health?: Health | undefined;
+  readonly onTime?: StoreOptions["onTime"];
   readonly progress: (line: string) => void;
   /** Share the embedded database of a running server. */
   readonly join: boolean;
@@ -76,12 +79,22 @@ export const startSharedDatabase = async ({
 };
 
 /** Opens the migrated store. Throws a one-line Fault on failure. */
-export const openDatabase = async ({ settings, log, metrics, progress, join, siblings, embedded: started }: DatabaseOptions): Promise<Store> => {
+export const openDatabase = async ({
+  settings,
+  log,
+  metrics,
+  health,
+  onTime,
+  progress,
+  join,
+  siblings,
+  embedded: started,
+}: DatabaseOptions): Promise<Store> => {
   const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory, tuning } = settings;
   // Commands do not change the retention of the log.
   const auditMonths = join ? undefined : settings.auditMonths;
   // Commands need no replica either.
-  const options = { auditMonths, log, metrics, progress, siblings };
+  const options = { auditMonths, log, metrics, health, onTime, progress, siblings };
   if (databaseUrl) return openStore({ ...options, databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl });
   if (started) return openStore({ ...options, ...started });
   const embedded = await startEmbedded({ dataDirectory, tuning, log, progress, join });

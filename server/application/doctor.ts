@@ -10,12 +10,14 @@ import { timestamp } from "#base/time.ts";
 import { type AuditTarget, readTargetsFile } from "#audit/targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { countPendingBindings, findNameProblems, listProviderIssuers, type NameProblem } from "#iam/store";
-import { findSwappedCharts } from "#registry/store";
+import { findBlobPlace, findSwappedCharts } from "#registry/store";
 import { findTargets } from "#audit/store";
 import { findStaleFeeds, findTroubledFeeds } from "#advisories/store";
 import { type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#db";
 import { type Application, openApplication } from "./application.ts";
+import { checkBlobPlace } from "./blob-place.ts";
 import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
+import { clockProblem, descriptorProblem } from "./machine.ts";
 import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
@@ -124,10 +126,30 @@ const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Fin
 const examineClock = async ({ services: { store, clock } }: Application): Promise<Finding> => {
   const before = clock();
   const database = await readDatabaseTime(store.read);
-  const apartMs = Math.abs((before + clock()) / 2 - database);
-  const says = `${(apartMs / 1000).toFixed(1)} s between this machine and the database's`;
-  if (apartMs < limits.clockSkewMs) return { is: "good", subject: "clock", says };
-  return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
+  const aheadMs = (before + clock()) / 2 - database;
+  const problem = clockProblem(aheadMs);
+  if (problem === undefined)
+    return { is: "good", subject: "clock", says: `${(Math.abs(aheadMs) / 1000).toFixed(1)} s between this machine and the database's` };
+  return { is: "bad", subject: "clock", says: problem, remedy: "set both by NTP: tokens of one server are refused at another" };
+};
+
+const examineBlobs = async ({ services: { store, blobs } }: Application): Promise<Finding> => {
+  const subject = "blobs";
+  try {
+    const known = await findBlobPlace(store.read);
+    const late = AbortSignal.timeout(limits.probeAnswerMs);
+    // A dead network file system does not notice the signal.
+    const silence = new Promise<never>((_, reject) => late.addEventListener("abort", () => reject(new Error("it does not respond"))));
+    await Promise.race([checkBlobPlace(blobs, known, late), silence]);
+    return { is: "good", subject, says: "the blob storage responds" };
+  } catch (thrown) {
+    return {
+      is: "bad",
+      subject,
+      says: `GANTRY_BLOBS: ${textOf(thrown)}`,
+      remedy: "pushes and pulls of layers fail until it responds; everything else works",
+    };
+  }
 };
 
 /** Returns undefined for anything but a Gantry server. */
@@ -305,6 +327,7 @@ async function* examineCharts({ services: { store } }: Application): AsyncGenera
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "decrypts the encrypted values in the database" };
   yield await examineClock(application);
+  yield await examineBlobs(application);
   yield* examineMemberships(application);
   yield await examineAddress(settings, await application.services.authn.keys());
   yield* examineIssuers(application);
@@ -364,6 +387,8 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   yield await examineFolder("GANTRY_DATA", settings.dataDirectory);
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
+  const few = descriptorProblem();
+  if (few !== undefined) yield { is: "unsure", subject: "files", says: few, remedy: "raise the limit of the server: LimitNOFILE, ulimits or ulimit -n" };
   if (settings.tls !== undefined) yield examineCertificate(settings.tls);
   for (const { setting, says, remedy } of plaintextWarnings(settings)) yield { is: "unsure", subject: "tls", says: `${setting}: ${says}`, remedy };
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);

@@ -5,8 +5,9 @@ import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
+import { type Health, unreported } from "#health";
 import { type Metrics, unmeasured } from "#metrics";
-import { openVault, type Store, type Vault } from "#db";
+import { openVault, type Store, type StoreOptions, type Vault } from "#db";
 import { type DatabaseAddresses, openDatabase } from "./database.ts";
 import type { Settings } from "./settings.ts";
 
@@ -14,6 +15,8 @@ export interface FoundationOptions {
   readonly settings: Settings;
   readonly log: Log;
   readonly metrics?: Metrics;
+  readonly health?: Health;
+  readonly onTime?: StoreOptions["onTime"];
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
   readonly join?: boolean;
@@ -31,6 +34,8 @@ export const openFoundation = async ({
   settings,
   log,
   metrics = unmeasured,
+  health = unreported(),
+  onTime,
   clock = systemClock,
   progress = () => {},
   join = false,
@@ -42,7 +47,7 @@ export const openFoundation = async ({
   const ownVault = (): Promise<Vault> =>
     openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
   const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
-  const store = await openDatabase({ settings, log, metrics, progress, join, siblings, embedded });
+  const store = await openDatabase({ settings, log, metrics, health, onTime, progress, join, siblings, embedded });
   try {
     // Created in the data directory, after embedded PostgreSQL has created that with its permissions.
     const vault = given ?? (await ownVault());
@@ -52,6 +57,7 @@ export const openFoundation = async ({
       clock,
       log,
       metrics,
+      health,
       siblings,
       issuer: settings.publicUrl,
       audiences: settings.audiences,

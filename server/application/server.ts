@@ -6,7 +6,7 @@ import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
-import type { Clock } from "#base/time.ts";
+import { type Clock, systemClock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#events/delivery";
 import { openDocs } from "#docs";
 import {
@@ -25,6 +25,7 @@ import {
   type Schedule,
   startFeeds,
 } from "#advisories/feeds";
+import { openHealth, type RunningProbe, startProbe } from "#health";
 import { combineDocuments, countLog, type MetricsDocument, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#registry/store";
 import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
@@ -38,6 +39,7 @@ import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./named-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
+import { connectionsFor, descriptorProblem, watchClock, watchMachine } from "./machine.ts";
 import { openMcpEndpoints } from "./mcp.ts";
 import { watchRows } from "./metrics-rows.ts";
 import { watchMemory } from "./memory.ts";
@@ -133,18 +135,22 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const scheduled = settings.feedsFile === undefined || !leads ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && (await openMetrics({ log: given.log }));
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
+  const health = openHealth({ log: options.log, metrics });
   for (const { setting, says, remedy } of leads ? plaintextWarnings(settings) : [])
     options.log("settings.plaintext", { setting, message: `${says}; ${remedy}` });
-  const application = await openApplication({ settings, ...options, siblings, embedded: worker?.embedded, ...(metrics ? { metrics } : {}) });
+  const onTime = watchClock(health, given.clock ?? systemClock, metrics);
+  const application = await openApplication({ settings, ...options, health, onTime, siblings, embedded: worker?.embedded, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   let archives: ReturnType<typeof openArchives> | undefined;
   let metricsPort: PrivatePort | undefined;
   let traces: Traces | undefined;
+  let descriptors: RunningProbe | undefined;
   try {
     const firstOrganization = leads ? await makeFirstOrganization(call) : undefined;
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
     const { authn, store } = services;
+    await store.isReady();
     if (leads) await authn.reportIssuerPatterns();
     const outdated = leads ? await countOutdatedFeeds(store) : 0;
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
@@ -195,6 +201,15 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       (await openTraces({ ...settings.traces, perSecond: siblings.share(settings.traces.perSecond) }, { version, log: options.log, countSpans }));
     const calls = openCalls({ traces, log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
     const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
+    const few = descriptorProblem();
+    if (few !== undefined && leads) options.log("descriptors.few", { message: few });
+    // Only refused connections are a failure.
+    let hasRefused = false;
+    descriptors = startProbe(health.watch("descriptors"), () => {
+      const wasRefused = hasRefused;
+      hasRefused = false;
+      if (wasRefused) throw new Error(`connections were refused: ${few}`);
+    });
     const transport = await openTransport(
       {
         host: settings.host,
@@ -205,6 +220,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         corsOrigins: settings.corsOrigins,
         trustedProxies: settings.trustedProxies,
         bounds: { connectionsPerAddress: settings.connectionsPerAddress },
+        fewDescriptors: few === undefined ? undefined : { connectionsMax: connectionsFor(), onRefused: () => (hasRefused = true) },
         log: options.log,
         metrics,
         version,
@@ -221,7 +237,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);
     });
-    const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
+    const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, metrics, use: transport.renewCertificate });
     const delivery = openDelivery(
       { ...services, traces, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: !runsByItself },
@@ -233,6 +249,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const tagEnds = leads ? startTagEnds(kernel) : undefined;
     const untagged = leads ? startUntaggedCollection(kernel, settings.untaggedDays) : undefined;
     const memory = watchMemory();
+    const machine = watchMachine(settings, health, metrics);
     const ownProcess = metrics && watchProcess(metrics, version);
     if (metrics && !worker) metrics.watch("gantry_workers", () => [{ labels: {}, value: 1 }]);
     if (metrics && leads) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
@@ -254,6 +271,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         certificate?.stop();
         maintenance?.stop();
         memory.stop();
+        machine.stop();
+        descriptors?.stop();
         ownProcess?.stop();
         patternReport?.stop();
         // Requests that still wait for an unresponsive database fail now.
@@ -277,6 +296,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       },
     };
   } catch (thrown) {
+    descriptors?.stop();
     await feeds?.stop();
     await archives?.close();
     await Promise.all([metricsPort?.close(), traces?.close()]);

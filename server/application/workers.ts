@@ -10,6 +10,7 @@ import { type LogEventName, logEventOf } from "#base/log-events.ts";
 import { openAddressLimit } from "#connections";
 import { metricsDocumentOf, keepGrowing, type MetricsDocument } from "#metrics";
 import { listenFault } from "./listen-fault.ts";
+import { connectionsFor } from "./machine.ts";
 import type { Server } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
@@ -53,7 +54,10 @@ export const startWorkers = async (
   const endsOf = new Map<number, number>();
   /** Connections that wait for a worker. */
   let waiting: (readonly [socket: Socket, holder: string])[] = [];
-  let [connections, refused, ends, lastHanded] = [0, 0, 0, 0];
+  let [connections, ends, lastHanded] = [0, 0, 0];
+  const refused = { address: 0, connections: 0, descriptors: 0 };
+  const connectionsMax = Math.min(limits.connectionsMax, count * connectionsFor());
+  const fullReason = connectionsMax < limits.connectionsMax ? "descriptors" : "connections";
   let isStopping = false;
 
   const send = ({ child }: Worker, message: ToWorker, socket?: Socket, done: (error: Error | null) => void = () => {}): void => {
@@ -104,9 +108,10 @@ export const startWorkers = async (
     socket.on("error", () => {});
     // Without an address it was reset before it was accepted.
     const address = socket.remoteAddress;
-    const holder = address === undefined || connections >= limits.connectionsMax ? undefined : addresses.enter(address);
+    const isFull = connections >= connectionsMax;
+    const holder = address === undefined || isFull ? undefined : addresses.enter(address);
     if (holder === undefined) {
-      if (address !== undefined) refused++;
+      if (address !== undefined) refused[isFull ? fullReason : "address"]++;
       socket.destroy();
       return;
     }
@@ -155,7 +160,7 @@ export const startWorkers = async (
         { name: "process_start_time_seconds", labels: {}, value: Math.round(performance.timeOrigin) / 1000 },
       ]),
       ...metricsDocumentOf([
-        { name: "gantry_connections_refused_total", labels: {}, value: refused },
+        ...Object.entries(refused).map(([reason, value]) => ({ name: "gantry_connections_refused_total" as const, labels: { reason }, value })),
         { name: "gantry_worker_ends_total", labels: {}, value: ends },
         { name: "process_cpu_seconds_total", labels: {}, value: (user + system) / 1e6 },
       ]),

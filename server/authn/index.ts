@@ -5,6 +5,7 @@ import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import { limits } from "#base/limits.ts";
+import type { Health } from "#health";
 import type { Metrics } from "#metrics";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
@@ -31,7 +32,9 @@ import { recordLastSeen } from "./last-seen.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
 import { countOutbound } from "./counted-outbound.ts";
+import { watchLookups } from "./dns-health.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
+import { resolveName } from "./resolve.ts";
 import { type PatternReport, startPatternReport } from "./pattern-report.ts";
 import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts";
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
@@ -54,6 +57,7 @@ export interface AuthnOptions {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
+  readonly health: Health;
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly siblings?: Siblings;
@@ -164,7 +168,8 @@ export const checkAuthnOptions = ({
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, metrics, issuer, knownCapabilities, siblings = alone } = options;
-  const plainOutbound = openOutbound({ siblings, allow: options.egressAllow, caFile: options.caFile, log, clock });
+  const resolve = watchLookups(resolveName, options.health.watch("dns"));
+  const plainOutbound = openOutbound({ siblings, allow: options.egressAllow, caFile: options.caFile, log, clock, resolve });
   const outbound = metrics ? countOutbound(plainOutbound, metrics) : plainOutbound;
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const mailIssuers = readMailIssuers(options.mailIssuers ?? "");

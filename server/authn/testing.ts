@@ -1,5 +1,6 @@
 // Test support: a real OIDC issuer on its own port, and authn over a real database.
 
+import { unreported } from "#health";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
@@ -116,6 +117,7 @@ export const openTestServices = async (t: TestContext, options: Partial<AuthnOpt
   const vault = vaultOf(new Uint8Array(32).fill(7));
   const replica = async (own: Partial<AuthnOptions> = {}): Promise<Authn> => {
     const authn = await openAuthn({
+      health: unreported(),
       store,
       vault,
       log,

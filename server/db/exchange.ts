@@ -26,6 +26,10 @@ interface Watch {
   inFlight: number;
   turnMs: number;
   heardMs: number;
+  /** A statement was answered. */
+  isHeard: boolean;
+  /** When the timer is due. */
+  dueMs: number;
   /** Shared by all statements in flight: one each would cost more than the statement. */
   timer: NodeJS.Timeout | undefined;
   readonly expire: () => void;
@@ -34,15 +38,19 @@ interface Watch {
 const watches = new WeakMap<pg.ClientBase, Watch>();
 
 export interface ExchangeWatches {
-  add(client: pg.Client): void;
-  /** Statements in flight fail with `error` (default: SilentDatabase). */
-  cut(error?: Error): void;
+  /** @param answerMs if the connection has a limit of its own */
+  add(client: pg.Client, answerMs?: number): void;
+  /** Returns whether an open connection other than `except` has answered a statement since then. */
+  isHeardSince(ms: number, except: pg.Client | undefined): boolean;
+  /** Statements in flight fail with `error` (default: SilentDatabase). @param unheardSinceMs spares connections that were heard since */
+  cut(error?: Error, unheardSinceMs?: number): void;
   ended(): Promise<void>;
 }
 
-const cutConnection = ({ client }: Watch, error: Error = new SilentDatabase()): void => void client.connection.stream.destroy(error);
+export const cutClient = (client: pg.Client, error: Error = new SilentDatabase()): void => void client.connection.stream.destroy(error);
 
 const startTimer = (watch: Watch, ms: number): void => {
+  watch.dueMs = performance.now() + ms;
   watch.timer = setTimeout(watch.expire, ms);
   watch.timer.unref();
 };
@@ -54,19 +62,31 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
   const expire = (watch: Watch): void => {
     watch.timer = undefined;
     if (watch.inFlight === 0) return;
-    const leftMs = watch.turnMs + limitMs - performance.now();
+    const nowMs = performance.now();
+    // After a pause of this process, the response may be there, unread.
+    const leftMs = nowMs - watch.dueMs > watch.limitMs / 8 ? watch.limitMs / 8 : watch.turnMs + watch.limitMs - nowMs;
     if (leftMs > 0) {
       startTimer(watch, leftMs);
       return;
     }
-    cutConnection(watch);
+    cutClient(watch.client);
     // Connections idle since before are most likely dead too.
-    for (const other of open) if (other.inFlight === 0 && other.heardMs < watch.turnMs) cutConnection(other);
+    for (const other of open) if (other.inFlight === 0 && other.heardMs < watch.turnMs) cutClient(other.client);
   };
 
   return {
-    add(client) {
-      const watch: Watch = { client, limitMs, inFlight: 0, turnMs: 0, heardMs: performance.now(), timer: undefined, expire: () => expire(watch) };
+    add(client, answerMs = limitMs) {
+      const watch: Watch = {
+        client,
+        limitMs: Math.min(answerMs, limitMs),
+        inFlight: 0,
+        turnMs: 0,
+        heardMs: performance.now(),
+        isHeard: false,
+        dueMs: 0,
+        timer: undefined,
+        expire: () => expire(watch),
+      };
       open.add(watch);
       watches.set(client, watch);
       client.once("end", () => {
@@ -75,8 +95,12 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
         if (open.size === 0) for (const resolve of waiting.splice(0)) resolve();
       });
     },
-    cut(error) {
-      for (const watch of open) cutConnection(watch, error);
+    isHeardSince(ms, except) {
+      for (const watch of open) if (watch.client !== except && watch.isHeard && watch.heardMs >= ms) return true;
+      return false;
+    },
+    cut(error, unheardSinceMs = Number.POSITIVE_INFINITY) {
+      for (const { client, heardMs } of open) if (heardMs < unheardSinceMs) cutClient(client, error);
     },
     ended: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
@@ -96,6 +120,7 @@ export const endExchange = (client: pg.ClientBase): number => {
   const { turnMs } = watch;
   watch.inFlight--;
   watch.turnMs = watch.heardMs = performance.now();
+  watch.isHeard = true;
   return turnMs;
 };
 

@@ -1,6 +1,6 @@
 // Maps the driver's errors to Faults, the only database errors above the store.
 
-import { Fault } from "#base/fault.ts";
+import { Fault, unavailable } from "#base/fault.ts";
 
 interface DriverError {
   readonly code?: unknown;
@@ -58,7 +58,20 @@ export const stalePlan = (thrown: unknown): boolean => {
 /** Division by zero signals a missing required row (rows.ts). */
 export const foundNoRow = (thrown: unknown): boolean => sqlState(thrown) === "22012";
 
-export const unreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the database is not reachable", { cause });
+export const unreachable = (cause: unknown): Fault => unavailable("the database is not reachable", cause);
+
+const unknownReason = "OUTCOME_UNKNOWN";
+
+/** The connection broke after the commit was sent, so the change may be durable. */
+export const outcomeUnknown = (cause: unknown): Fault =>
+  unavailable(
+    "the database did not confirm the change, which may have been made or not. Repeat the request with the same Idempotency-Key, or read the resource",
+    cause,
+    unknownReason,
+  );
+
+export const isOutcomeUnknown = (thrown: unknown): boolean =>
+  thrown instanceof Fault && thrown.details.some((detail) => detail.kind === "reason" && detail.reason === unknownReason);
 
 const unstorableValue = (message: string, cause: unknown): Fault => new Fault("INVALID_ARGUMENT", message, { cause });
 
@@ -76,7 +89,7 @@ export const databaseFault = (thrown: unknown): Fault => {
   }
   if (state === "22003" || state === "22008") return unstorableValue("Invalid argument: a value is out of the range that can be stored", cause);
   if (state.startsWith("54")) return unstorableValue("Invalid argument: a value is too long to be stored", cause);
-  if (state.startsWith("53")) return new Fault("UNAVAILABLE", "the database is out of resources. Try again later", { cause });
+  if (state.startsWith("53")) return unavailable("the database is out of resources. Try again later", cause);
   if (brokenConnection(thrown)) return unreachable(cause);
   return new Fault("INTERNAL", "internal error", { cause });
 };

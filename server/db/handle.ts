@@ -85,7 +85,9 @@ export interface Changes {
 export interface Store extends Rows {
   forParty(fairnessKey: FairnessKey): Rows;
   readonly changes: Changes;
-  /** Never throws; independent of load (readiness.ts). */
+  /** Never throws; independent of load (probe.ts). The first call starts the probe. */
   isReady(): Promise<boolean>;
+  /** The database may be silent: full queues are not the client's fault. */
+  isStalled(): boolean;
   close(): Promise<void>;
 }

@@ -67,7 +67,7 @@ export {
   readMigrationState,
   requireMigrations,
 } from "./migrate.ts";
-export { openPreparedStore, openStore, prepareDatabase } from "./open.ts";
+export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export {
   type AuditedEvent,
   eventOrder,

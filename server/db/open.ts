@@ -3,20 +3,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import type { Log } from "#base/log.ts";
-import { alone, type Siblings } from "#base/siblings.ts";
-import type { Metrics } from "#metrics";
+import { alone } from "#base/siblings.ts";
 import { openChanges } from "./changes.ts";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
 import { readHosts, readReplicaHost } from "./hosts.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
-import { openConnections, serverParty } from "./pool.ts";
+import { type ConnectionsOptions, openConnections, serverParty } from "./pool.ts";
 import { openPrimary } from "./primary.ts";
-import { openReadiness } from "./readiness.ts";
 
-export interface StoreOptions {
+export interface StoreOptions extends ConnectionsOptions {
   /** With several hosts, the primary is used. */
   readonly databaseUrl: string;
   /** The owner's connection, if separate. */
@@ -25,13 +22,7 @@ export interface StoreOptions {
   readonly auditMonths?: number | undefined;
   /** A standby for lists. */
   readonly readReplicaUrl?: string | undefined;
-  readonly log: Log;
-  readonly metrics?: Metrics | undefined;
-  /** Share the connections; by default this process only. */
-  readonly siblings?: Siblings | undefined;
   readonly progress?: ((line: string) => void) | undefined;
-  readonly databaseAnswerMs?: number | undefined;
-  readonly readinessMs?: number | undefined;
 }
 
 const retryMs = limits.statementTimeoutMs / 60;
@@ -69,7 +60,7 @@ export const prepareDatabase = async ({
   auditMonths,
   siblings = alone,
   progress = () => {},
-}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
+}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "silentMs">): Promise<void> => {
   const { count: processes } = siblings;
   if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl, processes });
   const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths, processes });
@@ -80,26 +71,26 @@ export const prepareDatabase = async ({
 
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
-  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
+  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log, limits.hostAnswerMs, options.metrics);
   const tellCommit = (options.siblings ?? alone).sum("commits", () => changes.note());
   const onCommit = (): void => {
     changes.note();
     tellCommit("", 1);
   };
-  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics, options.siblings, onCommit);
+  const connections = openConnections(primary, replica, onCommit, options);
   const own = connections.forParty(serverParty);
   const changes = openChanges(own.read);
-  const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => {
     changes.close();
-    await Promise.all([connections.close(), readiness.close(), primary.close()]);
+    await Promise.all([connections.close(), primary.close()]);
   };
   let closing: Promise<void> | undefined;
   return {
     ...own,
     forParty: connections.forParty,
     changes,
-    isReady: readiness.isReady,
+    isReady: connections.isReady,
+    isStalled: connections.isStalled,
     close: () => (closing ??= close()),
   };
 };

@@ -8,23 +8,27 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import { waitForDatabase } from "#calls";
+import { type Health, unreported } from "#health";
 import type { Metrics } from "#metrics";
 import pg from "pg";
 import { beginSession, clientConfigOf } from "./connection.ts";
 import { corkUntilEndOfTick, type OutgoingStatement, outgoing, sendStatement, sendStatements } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, MovedDatabase, openExchangeWatches, SilentDatabase } from "./exchange.ts";
-import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
+import { brokenConnection, databaseFault, isOutcomeUnknown, isStatementTimeout, lostRace, outcomeUnknown, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { LaggingCopy, Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
 import type { Host } from "./hosts.ts";
 import { onlyHost, type Primary } from "./primary.ts";
+import { openProbe, type Probe, type ProbeOptions } from "./probe.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
 export const serverParty: FairnessKey = { organization: "server", identity: "", own: true };
 
-export interface Connections {
+export interface Connections extends Pick<Probe, "isReady"> {
   forParty(fairnessKey: FairnessKey): Rows;
+  /** The database may be silent. */
+  isStalled(): boolean;
   /** Waits up to limits.storeCloseMs for running statements. */
   close(): Promise<void>;
 }
@@ -51,7 +55,8 @@ const makeStatementNames = (): ((text: string) => string | undefined) => {
   };
 };
 
-const pageReadTurns = ({ share }: Siblings): FairQueueLimits => ({
+const pageReadTurns = ({ share }: Siblings, isStalled: () => boolean): FairQueueLimits => ({
+  isStalled,
   name: "organization-pages",
   what: "lists are asked for",
   places: share(limits.pageRows),
@@ -62,7 +67,8 @@ const pageReadTurns = ({ share }: Siblings): FairQueueLimits => ({
   waitMs: limits.turnWaitMs,
 });
 
-const wideReadTurns = ({ share }: Siblings): FairQueueLimits => ({
+const wideReadTurns = ({ share }: Siblings, isStalled: () => boolean): FairQueueLimits => ({
+  isStalled,
   name: "organization-wide-reads",
   what: "lists of many rows are asked for",
   places: share(limits.wideReadConnections),
@@ -73,7 +79,8 @@ const wideReadTurns = ({ share }: Siblings): FairQueueLimits => ({
   waitMs: limits.turnWaitMs,
 });
 
-const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
+const writeTurns = ({ share }: Siblings, isStalled: () => boolean): FairQueueLimits => ({
+  isStalled,
   name: "organization-writes",
   what: "changes are made",
   places: share(limits.writeConnections),
@@ -87,6 +94,8 @@ const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
 interface ReadKind {
   readonly connections: number;
   readonly statementTimeoutMs: number;
+  /** Client-side timeout of a response. */
+  readonly answerMs: number;
   /** Reads of one tick that share a connection; a slow one delays only these. */
   readonly readsPerWriteMax: number;
 }
@@ -94,11 +103,13 @@ interface ReadKind {
 const cheapReads = ({ share }: Siblings): ReadKind => ({
   connections: share(limits.readConnections),
   statementTimeoutMs: limits.cheapReadTimeoutMs,
+  answerMs: limits.databaseSilentMs,
   readsPerWriteMax: 8,
 });
 const wideReads = ({ share }: Siblings): ReadKind => ({
   connections: share(limits.wideReadConnections),
   statementTimeoutMs: limits.statementTimeoutMs,
+  answerMs: limits.databaseAnswerMs,
   readsPerWriteMax: 1,
 });
 
@@ -115,6 +126,7 @@ const openReads = (
   nameOf: (text: string) => string | undefined,
   watches: ExchangeWatches,
   log: Log,
+  isSilent: () => boolean = () => false,
 ) => {
   const connections: ReadConnection[] = Array.from({ length: kind.connections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
@@ -130,7 +142,7 @@ const openReads = (
     const connecting = (async () => {
       // No await in between: clients of the former primary are cut on failover.
       const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
-      watches.add(client);
+      watches.add(client, kind.answerMs);
       client.on("error", (error) => {
         detach(connection, connecting);
         primary.doubt();
@@ -212,6 +224,7 @@ const openReads = (
 
   const query = async (text: string, values: readonly Param[]): Promise<Row[]> => {
     if (closed) throw new Fault("UNAVAILABLE", "the server is stopping");
+    if (isSilent()) throw unreachable(new SilentDatabase());
     try {
       return await attempt(text, values);
     } catch (error) {
@@ -270,10 +283,10 @@ interface SharedReads {
   query(fairnessKey: FairnessKey, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
-const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metrics | undefined): SharedReads => {
+const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metrics | undefined, isStalled: () => boolean = () => false): SharedReads => {
   const costs = openStatementCosts();
-  const pageTurns = openFairQueue(pageReadTurns(siblings));
-  const wideTurns = openFairQueue(wideReadTurns(siblings));
+  const pageTurns = openFairQueue(pageReadTurns(siblings, isStalled));
+  const wideTurns = openFairQueue(wideReadTurns(siblings, isStalled));
   metrics?.watchQueue(pageTurns);
   metrics?.watchQueue(wideTurns);
 
@@ -345,6 +358,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
   let hasBegun = false;
   let beginning: Promise<void> | undefined;
   let isSendingSoon = false;
+  let isCommitSent = false;
 
   const note = (error: unknown, fault: unknown, isUntold: boolean): void => {
     failure ??= { error, fault, isUntold };
@@ -356,8 +370,11 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
     while (collected.length > 0 && !beginning) {
       const statements = collected.splice(0, statementsTogetherMax);
       if (failure) for (const { failed } of statements) failed(failure.error);
-      else if (hasBegun) sendStatements(client, statements);
-      else beginWith(statements);
+      else {
+        isCommitSent ||= statements.at(-1)?.text === commit.text;
+        if (hasBegun) sendStatements(client, statements);
+        else beginWith(statements);
+      }
     }
   };
 
@@ -427,8 +444,13 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         collected.push(outgoing(commit.name, commit.text, [], (_, tag) => resolve(tag), failed));
         send();
       });
-      // PostgreSQL has skipped the commit or rolled back.
       const failed = firstFailure();
+      // Without a response, the commit may have arrived.
+      if (failed && isCommitSent && opening === begin && brokenConnection(failed.error)) {
+        failure = { error: failed.error, fault: outcomeUnknown(failed.error), isUntold: true };
+        throw failure.fault;
+      }
+      // PostgreSQL has skipped the commit or rolled back.
       if (failed) throw failed.fault;
       if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       return true;
@@ -457,6 +479,7 @@ const openWrites = (
   log: Log,
   metrics: Metrics | undefined,
   onCommit: () => void,
+  probe: Probe,
 ) => {
   const warned = new WeakSet<pg.ClientBase>();
 
@@ -486,10 +509,11 @@ const openWrites = (
     client.on("notice", ({ code }) => code === warningCode && warned.add(client));
   });
 
-  const turns = openFairQueue(writeTurns(siblings));
+  const turns = openFairQueue(writeTurns(siblings, () => probe.isStalled));
   metrics?.watchQueue(turns);
 
   const connect = async (): Promise<pg.PoolClient> => {
+    if (probe.isSilent) throw unreachable(new SilentDatabase());
     try {
       if (primary.known === undefined) await primary.find();
       return await pool.connect();
@@ -511,7 +535,7 @@ const openWrites = (
       if (await transaction.commit()) {
         if (opening === begin) onCommit();
         // Committed on the primary only: the wait for the standby was canceled (docs/guides/several-machines.md).
-        if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
+        if (warned.delete(client)) throw outcomeUnknown(new Error("the change was committed and not confirmed by the standby"));
       }
       client.release();
       return { result };
@@ -536,7 +560,10 @@ const openWrites = (
         metrics?.observe("gantry_database_statement_seconds", { pool: "writes" }, (performance.now() - startedMs) / 1000);
         const isCommitted = "result" in outcome;
         const isOver = isCommitted || !outcome.retry || tries >= limits.transactionTriesMax;
-        metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
+        const lost = isOver ? "rolled_back" : "retried";
+        metrics?.count("gantry_database_transactions_total", {
+          outcome: isCommitted ? "committed" : isOutcomeUnknown(outcome.thrown) ? "unknown" : lost,
+        });
         if (isCommitted) return outcome.result;
         if (isOver) throw outcome.thrown;
         // So that conflicting transactions do not collide again.
@@ -577,9 +604,10 @@ const openReplicaReads = (
   databaseAnswerMs: number,
   siblings: Siblings,
   metrics: Metrics | undefined,
+  health: Health,
 ) => {
   const watches = openExchangeWatches(databaseAnswerMs);
-  const replica = openReplica(host, primary, log, () => watches.cut());
+  const replica = openReplica(host, primary, log, health.watch("replica"), () => watches.cut());
   const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
   const [cheap, wide] = [open(cheapReads(siblings)), open(wideReads(siblings))];
   const close = async (): Promise<void> => {
@@ -588,29 +616,40 @@ const openReplicaReads = (
     await watches.ended();
     clearTimeout(late);
   };
+  metrics?.watch("gantry_replica_behind_seconds", () => {
+    const { asOfMs } = replica;
+    return asOfMs === undefined ? [] : [{ labels: {}, value: Math.max(0, Date.now() - asOfMs) / 1000 }];
+  });
   return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics), close };
 };
 
+export interface ConnectionsOptions extends Omit<ProbeOptions, "dependency"> {
+  readonly log: Log;
+  readonly health?: Health | undefined;
+  readonly databaseAnswerMs?: number | undefined;
+  readonly metrics?: Metrics | undefined;
+  readonly siblings?: Siblings | undefined;
+}
+
 /** Connects on first use: an unavailable database fails calls, not this function. */
-export const openConnections = (
-  primary: Primary,
-  replicaHost: Host | undefined,
-  log: Log,
-  databaseAnswerMs: number = limits.databaseAnswerMs,
-  metrics: Metrics | undefined = undefined,
-  siblings: Siblings = alone,
-  onCommit: () => void = () => {},
-): Connections => {
+export const openConnections = (primary: Primary, replicaHost: Host | undefined, onCommit: () => void, options: ConnectionsOptions): Connections => {
+  const { log, databaseAnswerMs = limits.databaseAnswerMs, metrics, siblings = alone, health = unreported() } = options;
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
-  primary.onMove(() => watches.cut(new MovedDatabase()));
-  const cheap = openReads(primary, cheapReads(siblings), nameOf, watches, log);
-  const wide = openReads(primary, wideReads(siblings), nameOf, watches, log);
-  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics);
-  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics);
+  const probe = openProbe(primary, watches, { ...options, dependency: health.watch("database") });
+  const isSilent = (): boolean => probe.isSilent;
+  primary.onMove(() => {
+    probe.moved();
+    watches.cut(new MovedDatabase());
+  });
+  const cheap = openReads(primary, cheapReads(siblings), nameOf, watches, log, isSilent);
+  const wide = openReads(primary, wideReads(siblings), nameOf, watches, log, isSilent);
+  const isStalled = (): boolean => probe.isStalled;
+  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics, isStalled);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics, health);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<FairnessKey, Rows>();
-  const writes = openWrites(primary, nameOf, watches, siblings, log, metrics, onCommit);
+  const writes = openWrites(primary, nameOf, watches, siblings, log, metrics, onCommit, probe);
   metrics?.watch("gantry_database_connections", () =>
     (
       [
@@ -624,6 +663,8 @@ export const openConnections = (
     ]),
   );
   return {
+    isReady: probe.isReady,
+    isStalled,
     forParty(fairnessKey) {
       const known = rowsOf.get(fairnessKey);
       if (known) return known;
@@ -638,7 +679,7 @@ export const openConnections = (
     async close() {
       // Closing a dead connection would never end.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
-      await Promise.all([cheap.close(), wide.close(), writes.close(), copy?.close()]);
+      await Promise.all([probe.close(), cheap.close(), wide.close(), writes.close(), copy?.close()]);
       await watches.ended();
       clearTimeout(late);
     },

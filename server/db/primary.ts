@@ -8,6 +8,7 @@
 
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import pg from "pg";
 import { columns, expression, flag, number, text } from "./columns.ts";
 import { beginSession, clientConfigOf } from "./connection.ts";
@@ -67,7 +68,8 @@ const replayedText = `select ${replayed.list}`;
 const tellsNoPlace = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.test(sqlState(thrown));
 
 /** "outdated": another host was promoted after it. "foreign": a primary of another cluster. */
-type Standing = HostState["is"] | "unheard" | "outdated" | "foreign";
+const standings = ["primary", "standby", "away", "outdated", "foreign", "unheard"] as const;
+type Standing = (typeof standings)[number];
 
 const nowhere: Place = { system: "", timeline: 0, position: 0 };
 
@@ -161,7 +163,7 @@ const noPrimary = (hosts: readonly WatchedHost[]): unknown => {
 
 const doubtMs = limits.primaryLookMs / 4;
 
-const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary => {
+const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number, metrics: Metrics | undefined): Primary => {
   const watched = hosts.map((host): WatchedHost => ({ ...openAsked(host, answerMs), state: undefined, standing: "unheard", asking: undefined }));
   const moved: (() => void)[] = [];
   let waiting: (() => void)[] = [];
@@ -235,6 +237,14 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
   const timer = setInterval(() => void askAll(), limits.primaryLookMs).unref();
   let doubtedMs = Number.NEGATIVE_INFINITY;
   const currentHost = (): Host | undefined => current?.host;
+  metrics?.watch("gantry_database_hosts", () =>
+    standings.map((state) => ({ labels: { state }, value: watched.filter(({ standing }) => standing === state).length })),
+  );
+  metrics?.watch("gantry_standby_behind_bytes", () => {
+    const written = current?.state?.is === "primary" ? current.state.position : 0;
+    const behind = watched.flatMap(({ state }) => (state?.is === "standby" ? [Math.max(0, written - state.position)] : []));
+    return behind.length === 0 ? [] : [{ labels: {}, value: Math.max(...behind) }];
+  });
 
   return {
     get known() {
@@ -274,8 +284,8 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
 /** Returns a Primary of one host. Each connection checks for itself whether it is a primary. */
 export const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
 
-export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs): Primary =>
-  hosts.length === 1 ? onlyHost(hosts[0]) : watchHosts(hosts, log, answerMs);
+export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs, metrics?: Metrics): Primary =>
+  hosts.length === 1 ? onlyHost(hosts[0]) : watchHosts(hosts, log, answerMs, metrics);
 
 export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[]> => {
   const watched = hosts.map((host) => openAsked(host, limits.hostAnswerMs));

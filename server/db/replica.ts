@@ -6,6 +6,7 @@
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Dependency } from "#health";
 import { type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 import type { Host } from "./hosts.ts";
 import type { Read } from "./handle.ts";
@@ -27,14 +28,13 @@ interface Mark {
 const marksMax = Math.ceil(limits.replicaLagMs / limits.primaryLookMs) + 1;
 
 /** Calls `cut` if the standby does not respond, because pending statements will not either. */
-export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => void): Replica => {
+export const openReplica = (host: Host, primary: Primary, log: Log, dependency: Dependency, cut: () => void): Replica => {
   const standby = openAsked(host, limits.hostAnswerMs);
   let leader: Asked | undefined;
   let history = "";
   let marks: Mark[] = [];
   let asOfMs: number | undefined;
   let pausedUntilMs = 0;
-  let trouble: string | undefined;
   let looking: Promise<void> | undefined;
   let closed = false;
 
@@ -70,9 +70,8 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     const found = await measure().catch(awayText);
     if (closed) return;
     if (found !== undefined) asOfMs = undefined;
-    if (found !== undefined && found !== trouble) log("store.replica.away", { host: host.name, why: found });
-    if (found === undefined && trouble !== undefined) log("store.replica.back", { host: host.name });
-    trouble = found;
+    if (found === undefined) dependency.good();
+    else dependency.bad(`${host.name}: ${found}`);
   };
 
   const lookOnce = (): void => {

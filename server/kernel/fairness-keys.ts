@@ -34,7 +34,11 @@ export const keyForTarget = (caller: Caller, { grants }: Rights, path: string | 
 };
 
 /** Opens the concurrency queues of calls, one per kind, so that an organization's gets never wait behind its own lists and writes. */
-export const openCallTurns = ({ metrics, siblings: { share } }: Pick<Services, "metrics" | "siblings">): ((method: MethodFact) => FairQueue) => {
+export const openCallTurns = ({
+  metrics,
+  store,
+  siblings: { share },
+}: Pick<Services, "metrics" | "siblings" | "store">): ((method: MethodFact) => FairQueue) => {
   /** Low enough that the calls of one organization finish soon. */
   const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimits => ({
     name,
@@ -45,6 +49,7 @@ export const openCallTurns = ({ metrics, siblings: { share } }: Pick<Services, "
     waiting: share(limits.callsWaiting),
     waitingEach: share(limits.callsWaitingEach),
     waitMs: limits.turnWaitMs,
+    isStalled: () => store.isStalled(),
   });
   // Not divided among processes: it bounds how long one organization may occupy an event loop, and each process has its own.
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));

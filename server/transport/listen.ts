@@ -16,7 +16,6 @@ import { alone } from "#base/siblings.ts";
 import { type CallRecord, openCalls } from "#calls";
 import { openAddressLimit } from "#connections";
 import { type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
-import { withDeadline } from "./deadline.ts";
 import type { GrpcTransport } from "./grpc.ts";
 import { http1Sender, http2Fault, http2Sender, isGrpc, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
@@ -350,22 +349,6 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
     });
   });
 
-/** Runs one readiness check at a time; a check that fails or times out means "not ready". */
-const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() => Promise<boolean>) => {
-  let checking: Promise<boolean> | undefined;
-  const check = async (): Promise<boolean> => {
-    try {
-      return await withDeadline(timeoutMs, () => ready());
-    } catch {
-      return false;
-    }
-  };
-  return () =>
-    (checking ??= check().finally(() => {
-      checking = undefined;
-    }));
-};
-
 const tlsVersions = { minVersion: "TLSv1.2" } as const;
 
 /** Opens the port; rejects if it is unavailable. */
@@ -379,12 +362,14 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const bodiesMax = bodiesBytesMax(bounds, config);
   let draining = false;
   let reservedBytes = 0;
-  let refusedConnections = 0;
+  const refused = { address: 0, connections: 0, descriptors: 0 };
   config.metrics?.watch("gantry_connections", () => [{ labels: {}, value: sockets.size }]);
-  config.metrics?.watch("gantry_connections_refused_total", () => [{ labels: {}, value: refusedConnections }]);
+  config.metrics?.watch("gantry_connections_refused_total", () =>
+    (["address", "connections", "descriptors"] as const).map((reason) => ({ labels: { reason }, value: refused[reason] })),
+  );
   config.metrics?.watch("gantry_request_buffer_bytes", () => [{ labels: {}, value: reservedBytes }]);
   const context: ServerContext = {
-    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
+    dependencies,
     config,
     bounds,
     calls: dependencies.calls ?? openCalls({ log: config.log }),
@@ -430,11 +415,16 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const listener: Server = secure ?? createListener({ noDelay: true });
   // Node reports a failed handshake and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
-  listener.maxConnections = bounds.connectionsMax;
+  // Beyond the descriptors, the system would close connections without a trace.
+  listener.maxConnections = config.fewDescriptors?.connectionsMax ?? bounds.connectionsMax;
+  listener.on("drop", () => {
+    refused[config.fewDescriptors ? "descriptors" : "connections"]++;
+    config.fewDescriptors?.onRefused();
+  });
   listener.on("connection", (socket: Socket) => {
     if (!hasPeerAddress(socket)) return;
     if (!mayConnect(socket)) {
-      refusedConnections++;
+      refused.address++;
       socket.destroy();
       return;
     }

@@ -37,6 +37,8 @@ export interface Config {
   readonly metrics?: Pick<Metrics, "watch"> | undefined;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
+  /** Set if the process may open too few files for all connections. */
+  readonly fewDescriptors?: { readonly connectionsMax: number; readonly onRefused: () => void } | undefined;
   /** Used instead of listening. */
   readonly handed?: HandedConnections | undefined;
   /** The processes of this server; absent: only this one. */

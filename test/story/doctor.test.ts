@@ -51,6 +51,7 @@ test("with a running server doctor checks everything, reports an unresponsive is
   const findings = findingsOf(done);
   assert.deepEqual(subjects(findings).toSorted(), [
     "address good",
+    "blobs good",
     "clock good",
     "database good",
     "disk good",

@@ -125,21 +125,21 @@ test("a replica that dies, hangs or is promoted fails no list and is logged once
   logged = [];
   await second.kill();
   for (let times = 0; times < 5; times++) assert.deepEqual(namesIn(await repos()), ["a", "b", "c", "d"]);
-  await told("store.replica.away", /ECONNREFUSED/);
+  await told("dependency.failed", /ECONNREFUSED/);
   await second.start();
-  await told("store.replica.back");
+  await told("dependency.recovered");
 
   logged = [];
   second.pause();
   assert.deepEqual(namesIn(await repos()), ["a", "b", "c", "d"]);
-  await told("store.replica.away");
+  await told("dependency.failed");
   second.resume();
-  await told("store.replica.back");
+  await told("dependency.recovered");
 
   // From here on it is a separate database with the common history.
   logged = [];
   await postgres.promote();
-  await told("store.replica.away", /^it is not a standby of the primary$/);
+  await told("dependency.failed", /: it is not a standby of the primary$/);
   await createRepo("e");
   await numberEvents();
   const answer = await repos();

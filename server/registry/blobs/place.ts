@@ -2,7 +2,7 @@
 // (docs/decisions/0031).
 
 import { randomBytes } from "node:crypto";
-import { Fault } from "#base/fault.ts";
+import { Fault, unavailable } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 
 /** Progress of an upload. The caller stores it and passes it to the next append, on any server. */
@@ -55,12 +55,12 @@ export interface BlobPlace {
   /** Lists everything stored, unordered. */
   list(): AsyncIterable<StoredContent>;
   /** Returns true without any content or marker. */
-  isEmpty(): Promise<boolean>;
+  isEmpty(signal?: AbortSignal): Promise<boolean>;
   /**
    * Claims the storage for a database and returns the storage's ID. `known` is the ID recorded in the database; if undefined, the
    * storage must be empty or already claimed by it. Throws a one-line FAILED_PRECONDITION otherwise.
    */
-  claim(storeId: string, known: string | undefined): Promise<string>;
+  claim(storeId: string, known: string | undefined, signal?: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export const requireBlobKey = (key: string): string => {
 /** Not RESOURCE_EXHAUSTED, because no quota is exceeded. RFC 4918 §11.5. */
 export const placeFull = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage is full", { httpStatus: 507, cause });
 
-export const placeUnreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage cannot be reached", { cause });
+export const placeUnreachable = (cause: unknown): Fault => unavailable("the blob storage cannot be reached", cause);
 
 export const contentLost = (key: string, found: string): Fault =>
   new Fault("DATA_LOSS", "the uploaded content is lost", { cause: new Error(`${key}: ${found}`) });

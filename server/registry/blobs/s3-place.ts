@@ -462,8 +462,10 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     return mark;
   };
 
-  const readMarkText = async (): Promise<string | undefined> =>
-    (await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key: `${prefix}${markName}` }))))?.Body?.transformToString();
+  const readMarkText = async (signal?: AbortSignal): Promise<string | undefined> => {
+    const options = signal && { abortSignal: signal };
+    return (await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key: `${prefix}${markName}` }), options)))?.Body?.transformToString();
+  };
 
   return {
     append,
@@ -482,17 +484,17 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       for await (const each of listObjects("uploads/")) yield { ...each, completed: false, state: {} };
       yield* listUploads();
     },
-    isEmpty: () =>
+    isEmpty: (signal) =>
       translated(
         (async () => {
-          if ((await readMarkText()) !== undefined) return false;
+          if ((await readMarkText(signal)) !== undefined) return false;
           for await (const _ of listObjects("content/")) return false;
           for await (const _ of listObjects("uploads/")) return false;
           return true;
         })(),
       ),
-    async claim(storeId, known) {
-      const mark = await translated(readMarkText());
+    async claim(storeId, known, signal) {
+      const mark = await translated(readMarkText(signal));
       if (mark === undefined && known !== undefined) throw emptyPlace(where);
       return judgeMark(readMark(mark ?? (await translated(writeMark(storeId))), where), storeId, known, where);
     },

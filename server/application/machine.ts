@@ -1,0 +1,109 @@
+// Watches the machine: clock, disk, memory. connections.ts of the transport counts connections refused for want of descriptors.
+
+import { readFileSync } from "node:fs";
+import { readFile, statfs } from "node:fs/promises";
+import { totalmem } from "node:os";
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import { type Health, startProbe } from "#health";
+import type { Metrics } from "#metrics";
+import type { Settings } from "./settings.ts";
+
+const secondsText = (ms: number): string => `${(Math.abs(ms) / 1000).toFixed(1)} s`;
+
+/** Returns a one-line description if the clocks differ too much. `aheadMs`: of this machine. */
+export const clockProblem = (aheadMs: number): string | undefined =>
+  Math.abs(aheadMs) < limits.clockApartMs
+    ? undefined
+    : `this machine's clock is ${secondsText(aheadMs)} ${aheadMs > 0 ? "ahead of" : "behind"} the database's; tokens allow ${limits.clockSkewMs / 1000} s`;
+
+/** Compares this machine's clock with the database's, whenever that is probed. */
+export const watchClock = (health: Health, clock: Clock, metrics: Metrics | undefined): ((databaseMs: number, roundTripMs: number) => void) => {
+  const dependency = health.watch("clock");
+  let aheadMs = 0;
+  metrics?.watch("gantry_clock_ahead_seconds", () => [{ labels: {}, value: aheadMs / 1000 }]);
+  return (databaseMs, roundTripMs) => {
+    aheadMs = clock() - roundTripMs / 2 - databaseMs;
+    const why = clockProblem(aheadMs);
+    if (why === undefined) dependency.good();
+    else dependency.bad(why);
+  };
+};
+
+/** Directories with the server's files, by label. */
+const diskFolders = ({ dataDirectory, blobs }: Pick<Settings, "dataDirectory" | "blobs">): ["data" | "blobs", string][] => [
+  ["data", dataDirectory],
+  ...(blobs.kind === "file" ? [["blobs", blobs.folder] as ["blobs", string]] : []),
+];
+
+const freeBytes = async (folder: string): Promise<number | undefined> => {
+  const found = await statfs(folder).catch(() => undefined);
+  return found === undefined || found.bsize === 0 ? undefined : found.bavail * found.bsize;
+};
+
+/** Returns the memory that this process and its siblings may use. */
+export const memoryLimitBytes = (): number => {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 && constrained < totalmem() ? constrained : totalmem();
+};
+
+/** The container's memory without its file cache, which the kernel frees by itself; undefined outside of cgroup version 2. */
+const containerBytes = async (): Promise<number | undefined> => {
+  try {
+    const [current, stat] = await Promise.all(["current", "stat"].map((name) => readFile(`/sys/fs/cgroup/memory.${name}`, "utf8")));
+    const cache = /^inactive_file (\d+)$/m.exec(stat ?? "")?.[1];
+    return Number(current) - Number(cache ?? 0);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Returns the number of files that this process may open; undefined if unknown. Node has already raised the soft limit. */
+export const descriptorLimit = (): number | undefined => {
+  try {
+    const found = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return found === undefined ? undefined : Number(found);
+  } catch {
+    return undefined;
+  }
+};
+
+/** All connections, and everything else. */
+export const descriptorsNeeded = limits.connectionsMax + limits.descriptorsKept;
+
+export const descriptorProblem = (limit: number | undefined = descriptorLimit()): string | undefined =>
+  limit === undefined || limit >= descriptorsNeeded
+    ? undefined
+    : `this process may open ${limit} files, and ${limits.connectionsMax} connections need ${descriptorsNeeded}`;
+
+/** Returns the maximum number of connections, so that the rest of the server keeps descriptors. */
+export const connectionsFor = (limit: number | undefined = descriptorLimit()): number =>
+  limit === undefined ? limits.connectionsMax : Math.max(1, Math.min(limits.connectionsMax, limit - Math.min(limits.descriptorsKept, Math.ceil(limit / 2))));
+
+export const watchMachine = (settings: Pick<Settings, "dataDirectory" | "blobs">, health: Health, metrics: Metrics | undefined): { stop: () => void } => {
+  const free = new Map<"data" | "blobs", number>();
+  const limitBytes = memoryLimitBytes();
+  metrics?.watch("gantry_disk_free_bytes", () => [...free].map(([disk, value]) => ({ labels: { disk }, value })));
+  metrics?.watch("gantry_memory_limit_bytes", () => [{ labels: {}, value: limitBytes }]);
+  const probes = [
+    startProbe(health.watch("disk"), async () => {
+      for (const [disk, folder] of diskFolders(settings)) {
+        const bytes = await freeBytes(folder);
+        // The directory may not exist yet.
+        if (bytes === undefined) continue;
+        free.set(disk, bytes);
+        if (bytes < limits.blobSpaceLeftBytes) throw new Error(`${folder} has ${Math.floor(bytes / 1e6)} MB left`);
+      }
+    }),
+    startProbe(health.watch("memory"), async () => {
+      const usedBytes = limitBytes < totalmem() ? await containerBytes() : process.memoryUsage.rss();
+      const share = (usedBytes ?? process.memoryUsage.rss()) / limitBytes;
+      if (share > limits.memoryShareMax) throw new Error(`${Math.round(share * 100)} % of ${Math.round(limitBytes / 1e6)} MB are in use`);
+    }),
+  ];
+  return {
+    stop: () => {
+      for (const probe of probes) probe.stop();
+    },
+  };
+};
