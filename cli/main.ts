@@ -2,10 +2,12 @@
 
 import { trustAuthorities } from "#application";
 import { jsonLog } from "#base/log.ts";
+import { ignoreClosedPipes } from "./closed-pipe.ts";
 import { runToStatus } from "./run-to-status.ts";
 
 const args = process.argv.slice(2);
 const { env: environment, stdout: out, stderr: err } = process;
+ignoreClosedPipes();
 process.exitCode = await runToStatus(args, { environment, log: jsonLog((line) => err.write(line)), out, err, status: 0 }, () => {
   if (args[0] !== "serve") trustAuthorities(environment);
 });

@@ -31,10 +31,7 @@ export const stopSignal = (reload?: () => void): Promise<void> =>
     process.on("SIGTERM", stop);
     const hadTerminal = reload !== undefined && hasTerminal();
     process.on("SIGHUP", () => {
-      const isTerminalGone = hadTerminal && !hasTerminal();
-      // Further output is lost and must not cause an error.
-      if (isTerminalGone) for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-      if (reload === undefined || isTerminalGone) stop();
+      if (reload === undefined || (hadTerminal && !hasTerminal())) stop();
       else reload();
     });
   });

@@ -3,9 +3,11 @@
 import { readSettings, runWorker } from "#application";
 import { jsonLog } from "#base/log.ts";
 import { sampleLog } from "#base/sampled-log.ts";
+import { ignoreClosedPipes } from "./closed-pipe.ts";
 import { failureText } from "./run-to-status.ts";
 
 const { env: environment, stderr: err } = process;
+ignoreClosedPipes();
 try {
   const settings = readSettings(environment);
   const { log, close } = sampleLog(

@@ -8,8 +8,10 @@ import type { Terminal } from "../terminal.ts";
 export const migrateCommand = ({ environment, log, out, err }: Terminal): Command =>
   newCommand({
     name: "migrate",
+    usage: "[--while-servers-run]",
     description: `Migrate the database to this version of Gantry, and grant the server's role the permissions that it needs. Servers without
-the owner's connection require this before they start. Servers can be running or stopped.
+the owner's connection require this before they start. Servers can be running or stopped, except for a
+breaking migration: it is refused while servers or commands of the previous version are connected.
 
   GANTRY_MIGRATE_URL      connection of the role that owns the database (default: DATABASE_URL)
   DATABASE_URL            connection of the server; its role gets the permissions
@@ -17,7 +19,9 @@ the owner's connection require this before they start. Servers can be running or
     notes: `Exit status: 0 the database is current, 1 failed.
 
 Example:  GANTRY_MIGRATE_URL=postgresql://gantry@db.example.com/gantry gantry admin migrate`,
-  }).action(async () => {
-    await migrateDatabase({ settings: readDatabaseSettings(environment), log, progress: (line) => err.write(`${line}\n`) });
-    out.write("The database is current\n");
-  });
+  })
+    .option("--while-servers-run", "Also run breaking migrations while servers are connected, which then fail")
+    .action(async ({ whileServersRun = false }: { readonly whileServersRun?: boolean }) => {
+      await migrateDatabase({ settings: readDatabaseSettings(environment), log, progress: (line) => err.write(`${line}\n`), whileServersRun });
+      out.write("The database is current\n");
+    });

@@ -36,6 +36,7 @@ export const tailCommand = (terminal: Terminal): Command =>
         throw new Fault("INVALID_ARGUMENT", `--past must be a number from 0 to ${limits.pageSizeMax}`);
       const stopping = new AbortController();
       void stopSignal().then(() => stopping.abort());
+      terminal.out.on("error", () => stopping.abort());
       await withApplication(terminal, (application) =>
         tailEvents(application, {
           group,

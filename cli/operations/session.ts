@@ -59,10 +59,9 @@ const writeTo = (stream: NodeJS.WriteStream, content: string | Uint8Array): Prom
     else stream.once("drain", resolve);
   });
 
-/** `gantry … | head`: a closed pipe is not an error. */
+/** `gantry … | head`: further pages would not be read. */
 const endWithReader = (stream: NodeJS.WriteStream): void => {
-  if (stream !== process.stdout && stream !== process.stderr) return;
-  stream.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? exitStatus.done : exitStatus.failed));
+  if (stream === process.stdout) stream.on("error", () => process.exit(exitStatus.done));
 };
 
 /** Public operations are called without a token, so they need no sign-in. */

@@ -43,7 +43,7 @@ import { findOrganizations } from "#iam/store";
 import { commandOrigin, recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
 import type { Settings } from "./settings.ts";
-import { version } from "./version.ts";
+import { version } from "#base/version.ts";
 
 export interface BackupWork {
   readonly settings: Settings;

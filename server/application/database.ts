@@ -34,16 +34,21 @@ const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): DatabaseAddre
   migrateUrl: databaseUrlOf(ownerAddress),
 });
 
+export interface MigrateDatabaseOptions extends Omit<DatabaseOptions, "join"> {
+  /** Run breaking migrations although servers are connected. */
+  readonly whileServersRun: boolean;
+}
+
 /** Runs the migrations only, with or without running servers. Throws a one-line Fault on failure. */
-export const migrateDatabase = async ({ settings, log, progress }: Omit<DatabaseOptions, "join">): Promise<void> => {
+export const migrateDatabase = async ({ settings, log, progress, whileServersRun }: MigrateDatabaseOptions): Promise<void> => {
   const { databaseUrl, migrateUrl, dataDirectory, tuning, auditMonths } = settings;
   if (databaseUrl) {
-    await prepareDatabase({ databaseUrl, migrateUrl, auditMonths, progress });
+    await prepareDatabase({ databaseUrl, migrateUrl, auditMonths, progress, whileServersRun });
     return;
   }
   const embedded = await startEmbedded({ dataDirectory, tuning, log, progress, join: true });
   try {
-    await prepareDatabase({ ...addressesOf(embedded), auditMonths, progress });
+    await prepareDatabase({ ...addressesOf(embedded), auditMonths, progress, whileServersRun });
   } finally {
     await embedded.stop();
   }

@@ -11,7 +11,7 @@ import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditExport } from "./audit-export.ts";
 import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.ts";
 import type { BackupWork, RestoreSummary } from "./backups.ts";
-import type { DatabaseOptions } from "./database.ts";
+import type { MigrateDatabaseOptions } from "./database.ts";
 import type { DoctorOptions, Finding } from "./doctor.ts";
 import type { FoundationOptions } from "./foundation.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
@@ -36,7 +36,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   yield* (await import("./doctor.ts")).examineInstallation(options);
 }
 
-export const migrateDatabase = async (options: Omit<DatabaseOptions, "join">): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
+export const migrateDatabase = async (options: MigrateDatabaseOptions): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
 
 export const listQuotas = async (options: QuotaOptions, organization?: string): Promise<QuotaState[]> =>
   (await import("./quotas.ts")).listQuotas(options, organization);

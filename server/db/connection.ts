@@ -1,6 +1,8 @@
 // Configuration and settings of database connections, and the check for a primary.
 
+import { hostname } from "node:os";
 import { limits } from "#base/limits.ts";
+import { version } from "#base/version.ts";
 import type pg from "pg";
 import { sendStatement } from "./driver-internals.ts";
 import { exchange } from "./exchange.ts";
@@ -14,9 +16,12 @@ const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
 /** Text only: converting a timestamp to a Date and back costs more than the query. */
 const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
+/** Names this process in pg_stat_activity, such as "gantry 0.1.0 on web-1:4711" (PostgreSQL cuts it after 63 bytes). */
+export const applicationName = `gantry ${version} on ${hostname().slice(0, 36)}:${process.pid}`;
+
 export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   connectionString: databaseUrl,
-  application_name: "gantry",
+  application_name: applicationName,
   connectionTimeoutMillis: connectTimeoutMs,
   keepAlive: true,
   // Then Node probes every second, ten times. Node has no TCP_USER_TIMEOUT.

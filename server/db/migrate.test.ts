@@ -33,7 +33,7 @@ const world = async (t: TestContext, files: Record<string, string>) => {
     url: database.ownerUrl,
     add,
     lines,
-    run: () => migrate(database.ownerUrl, { progress: (line) => lines.push(line), directory }),
+    run: (more: { readonly whileServersRun?: boolean } = {}) => migrate(database.ownerUrl, { progress: (line) => lines.push(line), directory, ...more }),
     rows: async (statement: string) => (await client.query({ text: statement, rowMode: "array" })).rows,
     directory,
   };
@@ -70,7 +70,7 @@ test("each migration runs once, in order, and is recorded with its compatibility
 test("six servers that start at once migrate the real schema only once", async (t) => {
   const { directory, run, rows, lines } = await world(t, {});
   cpSync(migrationsDirectory, directory, { recursive: true });
-  await Promise.all(Array.from({ length: 6 }, run));
+  await Promise.all(Array.from({ length: 6 }, () => run()));
   const migrated = lines.filter((line) => line.startsWith("Migrated"));
   assert.deepEqual(await rows("select count(*)::int from schema_migrations"), [[migrated.length]]);
   assert.equal(new Set(migrated).size, migrated.length);
@@ -131,9 +131,59 @@ test("an older server refuses a newer schema with a breaking migration and names
   await assert.rejects(
     run(),
     refusedWith(
-      /^the database is at migration 4, newer than this version of Gantry knows \(1\), and this version cannot run on 0003_third.sql: start the newer/,
+      /^the database is at migration 4, newer than this version of Gantry \(\d\S+\) knows \(1\), and this version cannot run on 0003_third.sql: start Gantry \d\S+ or later$/,
     ),
   );
+});
+
+test("an older server that finds no version names only the migration", async (t) => {
+  const { run, directory, rows } = await world(t, { ...two, "0003_third.sql": "-- breaking\ndrop table b;" });
+  await run();
+  await rows("alter table schema_migrations drop column version");
+  rmSync(join(directory, "0003_third.sql"));
+  await assert.rejects(run(), refusedWith(/cannot run on 0003_third.sql: start the newer version$/));
+});
+
+/** A session as a running server has. */
+const connectAs = async (t: TestContext, url: string, name: string): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString: url, application_name: name });
+  client.on("error", () => {});
+  await client.connect();
+  t.after(() => client.end());
+  return client;
+};
+
+test("a breaking migration is refused while servers are connected, changes nothing, and names them; a compatible one runs", async (t) => {
+  const { run, url, rows, add, lines } = await world(t, two);
+  await run();
+  await connectAs(t, url, "gantry 0.1.0 on web-1:12");
+  const old = await connectAs(t, url, "gantry");
+  await connectAs(t, url, "gantry migrate");
+  await connectAs(t, url, "psql");
+  add({ "0003_third.sql": "create table c ();", "0004_fourth.sql": "-- breaking\ndrop table b;" });
+  const refusal =
+    /^migration 0004_fourth.sql would break servers that are connected: a gantry of an earlier version[^,]*, gantry 0\.1\.0 on web-1:12\. Stop them/;
+  await assert.rejects(run(), refusedWith(refusal));
+  assert.deepEqual(lines.at(-1), "Migrated the database: 0003_third.sql");
+  assert.deepEqual(await rows("select to_regclass('b') is not null"), [[true]]);
+  await old.end();
+  await assert.rejects(run(), refusedWith(/are connected: gantry 0\.1\.0 on web-1:12\. Stop/));
+  await run({ whileServersRun: true });
+  assert.deepEqual(await rows("select to_regclass('b') is null, (select count(*)::int from schema_migrations)"), [[true, 4]]);
+});
+
+test("a server that connects during a breaking migration stops it, and the database stays as it was", async (t) => {
+  const { run, url, rows, add } = await world(t, two);
+  await run();
+  const blocker = await connectAs(t, url, "psql");
+  await blocker.query("begin; lock table a in access share mode");
+  add({ "0003_third.sql": "-- breaking\nalter table a add column y integer;" });
+  const refused = assert.rejects(run(), refusedWith(/would break servers that are connected: gantry 9\.9\.9 on late:1\./));
+  await until(async () => (await rows("select 1 from pg_stat_activity where query like '%add column y%' and wait_event_type = 'Lock'")).length === 1);
+  await connectAs(t, url, "gantry 9.9.9 on late:1");
+  await blocker.query("commit");
+  await refused;
+  assert.deepEqual(await rows("select count(*)::int from pg_attribute where attrelid = 'a'::regclass and attname = 'y'"), [[0]]);
 });
 
 test("a breaking migration that a server knows does not prevent it from running on later compatible ones", async (t) => {

@@ -7,6 +7,7 @@ import { Fault } from "#base/fault.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
+import { version } from "#base/version.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { poolsTransactions } from "./pooler.ts";
@@ -39,6 +40,15 @@ const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
   return rows;
 };
 
+/** Returns the version of Gantry that applied the migration; "" if unknown. */
+const findMigratingVersion = async (client: pg.Client, number: number): Promise<string> => {
+  const { rows } = await client.query<{ version: string }>(
+    "select coalesce(to_jsonb(applied) ->> 'version', '') as version from schema_migrations as applied where number = $1",
+    [number],
+  );
+  return rows[0]?.version ?? "";
+};
+
 /** Throws if this version must not run on the database. */
 const findMissing = async (
   client: pg.Client,
@@ -63,11 +73,12 @@ const findMissing = async (
   const newer = applied.filter(({ number }) => number > migrations.length);
   const last = newer.at(-1);
   if (last) {
-    const breaking = newer.find(({ compatible }) => !compatible);
+    const breaking = newer.findLast(({ compatible }) => !compatible);
     if (breaking) {
+      const needed = await findMigratingVersion(client, breaking.number);
       throw migrationFailure(
-        `the database is at migration ${last.number}, newer than this version of Gantry knows (${migrations.length}), and this version cannot run on ` +
-          `${breaking.name}: start the newer version`,
+        `the database is at migration ${last.number}, newer than this version of Gantry (${version}) knows (${migrations.length}), and this version ` +
+          `cannot run on ${breaking.name}: start ${needed === "" ? "the newer version" : `Gantry ${needed} or later`}`,
       );
     }
     progress(`The database is at ${last.name}, newer than this version of Gantry knows; it can run on it`);
@@ -127,21 +138,57 @@ const createAppliedTable = `
     sha256 text not null,
     compatible boolean not null,
     apply_time timestamptz(3) not null default now()
-  )`;
+  );
+  alter table schema_migrations add column if not exists version text not null default ''`;
 
 const recordMigration = async (client: pg.Client, { number, name, sha256, compatible }: AppliedMigration): Promise<void> => {
-  await client.query("insert into schema_migrations (number, name, sha256, compatible) values ($1, $2, $3, $4)", [number, name, sha256, compatible]);
+  await client.query("insert into schema_migrations (number, name, sha256, compatible, version) values ($1, $2, $3, $4, $5)", [
+    number,
+    name,
+    sha256,
+    compatible,
+    version,
+  ]);
 };
 
-const applyMigration = async (client: pg.Client, migration: Migration): Promise<void> => {
+const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
+
+/** Application names are visible to every role. Before version 0.2 they have no version and host. */
+const connectedStatement = `
+  select distinct case application_name when 'gantry' then concat_ws(' at ', 'a gantry of an earlier version', host(client_addr)) else application_name end as name
+  from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid() and application_name ~ '^gantry( |$)' and application_name <> 'gantry migrate'
+  order by 1`;
+
+/** Throws if servers or commands are connected that a breaking migration would break. */
+const requireNoServers = async (client: pg.Client, { name }: Migration): Promise<void> => {
+  // Within a transaction, PostgreSQL repeats its first list.
+  await client.query("select pg_stat_clear_snapshot()");
+  const { rows } = await client.query<{ name: string }>(connectedStatement);
+  if (rows.length === 0) return;
+  throw migrationFailure(
+    `migration ${name} would break servers that are connected: ${quoteNames(rows.map((row) => row.name))}. Stop them and repeat this, or run ` +
+      "`gantry admin migrate --while-servers-run`",
+  );
+};
+
+const applyMigration = async (client: pg.Client, migration: Migration, whileServersRun: boolean): Promise<void> => {
   const { statements } = migration;
+  // The first creates the schema.
+  const isGuarded = !migration.compatible && migration.number > 1 && !whileServersRun;
   if (migration.inTransaction) {
     await inTransaction(client, async () => {
+      // Servers of the previous version that start now wait for the end, and then refuse to start.
+      if (isGuarded) await client.query("lock table schema_migrations in access exclusive mode");
+      if (isGuarded) await requireNoServers(client, migration);
       for (const statement of statements) await client.query(statement);
+      // One that had read the table before the lock.
+      if (isGuarded) await requireNoServers(client, migration);
       await recordMigration(client, migration);
     });
     return;
   }
+  if (isGuarded) await requireNoServers(client, migration);
   for (const statement of statements) {
     await dropInvalidIndex(client, statement);
     await client.query(statement);
@@ -185,8 +232,6 @@ const findMigrator = async (client: pg.Client): Promise<Migrator> => {
 };
 
 const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connection of the role that owns the database";
-
-const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
 
 /** Throws if this version cannot run on the database. */
 const requireCurrent = async (client: pg.Client, role: string, migrations: readonly Migration[], { progress, auditMonths }: MigrateOptions): Promise<void> => {
@@ -259,6 +304,8 @@ export interface MigrateOptions {
   readonly directory?: string;
   /** Allows a database that is being restored. */
   readonly restores?: boolean;
+  /** Run breaking migrations although servers are connected; default: false. */
+  readonly whileServersRun?: boolean | undefined;
   /** The number of the last migration to apply. */
   readonly until?: number;
 }
@@ -284,7 +331,8 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
       await lockMigrations(client, progress);
       await client.query(createAppliedTable);
       for (const migration of await findMissing(client, migrations, options)) {
-        await applyMigration(client, migration).catch((error: unknown) => {
+        await applyMigration(client, migration, options.whileServersRun === true || options.restores === true).catch((error: unknown) => {
+          if (error instanceof Fault) throw error;
           throw migrationFailure(`migration ${migration.name} failed: ${startCause(error)}`, error);
         });
         progress(`Migrated the database: ${migration.name}`);

@@ -58,12 +58,14 @@ export const prepareDatabase = async ({
   databaseUrl,
   migrateUrl,
   auditMonths,
+  whileServersRun,
   siblings = alone,
   progress = () => {},
-}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "silentMs">): Promise<void> => {
+}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "silentMs"> & Pick<MigrateOptions, "whileServersRun">): Promise<void> => {
   const { count: processes } = siblings;
-  if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl, processes });
-  const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths, processes });
+  const options = { progress, auditMonths, whileServersRun, processes };
+  if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { ...options, serverUrl: databaseUrl });
+  const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, options);
   if (mayMigrate && auditMonths !== undefined) {
     progress("The server's database role can change its tables, and so the audit log: docs/operate/postgresql.md says how to use two roles");
   }

@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -247,7 +248,84 @@ test("a second server on the same data directory is refused, and a command joins
   assert.deepEqual(await remembered(alone), ["from the command"]);
   const pid = postmaster(data);
   await alone.close();
-  assert.throws(() => process.kill(pid, 0), "what it had to start, it stops");
+  assert.throws(() => process.kill(pid, 0), "the last user stops it");
+});
+
+test("a server uses the PostgreSQL that a command has started, and keeps it when the command ends", async (t) => {
+  const data = used(t);
+  const command = another(t, data, "from the command", { join: true });
+  assert.equal(await command.nextLine(), "open");
+  const pid = postmaster(data);
+  const server = await open(t, data);
+  assert.equal(postmaster(data), pid);
+  await assert.rejects(open(t, data), refusedWith(/in use by another Gantry/), "there is one server");
+  await command.stop();
+  await remember(server, "from the server");
+  assert.deepEqual(await remembered(server), ["from the command", "from the server"]);
+  assert.equal(postmaster(data), pid);
+  await server.close();
+  assert.ok(!existsSync(join(data, "postgres", "postmaster.pid")), "the last user stops it");
+});
+
+test("after kill -9 of the server, a running command keeps its PostgreSQL, and the next server uses it", async (t) => {
+  const data = used(t);
+  const killed = another(t, data, "from the server");
+  assert.equal(await killed.nextLine(), "open");
+  const pid = postmaster(data);
+  const command = await open(t, data, { join: true });
+  await killed.kill();
+  await remember(command, "from the command");
+  const next = another(t, data, "from the next server");
+  assert.equal(await next.nextLine(), "open");
+  assert.equal(postmaster(data), pid);
+  await next.stop();
+  assert.deepEqual(await remembered(command), ["from the command", "from the next server", "from the server"]);
+  await command.close();
+  assert.ok(!existsSync(join(data, "postgres", "postmaster.pid")), "the last user stops it");
+});
+
+test("PostgreSQL survives a process that exits without stopping it if another one uses it", async (t) => {
+  const data = used(t);
+  const code = `
+    import { startEmbedded } from "./server/postgres/embedded.ts";
+    await startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, durable: false });
+    console.log("open");
+    process.stdin.once("end", () => process.exit(1)).resume();
+  `;
+  const crashing = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    cwd: join(import.meta.dirname, "..", ".."),
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  t.after(() => crashing.kill("SIGKILL"));
+  await once(crashing.stdout, "data");
+  const events: string[] = [];
+  const command = await open(t, data, { join: true, log: (event) => events.push(event) });
+  crashing.stdin.end();
+  await once(crashing, "close");
+  await remember(command, "kept");
+  assert.deepEqual(events, []);
+  await command.close();
+});
+
+test("when PostgreSQL dies with the server, a command restarts it and continues", async (t) => {
+  const data = used(t);
+  const killed = another(t, data, "from the server");
+  assert.equal(await killed.nextLine(), "open");
+  const events: string[] = [];
+  const command = await open(t, data, { join: true, log: (event) => events.push(event) });
+  process.kill(postmaster(data), "SIGKILL");
+  await killed.kill();
+  await until(() => events.includes("store.postgres.revived"));
+  await until(() =>
+    remembered(command).then(
+      (texts) => texts.includes("from the server"),
+      () => false,
+    ),
+  );
+  const server = another(t, data, "from the next server");
+  assert.equal(await server.nextLine(), "open");
+  await command.close();
+  await server.stop();
 });
 
 test("of two servers started concurrently on a new directory, exactly one opens", async (t) => {

@@ -1,13 +1,17 @@
 // The embedded PostgreSQL, started and stopped with Gantry. It listens only on a Unix socket in a directory that its user (and root)
 // can enter.
 //
-// Ownership is an advisory lock in PostgreSQL, held over one connection, which the kernel closes even after kill -9. So no lock file
-// can go stale, and two processes never both own it.
-//   postmaster.pid, lock held      another Gantry runs: refuse, or join it
-//   postmaster.pid, lock free      its Gantry was killed: stop it cleanly, then start
+// The server and its commands share it. Each holds advisory locks in PostgreSQL over one connection, which the kernel closes even
+// after kill -9. So no lock file can go stale.
+//   use lock, shared        by every process that uses it. Whichever leaves last stops it
+//   server lock             by `serve`: one server per data directory
+//
+//   postmaster.pid, in use         use it, whichever process started it
+//   postmaster.pid, not in use     its users were killed: stop it cleanly, then start
 //   none, or no such process       start
 // PostgreSQL itself allows only one server per data directory.
 
+import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
@@ -28,9 +32,7 @@ export interface EmbeddedPostgres {
   readonly address: ServerAddress;
   /** For migrations, as the cluster's owner. */
   readonly ownerAddress: ServerAddress;
-  /** False if it was joined and belongs to another process. */
-  readonly owned: boolean;
-  /** Stops the server, unless it was joined. */
+  /** Stops the server, unless other processes use it. */
   stop(): Promise<void>;
 }
 
@@ -38,9 +40,9 @@ export interface EmbeddedOptions {
   readonly dataDirectory: string;
   readonly log: Log;
   readonly progress: (line: string) => void;
-  /** Join the server of a running Gantry instead of refusing. */
+  /** For commands: also next to a running server. */
   readonly join?: boolean;
-  /** Memory and disk; ignored for a joined server. */
+  /** Memory and disk; ignored if another process has started it. */
   readonly tuning?: Tuning | undefined;
   /** False for tests only: faster, but a crash loses everything. */
   readonly durable?: boolean;
@@ -48,7 +50,12 @@ export interface EmbeddedOptions {
   readonly installed?: Installation;
 }
 
-const ownerLock = "7166352907140";
+const serverLock = "7166352907140";
+const useLock = "7166352907142";
+const setupLock = "7166352907143";
+
+/** Tells the processes that use PostgreSQL that another one does. */
+const useChannel = "gantry_use";
 
 const connectTimeoutMs = limits.outboundTimeoutMs;
 
@@ -56,23 +63,28 @@ const connectTimeoutMs = limits.outboundTimeoutMs;
 const silenceMs = 30_000;
 
 /**
- * Grace period before trusting that a lock's holder is dead, or a starter takes no lock: process IDs mean little across containers,
- * and are reused.
+ * Grace period before trusting that a lock's holder is dead, or that a starter takes no lock: process IDs mean little across
+ * containers, and are reused.
  */
 const fadeMs = 1_000;
 
-// ---- ownership --------------------------------------------------------------------------------------------------
+// ---- locks --------------------------------------------------------------------------------------------------------
 
 interface LockConnection {
   readonly client: pg.Client;
   /** Below the client: decides whether the connection keeps this process alive. */
   readonly socket: Socket;
+  /** Returns whether other processes have used the server since this one does, or before. */
+  wasShared(): boolean;
 }
 
 type Claim =
-  | { readonly is: "mine"; readonly lock: LockConnection }
+  | { readonly is: "used"; readonly lock: LockConnection }
+  /** No process uses it, and none can until this connection ends. */
+  | { readonly is: "orphan"; readonly lock: LockConnection }
+  /** By another server. */
   | { readonly is: "held"; readonly holder: number }
-  /** Starting, stopping, recovering, or changing owners. */
+  /** Starting, stopping or recovering. */
   | { readonly is: "busy" }
   | { readonly is: "absent" };
 
@@ -81,30 +93,69 @@ const processIdIn = (name = ""): number => {
   return digits === "" ? Number.NaN : Number(digits);
 };
 
-/** While `patient`, leaves a server to its living starter, which may be about to take the lock. */
-const claimOwnership = async (socketDirectory: string, patient: boolean): Promise<Claim> => {
+const holdersOf = (lock: string): string => `
+  select application_name from pg_locks join pg_stat_activity using (pid)
+  where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = ${lock} and pid <> pg_backend_pid()`;
+
+const isTaken = async (client: pg.Client, call: string): Promise<boolean> =>
+  (await client.query<{ taken: boolean }>(`select ${call} as taken`)).rows[0]?.taken === true;
+
+interface ClaimOptions {
+  /** Started by this process. */
+  readonly ours: boolean;
+  readonly asServer: boolean;
+  /** Leave an unused server to its living starter, which may be about to use it. */
+  readonly patient: boolean;
+}
+
+type Taken =
+  | { readonly is: "used"; readonly byOthers: boolean }
+  | { readonly is: "orphan" }
+  | { readonly is: "busy" }
+  | { readonly is: "held"; readonly holder: number };
+
+const takeLocks = async (client: pg.Client, { ours, asServer, patient }: ClaimOptions): Promise<Taken> => {
+  const busy: Taken = { is: "busy" };
+  if (!(await isTaken(client, `pg_try_advisory_lock_shared(${useLock})`))) return busy;
+  const { rows } = await client.query<{ starter: string; byOthers: boolean; server: string | null }>(`
+    select current_setting('cluster_name') as starter, exists (${holdersOf(useLock)}) as "byOthers", (${holdersOf(serverLock)} limit 1) as server`);
+  const { starter = "", byOthers = false, server = null } = rows[0] ?? {};
+  if (asServer && server !== null) return { is: "held", holder: processIdIn(server) };
+  // A server of an earlier version holds only its lock.
+  if (!ours && !byOthers && server === null) {
+    if (patient && isAlive(processIdIn(starter))) return busy;
+    return (await isTaken(client, `pg_try_advisory_lock(${useLock})`)) ? { is: "orphan" } : busy;
+  }
+  return !asServer || (await isTaken(client, `pg_try_advisory_lock(${serverLock})`)) ? { is: "used", byOthers } : busy;
+};
+
+const claimUse = async (socketDirectory: string, options: ClaimOptions): Promise<Claim> => {
   const socket = new Socket();
   const client = new pg.Client({
     ...addressIn(socketDirectory, "postgres"),
     stream: () => socket,
-    application_name: `gantry owner ${process.pid}`,
+    application_name: `gantry ${options.asServer ? "server" : "command"} ${process.pid}`,
     connectionTimeoutMillis: connectTimeoutMs,
   });
   client.on("error", () => {});
+  const ownName = randomUUID();
+  let isShared = !options.ours;
+  client.on("notification", ({ payload }) => {
+    if (payload !== ownName) isShared = true;
+  });
+  const lock: LockConnection = { client, socket, wasShared: () => isShared };
   try {
     await client.connect();
-    const { rows } = await client.query<{ starter: string; holder: string | null }>(`
-      select current_setting('cluster_name') as starter, (
-        select application_name from pg_locks join pg_stat_activity using (pid)
-        where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = ${ownerLock} limit 1
-      ) as holder`);
-    const { starter = "", holder = null } = rows[0] ?? {};
-    if (holder === null && !(patient && isAlive(processIdIn(starter)))) {
-      const taken = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(${ownerLock}) as mine`);
-      if (taken.rows[0]?.mine) return { is: "mine", lock: { client, socket } };
+    await client.query(`listen ${useChannel}`);
+    const taken = await takeLocks(client, options);
+    if (taken.is === "orphan") return { is: taken.is, lock };
+    if (taken.is === "used") {
+      if (taken.byOthers) isShared = true;
+      await client.query("select pg_notify($1, $2)", [useChannel, ownName]);
+      return { is: taken.is, lock };
     }
     await client.end();
-    return holder === null ? { is: "busy" } : { is: "held", holder: processIdIn(holder) };
+    return taken;
   } catch (error) {
     await client.end().catch(() => {});
     const { code } = error as NodeJS.ErrnoException;
@@ -114,11 +165,27 @@ const claimOwnership = async (socketDirectory: string, patient: boolean): Promis
   }
 };
 
+/** Returns false if other processes use PostgreSQL. If true, none can until it has stopped or this connection ends. */
+const leaveUse = async ({ client }: LockConnection): Promise<boolean> => {
+  try {
+    if (!(await isTaken(client, `pg_advisory_unlock_shared(${useLock})`))) return false;
+    if (!(await isTaken(client, `pg_try_advisory_lock(${useLock})`))) return false;
+    return (await client.query(holdersOf(serverLock))).rowCount === 0;
+  } catch {
+    // It is gone or stopping.
+    return false;
+  }
+};
+
 // ---- starting -------------------------------------------------------------------------------------------------
 
-interface Owned {
+interface Used {
   readonly lock: LockConnection;
-  readonly server: ServerProcess;
+  /** Of PostgreSQL. */
+  readonly pid: number;
+  readonly socketDirectory: string;
+  /** Undefined if another process has started it. */
+  readonly server: ServerProcess | undefined;
 }
 
 const inUse = (dataDirectory: string, holder: number) =>
@@ -126,12 +193,12 @@ const inUse = (dataDirectory: string, holder: number) =>
     `the data directory ${dataDirectory} is in use by another Gantry (process ${holder}). Stop that process, or set GANTRY_DATA to another directory`,
   );
 
-/** Returns the current owner if it is another. `earlier`: a process started before. */
-const takeOwnership = async (
+/** Returns the process of another server if there is one and this is a server too. `earlier`: a PostgreSQL started before. */
+const beginUse = async (
   data: DataDirectory,
-  { log, progress, durable = true, tuning = defaultTuning }: EmbeddedOptions,
+  { log, progress, join = false, durable = true, tuning = defaultTuning }: EmbeddedOptions,
   earlier: ServerProcess | undefined,
-): Promise<Owned | { holder: number; socketDirectory: string }> => {
+): Promise<Used | { holder: number }> => {
   const { directory } = data;
   let server = earlier;
   const quietSince = Date.now();
@@ -149,15 +216,16 @@ const takeOwnership = async (
     const postmaster = await readPostmasterFile(directory);
     const ours = server !== undefined && postmaster?.pid === server.child.pid;
     if (postmaster && (ours ? postmaster.ready : postmaster.socketDirectory !== "")) {
-      const claim = await claimOwnership(postmaster.socketDirectory, !ours && Date.now() - quietSince < fadeMs);
+      const patient = Date.now() - quietSince < fadeMs;
+      const claim = await claimUse(postmaster.socketDirectory, { ours, asServer: !join, patient });
       // The holder was just killed: PostgreSQL is about to notice.
-      const isFading = claim.is === "held" && !isAlive(claim.holder) && Date.now() - quietSince < fadeMs;
-      if (claim.is === "held" && !isFading) return { holder: claim.holder, socketDirectory: postmaster.socketDirectory };
-      if (claim.is === "mine") {
-        if (ours && server) return { lock: claim.lock, server };
+      const isFading = claim.is === "held" && !isAlive(claim.holder) && patient;
+      if (claim.is === "held" && !isFading) return { holder: claim.holder };
+      if (claim.is === "used") return { lock: claim.lock, ...postmaster, server: ours ? server : undefined };
+      if (claim.is === "orphan") {
         log("store.postgres.orphan", { pid: postmaster.pid });
-        await claim.lock.client.end();
         await stopProcess(postmaster.pid, async () => (await readPostmasterFile(directory))?.pid !== postmaster.pid);
+        await claim.lock.client.end().catch(() => {});
         continue;
       }
     }
@@ -186,14 +254,17 @@ const hasServerRole = async (client: pg.Client): Promise<boolean> =>
 
 /** The role for serving can enter only this database and create nothing. Migrations grant its access to rows (server/db). */
 const ensureDatabase = async (client: pg.Client): Promise<void> => {
-  if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
   if (await hasServerRole(client)) return;
-  await client.query(`
-    begin;
-    create role ${serverRole} login;
-    revoke all on database ${database}, postgres, template1 from public;
-    grant connect on database ${database} to ${serverRole};
-    commit`);
+  await client.query(`select pg_advisory_lock(${setupLock})`);
+  if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
+  if (!(await hasServerRole(client)))
+    await client.query(`
+      begin;
+      create role ${serverRole} login;
+      revoke all on database ${database}, postgres, template1 from public;
+      grant connect on database ${database} to ${serverRole};
+      commit`);
+  await client.query(`select pg_advisory_unlock(${setupLock})`);
 };
 
 const addressesIn = (socketDirectory: string): Pick<EmbeddedPostgres, "address" | "ownerAddress"> => ({
@@ -201,26 +272,7 @@ const addressesIn = (socketDirectory: string): Pick<EmbeddedPostgres, "address" 
   ownerAddress: addressIn(socketDirectory, database),
 });
 
-/** The server may still be creating its database. */
-const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> => {
-  const client = new pg.Client({ ...addressIn(socketDirectory, "postgres"), connectionTimeoutMillis: connectTimeoutMs });
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    const until = Date.now() + silenceMs;
-    while (!(await hasServerRole(client))) {
-      if (Date.now() > until) {
-        throw startFailure(`the Gantry that runs in ${socketDirectory} has made no role ${serverRole}, so it is of an earlier version: restart it first`);
-      }
-      await sleep(pollMs);
-    }
-  } finally {
-    await client.end();
-  }
-  return { ...addressesIn(socketDirectory), owned: false, stop: async () => {} };
-};
-
-/** Starts the embedded server of a data directory, or joins the running one. */
+/** Starts the embedded server of a data directory, or uses the running one. */
 export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedPostgres> => {
   const { dataDirectory, log, progress, durable = true } = options;
   const data = await prepareDataDirectory(dataDirectory, progress, options.installed);
@@ -229,21 +281,18 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
     await makeCluster(data, durable);
   }
 
-  const first = await takeOwnership(data, options, undefined);
-  if ("holder" in first) {
-    if (!options.join) throw inUse(dataDirectory, first.holder);
-    return joinServer(first.socketDirectory);
-  }
+  const first = await beginUse(data, options, undefined);
+  if ("holder" in first) throw inUse(dataDirectory, first.holder);
 
-  let owned: Owned = first;
+  let used: Used = first;
   let stopping = false;
   const stopped = new AbortController();
   let restarting: Promise<void> = Promise.resolve();
 
-  // Stops the server cleanly even if this process crashes.
+  // Stops the server cleanly even if this process crashes. One that others use continues, and the last of them stops it.
   const onExit = (): void => {
-    const { pid } = owned.server.child;
-    if (pid !== undefined && !owned.server.hasEnded()) process.kill(pid, "SIGINT");
+    const { server, lock } = used;
+    if (server?.child.pid !== undefined && !server.hasEnded() && !lock.wasShared()) process.kill(server.child.pid, "SIGINT");
   };
 
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped.signal }).catch(() => {});
@@ -253,17 +302,17 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
     log("store.postgres.lost", {});
     for (let pauseMs = 50; !stopping; pauseMs = Math.min(pauseMs * 2, connectTimeoutMs)) {
       try {
-        const { server } = owned;
-        const next = await takeOwnership(data, options, server.hasEnded() ? undefined : server);
+        const { server } = used;
+        const next = await beginUse(data, options, server?.hasEnded() ? undefined : server);
         if ("holder" in next) {
           // Another Gantry restarted it, and our connections use that. When it stops, this one takes over.
           log("store.postgres.taken", { holder: next.holder });
           await pause(connectTimeoutMs);
           continue;
         }
-        owned = next;
+        used = next;
         watchConnection();
-        log("store.postgres.revived", { pid: next.server.child.pid });
+        log("store.postgres.revived", { pid: next.pid });
         return;
       } catch (error) {
         log("store.postgres.failed", { error });
@@ -273,8 +322,8 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
   };
   const watchConnection = (): void => {
     // Neither connection nor server keeps a finished process alive.
-    owned.lock.socket.unref();
-    owned.lock.client.once("end", () => {
+    used.lock.socket.unref();
+    used.lock.client.once("end", () => {
       if (!stopping) restarting = restart();
     });
   };
@@ -284,24 +333,25 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
     stopping = true;
     stopped.abort();
     await restarting;
-    owned.lock.socket.ref();
-    await owned.lock.client.end().catch(() => {});
-    const { child, ended, hasEnded } = owned.server;
-    if (child.pid !== undefined && !hasEnded()) {
-      child.ref();
-      await stopProcess(child.pid, hasEnded);
-      await ended;
+    const { lock, pid, server } = used;
+    lock.socket.ref();
+    const hasEnded = server?.hasEnded ?? (async () => (await readPostmasterFile(data.directory))?.pid !== pid);
+    if (!(await hasEnded()) && (await leaveUse(lock))) {
+      server?.child.ref();
+      await stopProcess(pid, hasEnded);
+      await server?.ended;
     }
+    await lock.client.end().catch(() => {});
     process.removeListener("exit", onExit);
   };
 
   process.on("exit", onExit);
   try {
-    await ensureDatabase(owned.lock.client);
+    await ensureDatabase(used.lock.client);
   } catch (error) {
     await stop();
     throw error;
   }
   watchConnection();
-  return { ...addressesIn(data.socketDirectory), owned: true, stop };
+  return { ...addressesIn(first.socketDirectory), stop };
 };

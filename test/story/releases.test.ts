@@ -218,12 +218,29 @@ test("a server keeps writing while the next version migrates, without losing a c
       ["indexed", readFileSync(join(work, "compatible", readdirSync(join(work, "compatible")).find((name) => name.endsWith("_indexed.sql")) ?? ""), "utf8")],
       ["changed", "-- breaking\nalter table repos rename column of_the_next to of_no_version;\n"],
     ]);
-    await migrate(database.ownerUrl, { progress: () => {}, serverUrl: database.url, directory: breaking });
+    const toBreaking = (whileServersRun: boolean) =>
+      migrate(database.ownerUrl, { progress: () => {}, serverUrl: database.url, directory: breaking, whileServersRun });
+    const running = await openWorld(environment);
+    try {
+      const write = (name: string) => running.ok("registry.ReposService/CreateRepo", { parent: running.organization, repo: { name } });
+      await write("before");
+      await assert.rejects(toBreaking(false), (error) => {
+        assert.match(
+          String(error),
+          /migration \d+_changed\.sql would break servers that are connected: gantry \d\S+ on \S+:\d+\. Stop them and repeat this, or run `gantry admin migrate --while-servers-run`$/,
+        );
+        return true;
+      });
+      await write("after");
+      await toBreaking(true);
+    } finally {
+      await running.close();
+    }
     const refused = await gantry(["serve"], { env: { ...settings, GANTRY_LISTEN: "127.0.0.1:1" } });
     assert.equal(refused.code, 1);
     assert.match(
       refused.stderr,
-      /^gantry: the database is at migration \d+, newer than .* and this version cannot run on \d+_changed\.sql: start the newer version\n$/,
+      /^gantry: the database is at migration \d+, newer than .* and this version cannot run on \d+_changed\.sql: start Gantry \d\S+ or later\n$/,
     );
   } finally {
     await database.drop();
