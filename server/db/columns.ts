@@ -76,6 +76,9 @@ export interface Columns<Fields> {
   findOne(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields | undefined>;
 }
 
+/** The row type of a `columns` declaration, which is its only definition. */
+export type RowOf<Declared> = Declared extends Columns<infer Fields> ? Readonly<Fields> : never;
+
 const columnName = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 export const columns = <Fields>(fields: { readonly [Name in keyof Fields]: Column<Fields[Name]> }): Columns<Fields> => {

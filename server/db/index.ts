@@ -25,6 +25,7 @@ export {
   nullableTextList,
   nullableTimeMs,
   number,
+  type RowOf,
   text,
   textList,
   textMap,

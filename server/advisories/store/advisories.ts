@@ -3,7 +3,7 @@
 
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
-import { columns, expression, flag, nullableText, type Read, text, textList, time, timeText, wideCount, type Write } from "#db";
+import { columns, expression, flag, nullableText, type Read, type RowOf, text, textList, time, timeText, wideCount, type Write } from "#db";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
 import type { Places } from "./private-records.ts";
@@ -223,18 +223,13 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
 };
 
 /** A record's row, as source selection needs it. */
-export interface ToldRow {
-  /** See recordKey. */
-  readonly key: string;
-  readonly documentId: string | undefined;
-  /** False if withdrawn for lack of a document. */
-  readonly isTold: boolean;
-  readonly isPublic: boolean;
-}
+export type ToldRow = RowOf<typeof toldAdvisory>;
 
-const toldAdvisory = columns<ToldRow>({
+const toldAdvisory = columns({
+  /** See recordKey. */
   key: expression("right(uid, 16)", text),
   documentId: nullableText,
+  /** False if withdrawn for lack of a document. */
   isTold: expression("digest <> ''", flag),
   isPublic: expression("public", flag),
 });
@@ -267,24 +262,9 @@ export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Pr
 
 const published = "public and delete_time is null";
 
-export interface AdvisoryRow {
-  readonly uid: string;
-  readonly advisoryId: string;
-  readonly origin: string;
-  readonly artifactName: string;
-  readonly artifactType: string;
-  readonly artifactArchitecture: string;
-  readonly author: string;
-  readonly namespace: string;
-  readonly aliases: readonly string[];
-  /** JSON list of AdvisoryEvent. */
-  readonly events: string;
-  readonly createTime: string;
-  readonly updateTime: string;
-  readonly deleteTime: string | undefined;
-}
+export type AdvisoryRow = RowOf<typeof advisoryRow>;
 
-const advisoryRow = columns<AdvisoryRow>({
+const advisoryRow = columns({
   uid: text,
   advisoryId: text,
   origin: text,
@@ -294,6 +274,7 @@ const advisoryRow = columns<AdvisoryRow>({
   author: text,
   namespace: text,
   aliases: textList,
+  /** JSON list of AdvisoryEvent. */
   events: text,
   createTime: time("create_time"),
   updateTime: time("update_time"),
@@ -414,13 +395,9 @@ export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places,
   return found.map(({ name }) => name);
 };
 
-export interface OwnArtifact {
-  readonly artifactType: string;
-  readonly namespace: string;
-  readonly author: string;
-}
+export type OwnArtifact = RowOf<typeof ownArtifact>;
 
-const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, author: text });
+const ownArtifact = columns({ artifactType: text, namespace: text, author: text });
 
 export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
   ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
@@ -433,10 +410,7 @@ export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Pr
     { rows: 1000, wide: true },
   );
 
-export interface ChangedDocument {
-  readonly id: string;
-  readonly modified: string;
-}
+export type ChangedDocument = RowOf<typeof changedDocument>;
 
 /** A row of a form's change list. */
 export interface ChangedAdvisory extends ChangedDocument {
@@ -467,7 +441,7 @@ const changedAdvisoryOf = (others: string) =>
   });
 const changedAdvisory = changedAdvisoryOf("other.public");
 const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
-const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
+const changedDocument = columns({ id: expression("origin", text), modified: time("changed") });
 
 /** Returns public advisories, including withdrawn ones, in order of change after (since, after). An ID appears once per artifact. */
 export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
@@ -555,12 +529,13 @@ export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[
 export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
 
-export interface PrivateDocument extends OwnDocument {
-  /** Groups of its private advisories. */
-  readonly groups: readonly string[];
-}
+export type PrivateDocument = RowOf<typeof privateDocument>;
 
-const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
+const privateDocument = columns({
+  ...ownDocumentFields,
+  /** Groups of its private advisories. */
+  groups: expression("holding", textList),
+});
 
 /** Private counterpart of findOwnDocuments; the times include public advisories. */
 export const findOwnPrivateDocuments = (
@@ -613,34 +588,21 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
   );
 };
 
-export interface MatchableAdvisory {
-  readonly uid: string;
-  readonly advisoryId: string;
-  readonly aliases: readonly string[];
-  readonly artifactName: string;
-  readonly artifactType: string;
-  readonly artifactArchitecture: string;
-  /** The distribution of its package, if it names one. */
-  readonly namespace: string;
-  /** An organization authored it. */
-  readonly isAuthored: boolean;
-  readonly form: string;
-  /** Empty if none. */
-  readonly documentId: string;
-  readonly events: string;
-  readonly isPublic: boolean;
-}
+export type MatchableAdvisory = RowOf<typeof matchableAdvisory>;
 
-const matchableAdvisory = columns<MatchableAdvisory>({
+const matchableAdvisory = columns({
   uid: text,
   advisoryId: text,
   aliases: textList,
   artifactName: text,
   artifactType: text,
   artifactArchitecture: text,
+  /** The distribution of its package, if it names one. */
   namespace: text,
+  /** An organization authored it. */
   isAuthored: expression(`feed = '${authoredFeed}'`, flag),
   form: text,
+  /** Empty if none. */
   documentId: text,
   events: text,
   isPublic: expression("public", flag),

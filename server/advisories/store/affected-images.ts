@@ -2,7 +2,7 @@
 // image_packages, per organization. Resolved rows are kept as long as reports reach back.
 
 import { hash } from "node:crypto";
-import { columns, expression, flag, number, periodRetention, type Read, type Retention, text, textList, type Write } from "#db";
+import { columns, expression, flag, number, periodRetention, type Read, type Retention, type RowOf, text, textList, type Write } from "#db";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 
@@ -14,17 +14,13 @@ export const lockMatching = async (rows: Write, root: string): Promise<void> => 
   await rows.query(`select pg_advisory_xact_lock(${matchingKey}, hashtext($1))`, [root]);
 };
 
-const installed = columns<InstalledVersion>({
+const installed = columns({
   owner: expression("image.owner", text),
   name: expression("package.name", text),
   version: expression("installed.version", text),
 });
 
-export interface InstalledVersion {
-  readonly owner: string;
-  readonly name: string;
-  readonly version: string;
-}
+export type InstalledVersion = RowOf<typeof installed>;
 
 export interface ImageRepo {
   readonly owner: string;
@@ -60,11 +56,9 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
 };
 
 /** Counts images per tag and architecture. */
-export interface SizedRepo extends ImageRepo {
-  readonly images: number;
-}
+export type SizedRepo = RowOf<typeof sizedRepo>;
 
-const sizedRepo = columns<SizedRepo>({
+const sizedRepo = columns({
   owner: expression("found.owner", text),
   repo: expression("found.repo", text),
   images: expression("found.images", number),
@@ -90,25 +84,18 @@ export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<
     repoColumns(repos),
   );
 
-export interface TaggedImage extends ImageRepo {
-  readonly tag: string;
-  readonly architecture: string;
-  readonly packagesDigest: string;
-  /** The group's repo and the tag's digest; empty if absent. */
-  readonly repoUid: string;
-  readonly digest: string;
-  /** JSON: versions by name. */
-  readonly packages: string;
-}
+export type TaggedImage = RowOf<typeof taggedImage>;
 
-const taggedImage = columns<TaggedImage>({
+const taggedImage = columns({
   owner: expression("image.owner", text),
   repo: expression("image.repo", text),
   tag: expression("image.tag", text),
   architecture: expression("image.architecture", text),
   packagesDigest: expression("image.digest", text),
+  /** The group's repo and the tag's digest; empty if absent. */
   repoUid: expression("coalesce(repo.uid, '')", text),
   digest: expression("coalesce(tag.digest, '')", text),
+  /** JSON: versions by name. */
   packages: expression("held.packages", text),
 });
 
@@ -288,12 +275,9 @@ export const findReposChangedSince = async (rows: Read, root: string, sinceMs: n
     .then((found) => found.map(({ owner, repo }) => ({ owner, repo })));
 
 /** A tagged image with a known package list. */
-export interface KnownImage {
-  readonly repoUid: string;
-  readonly digest: string;
-}
+export type KnownImage = RowOf<typeof knownImage>;
 
-const knownImage = columns<KnownImage>({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
+const knownImage = columns({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
 
 export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promise<KnownImage[]> =>
   knownImage.find(
@@ -310,15 +294,9 @@ export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promis
     repoColumns(repos),
   );
 
-export interface AffectedPackageOfImage extends KnownImage {
-  readonly packageName: string;
-  readonly installedVersion: string;
-  readonly fixedVersion: string;
-  readonly advisoryId: string;
-  readonly aliases: readonly string[];
-}
+export type AffectedPackageOfImage = RowOf<typeof affectedPackage>;
 
-const affectedPackage = columns<AffectedPackageOfImage>({
+const affectedPackage = columns({
   repoUid: expression("affected.repo_uid", text),
   digest: expression("affected.digest", text),
   packageName: expression("affected.package_name", text),
@@ -344,20 +322,14 @@ export const findAffectedOfImages = (rows: Read, root: string, images: readonly 
 export const affectedImagesRetention: Retention = periodRetention("reportMs", { table: "affected_images", where: "end_time < $1", order: "end_time" });
 
 /** An advisory that no longer affects a tag's image. */
-export interface LeftAdvisory {
-  readonly owner: string;
-  readonly repo: string;
-  readonly tag: string;
-  readonly advisoryUid: string;
-  /** When it stopped. */
-  readonly time: string;
-}
+export type LeftAdvisory = RowOf<typeof leftAdvisory>;
 
-const leftAdvisory = columns<LeftAdvisory>({
+const leftAdvisory = columns({
   owner: expression("given.owner", text),
   repo: expression("given.repo", text),
   tag: expression("given.tag", text),
   advisoryUid: expression("held.advisory_uid", text),
+  /** When it stopped. */
   time: expression("max(held.left_tags ->> given.tag)", text),
 });
 

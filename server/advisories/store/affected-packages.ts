@@ -2,7 +2,7 @@
 // opens no document. Updated in the transactions that write, publish or unpublish documents (source-documents.ts).
 // Withdrawn documents have no rows, since queries do not return them.
 
-import { columns, expression, flag, nullableText, number, type Read, text, type Write } from "#db";
+import { columns, expression, flag, nullableText, number, type Read, type RowOf, text, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 export interface AffectedPackage {
@@ -60,35 +60,25 @@ export interface AskedPackage {
   readonly after: string;
 }
 
-export interface PackageDocument {
-  /** Index of the request, from 1. */
-  readonly ordinal: number;
-  readonly originId: string;
-  readonly documentId: string;
-  readonly modified: string;
-  /** The document's own license, or its source's. */
-  readonly license: string;
-  /** Its group exists. */
-  readonly owned: boolean;
-  /** Another public document has the same ID. */
-  readonly contested: boolean;
-  readonly entryBytes: number;
-  /** Undefined above 1024 bytes (findPackageEntries). */
-  readonly entries: string | undefined;
-}
+export type PackageDocument = RowOf<typeof packageDocument>;
 
-const packageDocument = columns<PackageDocument>({
+const packageDocument = columns({
+  /** Index of the request, from 1. */
   ordinal: expression("asked.ordinal", number),
   originId: expression("affected.origin_id", text),
   documentId: expression("affected.document_id", text),
   modified: expression("affected.modified", text),
+  /** The document's own license, or its source's. */
   license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  /** Its group exists. */
   owned: expression("exists (select from groups where uid = feeds.group_uid)", flag),
+  /** Another public document has the same ID. */
   contested: expression(
     "exists (select from source_documents as other where other.origin_id = affected.origin_id and other.public and other.id <> affected.document_id)",
     flag,
   ),
   entryBytes: expression("octet_length(affected.entries)", number),
+  /** Undefined above 1024 bytes (findPackageEntries). */
   entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
 });
 

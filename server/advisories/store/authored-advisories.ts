@@ -3,7 +3,7 @@
 // their group; numbers are never deleted.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, expression, flag, nullableObject, nullableText, type Read, text, textList, time, timeText, type Write } from "#db";
+import { columns, expression, flag, nullableObject, nullableText, type Read, type RowOf, text, textList, time, timeText, type Write } from "#db";
 
 export interface AuthoredAdvisory {
   readonly uid: string;
@@ -120,11 +120,9 @@ export const noteSuppression = async (rows: Write, uid: string, suppression: Jso
 };
 
 /** An approved false positive. */
-export interface Suppressor extends AuthoredAdvisory {
-  readonly suppression: JsonObject | undefined;
-}
+export type Suppressor = RowOf<typeof suppressor>;
 
-const suppressor = columns<Suppressor>({ ...authoredFields, suppression: nullableObject });
+const suppressor = columns({ ...authoredFields, suppression: nullableObject });
 
 export const findSuppressors = (rows: Read, root: string): Promise<Suppressor[]> =>
   suppressor.find(

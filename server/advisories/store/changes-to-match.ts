@@ -2,21 +2,21 @@
 // changes that triggers miss. A row is deleted after all organizations, so that the next import completes an
 // interrupted one.
 
-import { columns, type Read, text, type Write } from "#db";
+import { columns, type Read, type RowOf, text, type Write } from "#db";
 
 /** Without package and repo: the whole organization. */
-export interface ChangeToMatch {
-  readonly id: string;
-  /** Empty for all. */
-  readonly root: string;
-  /** A package with changed advisories; or empty. */
-  readonly name: string;
-  /** A repo with changed images; or empty. */
-  readonly owner: string;
-  readonly repo: string;
-}
+export type ChangeToMatch = RowOf<typeof changeToMatch>;
 
-const changeToMatch = columns<ChangeToMatch>({ id: text, root: text, name: text, owner: text, repo: text });
+const changeToMatch = columns({
+  id: text,
+  /** Empty for all. */
+  root: text,
+  /** A package with changed advisories; or empty. */
+  name: text,
+  /** A repo with changed images; or empty. */
+  owner: text,
+  repo: text,
+});
 
 /** Oldest first. `ofTags` selects changes by tags outside an import. */
 export const findChangesToMatch = (rows: Read, limit: number, ofTags = false): Promise<ChangeToMatch[]> =>

@@ -1,6 +1,6 @@
 // Table csaf_documents: list entries of imported CSAF documents, deleted with them.
 
-import { columns, expression, flag, nullableText, nullableTimeMs, number, type Read, text, time, timeText, type Write } from "#db";
+import { columns, expression, flag, nullableText, nullableTimeMs, number, type Read, type RowOf, text, time, timeText, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 export interface CsafFacts {
@@ -44,32 +44,18 @@ export const writeCsafDocuments = async (rows: Write, documents: readonly { read
   );
 };
 
-export interface CsafDocument {
-  readonly id: string;
-  readonly originId: string;
-  /** Its own, or its source's. */
-  readonly license: string;
-  readonly told: boolean;
-  /** Undefined while its source has it. */
-  readonly withdrawTime: string | undefined;
-  readonly modifiedMs: number | undefined;
-  readonly fileName: string;
-  readonly title: string;
-  readonly label: string;
-  readonly initialReleaseTime: string;
-  readonly currentReleaseTime: string;
-  /** In full precision, for paging. */
-  readonly position: string;
-}
+export type CsafDocument = RowOf<typeof csafDocument>;
 
 // Showing a private document to members of its group is not publication.
 const license = "case when document.public then coalesce(nullif(document.license, ''), feeds.license) else '' end";
 
-const csafDocument = columns<CsafDocument>({
+const csafDocument = columns({
   id: expression("document.id", text),
   originId: expression("document.origin_id", text),
+  /** Its own, or its source's. */
   license: expression(license, text),
   told: expression("document.told", flag),
+  /** Undefined while its source has it. */
   withdrawTime: expression(timeText("case when not document.told then coalesce(document.withdraw_time, document.change_time) end"), nullableText),
   modifiedMs: nullableTimeMs("document.modify_time"),
   fileName: expression("csaf.file_name", text),
@@ -77,6 +63,7 @@ const csafDocument = columns<CsafDocument>({
   label: expression("csaf.label", text),
   initialReleaseTime: time("csaf.initial_release_time"),
   currentReleaseTime: time("csaf.current_release_time"),
+  /** In full precision, for paging. */
   position: expression("csaf.current_release_time::text", text),
 });
 
@@ -162,27 +149,18 @@ export const findReadableCsafDocumentsNamed = (
   );
 
 /** A publisher with listed documents, per label and license. */
-export interface CsafIssuer {
-  readonly issuer: string;
-  readonly folder: string;
-  /** JSON of the last import. */
-  readonly publisher: string;
-  readonly license: string;
-  readonly label: string;
-  readonly documents: number;
-  readonly currentReleaseTime: string;
-  /** The provider metadata's URL, which may contain secrets; empty if imported otherwise. */
-  readonly source: string;
-}
+export type CsafIssuer = RowOf<typeof csafIssuer>;
 
-const csafIssuer = columns<CsafIssuer>({
+const csafIssuer = columns({
   issuer: expression("max(csaf.issuer)", text),
   folder: expression("csaf.folder", text),
+  /** JSON of the last import. */
   publisher: expression("(array_agg(csaf.publisher order by document.id desc))[1]", text),
   license: expression(license, text),
   label: expression("csaf.label", text),
   documents: expression("count(*)", number),
   currentReleaseTime: time("max(csaf.current_release_time)"),
+  /** The provider metadata's URL, which may contain secrets; empty if imported otherwise. */
   source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
 });
 
@@ -206,14 +184,9 @@ export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateC
   );
 
 /** Location in the lists, or the reason for omission. */
-export interface CsafPlace {
-  readonly documentId: string;
-  readonly folder: string;
-  readonly fileName: string;
-  readonly leftOut: string;
-}
+export type CsafPlace = RowOf<typeof csafPlace>;
 
-const csafPlace = columns<CsafPlace>({ documentId: text, folder: text, fileName: text, leftOut: text });
+const csafPlace = columns({ documentId: text, folder: text, fileName: text, leftOut: text });
 
 export const findCsafPlaces = (rows: Read, documentIds: readonly string[]): Promise<CsafPlace[]> =>
   csafPlace.find(rows, `select ${csafPlace.list} from csaf_documents where document_id = any($1::bigint[])`, [documentIds], {

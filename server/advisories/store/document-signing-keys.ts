@@ -1,27 +1,21 @@
 // OpenPGP keys that sign published documents. Retired keys are kept, to verify old signatures.
 
 import { timestamp } from "#base/time.ts";
-import { type Binding, columns, nullableTimeMs, type Read, text, timeMs, type Write } from "#db";
+import { type Binding, columns, nullableTimeMs, type Read, type RowOf, text, timeMs, type Write } from "#db";
 
 export const documentKeyPurpose = "document-signing-key";
 export const documentKeyBinding = (fingerprint: string): Binding => [fingerprint];
 
-export interface DocumentKeyRow {
-  readonly fingerprint: string;
-  /** ASCII-armored. */
-  readonly publicKey: string;
-  /** Sealed for documentKeyPurpose, bound to the fingerprint. */
-  readonly privateKeySealed: string;
-  readonly createTimeMs: number;
-  /** Undefined for the current key. */
-  readonly retireTimeMs: number | undefined;
-}
+export type DocumentKeyRow = RowOf<typeof key>;
 
-const key = columns<DocumentKeyRow>({
+const key = columns({
   fingerprint: text,
+  /** ASCII-armored. */
   publicKey: text,
+  /** Sealed for documentKeyPurpose, bound to the fingerprint. */
   privateKeySealed: text,
   createTimeMs: timeMs("create_time"),
+  /** Undefined for the current key. */
   retireTimeMs: nullableTimeMs("retire_time"),
 });
 

@@ -2,17 +2,14 @@
 // withdraws records (server/advisories/feeds/withdrawal-guard.ts).
 
 import { limits } from "#base/limits.ts";
-import { columns, expression, number, type Read, type Write } from "#db";
+import { columns, expression, number, type Read, type RowOf, type Write } from "#db";
 
-export interface FeedHistory {
+export type FeedHistory = RowOf<typeof history>;
+
+const history = columns({
   /** The largest number of records within limits.feedBaselineDays. */
-  readonly largest: number;
-  /** Records withdrawn within limits.feedDropDays. */
-  readonly withdrawn: number;
-}
-
-const history = columns<FeedHistory>({
   largest: expression("coalesce(max(records), 0)", number),
+  /** Records withdrawn within limits.feedDropDays. */
   withdrawn: expression("coalesce(sum(withdrawn) filter (where day > $2::date - $4::integer), 0)", number),
 });
 

@@ -1,6 +1,6 @@
 // Table feed_ecosystems: ecosystems that each source covers (docs/decisions/0074). Updated after a changing run or an undo.
 
-import { columns, expression, flag, nullableTimeMs, number, type Read, text, type Write } from "#db";
+import { columns, expression, flag, nullableTimeMs, number, type Read, type RowOf, text, type Write } from "#db";
 import { takeCoverageDue } from "./feeds.ts";
 
 // Only forms that cover whole ecosystems; OpenVEX and CSAF cover the products that they name. secdb: the origin ID
@@ -46,31 +46,21 @@ export const refreshFeedEcosystems = async (rows: Write, feed: string, nowMs: nu
   );
 };
 
-export interface CoveringFeed {
-  readonly id: string;
-  readonly group: string;
-  readonly sourceName: string;
-  /** Includes the release in the source's format ("Debian:12"). */
-  readonly ecosystem: string;
-  /** Shared by all tenants. */
-  readonly public: boolean;
-  readonly successMs: number | undefined;
-  readonly changeMs: number | undefined;
-  /** Since when the release has no file. */
-  readonly endMs: number | undefined;
-  /** 0 selects the default. */
-  readonly staleAfterMs: number;
-}
+export type CoveringFeed = RowOf<typeof coveringFeed>;
 
-const coveringFeed = columns<CoveringFeed>({
+const coveringFeed = columns({
   id: expression("feeds.id", text),
   group: expression("feeds.group_uid", text),
   sourceName: expression("feeds.source_name", text),
+  /** Includes the release in the source's format ("Debian:12"). */
   ecosystem: expression("covered.ecosystem", text),
+  /** Shared by all tenants. */
   public: expression("covered.public", flag),
   successMs: nullableTimeMs("feeds.success_time"),
   changeMs: nullableTimeMs("feeds.change_time"),
+  /** Since when the release has no file. */
   endMs: nullableTimeMs("covered.end_time"),
+  /** 0 selects the default. */
   staleAfterMs: expression("feeds.stale_after_ms", number),
 });
 

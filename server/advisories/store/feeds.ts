@@ -2,7 +2,7 @@
 // last run's outcome and held changes.
 
 import { limits } from "#base/limits.ts";
-import { type Column, columns, expression, flag, json, nullableTimeMs, number, type Read, text, time, type Write } from "#db";
+import { type Column, columns, expression, flag, json, nullableTimeMs, number, type Read, type RowOf, text, time, type Write } from "#db";
 import { changeCount, changesOf, type OwnedChanges } from "./feed-counts.ts";
 import { forgetFileDigests } from "./feed-files.ts";
 
@@ -141,14 +141,14 @@ const staleCount = columns({ kind: text, feeds: expression("count(*)", number) }
 export const countStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number): Promise<{ readonly kind: string; readonly feeds: number }[]> =>
   staleCount.find(rows, `select ${staleCount.list} from feeds where ${isStale} group by kind`, [new Date(nowMs).toISOString(), staleAfterMs]);
 
-export interface StaleFeed {
-  readonly kind: string;
-  readonly sourceName: string;
-  /** Empty if never. */
-  readonly successTime: string;
-}
+export type StaleFeed = RowOf<typeof staleFeed>;
 
-const staleFeed = columns<StaleFeed>({ kind: text, sourceName: text, successTime: time("success_time") });
+const staleFeed = columns({
+  kind: text,
+  sourceName: text,
+  /** Empty if never. */
+  successTime: time("success_time"),
+});
 
 export const findStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number, limit: number): Promise<StaleFeed[]> =>
   staleFeed.find(rows, `select ${staleFeed.list} from feeds where ${isStale} order by id limit $3`, [new Date(nowMs).toISOString(), staleAfterMs, limit]);
@@ -156,15 +156,7 @@ export const findStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number, 
 /** Why a run held changes back; empty if it did not. */
 export type HeldReason = "" | "EMPTY" | "UNREADABLE" | "SHRUNK" | "OLDER";
 
-export interface HeldBack {
-  readonly reason: HeldReason;
-  /** Records not withdrawn or replaced. */
-  readonly records: number;
-  /** Since when every run has had this result. */
-  readonly sinceMs: number | undefined;
-  /** Changes with the set of held records. */
-  readonly digest: string;
-}
+export type HeldBack = RowOf<typeof heldBack>;
 
 const heldReasons: readonly HeldReason[] = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"];
 
@@ -176,10 +168,13 @@ const heldReason: Column<HeldReason> = {
   read: (value) => heldReasons.find((each) => `${reasonPrefix}${each}` === value) ?? "",
 };
 
-const heldBack = columns<HeldBack>({
+const heldBack = columns({
   reason: heldReason,
+  /** Records not withdrawn or replaced. */
   records: expression("held_record_count", number),
+  /** Since when every run has had this result. */
   sinceMs: nullableTimeMs("hold_time"),
+  /** Changes with the set of held records. */
   digest: expression("hold_digest", text),
 });
 
@@ -227,14 +222,9 @@ export const closeRun = async (rows: Write, id: string, run: number, hasChanged:
   );
 };
 
-export interface TroubledFeed {
-  readonly kind: string;
-  readonly sourceName: string;
-  readonly state: string;
-  readonly detail: string;
-}
+export type TroubledFeed = RowOf<typeof troubled>;
 
-const troubled = columns<TroubledFeed>({ kind: text, sourceName: text, state: text, detail: text });
+const troubled = columns({ kind: text, sourceName: text, state: text, detail: text });
 
 export const findTroubledFeeds = (rows: Read, limit: number): Promise<TroubledFeed[]> =>
   troubled.find(rows, `select ${troubled.list} from feeds where state in ('${statePrefix}HELD', '${statePrefix}FAILED') order by id limit $1`, [limit]);
@@ -246,24 +236,14 @@ const undoable = columns({
   source: text,
   license: text,
   author: text,
+  /** An import is running or was killed. */
   runOpen: flag,
+  /** 0 if none. */
   changedRun: number,
   changeTime: nullableTimeMs("change_time"),
 });
 
-export interface UndoableFeed {
-  readonly id: string;
-  readonly kind: string;
-  readonly group: string;
-  readonly source: string;
-  readonly license: string;
-  readonly author: string;
-  /** An import is running or was killed. */
-  readonly runOpen: boolean;
-  /** 0 if none. */
-  readonly changedRun: number;
-  readonly changeTime: number | undefined;
-}
+export type UndoableFeed = RowOf<typeof undoable>;
 
 export const findFeedsOfSource = (rows: Read, source: string): Promise<UndoableFeed[]> =>
   undoable.find(rows, `select ${undoable.list} from feeds where source = $1 order by id`, [source]);

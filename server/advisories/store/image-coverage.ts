@@ -3,33 +3,25 @@
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
-import { columns, expression, number, type Read, text, textList, type Write } from "#db";
+import { columns, expression, number, type Read, type RowOf, text, textList, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 import { imagesText } from "./image-packages.ts";
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-export interface CoveredImage extends ImageRepo {
-  readonly tag: string;
-  readonly architecture: string;
-  readonly shortRepo: string;
-  readonly repoUid: string;
-  /** "" if the group has no such tag. */
-  readonly digest: string;
-  readonly identity: string;
-  /** "Debian:12", "PyPI". */
-  readonly ecosystems: readonly string[];
-}
+export type CoveredImage = RowOf<typeof coveredImage>;
 
-const coveredImage = columns<CoveredImage>({
+const coveredImage = columns({
   owner: expression("image.owner", text),
   repo: expression("image.repo", text),
   tag: expression("image.tag", text),
   architecture: expression("image.architecture", text),
   shortRepo: expression("image.short_repo", text),
   repoUid: expression("coalesce(repo.uid, '')", text),
+  /** "" if the group has no such tag. */
   digest: expression("coalesce(tag.digest, '')", text),
   identity: expression("coalesce(nullif(tag.digest, ''), image.digest)", text),
+  /** "Debian:12", "PyPI". */
   ecosystems: expression("held.ecosystems", textList),
 });
 
@@ -113,13 +105,9 @@ export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promis
   );
 };
 
-export interface GroupEcosystem {
-  readonly uid: string;
-  readonly ecosystem: string;
-  readonly release: string;
-}
+export type GroupEcosystem = RowOf<typeof groupEcosystem>;
 
-const groupEcosystem = columns<GroupEcosystem>({
+const groupEcosystem = columns({
   uid: expression("held.uid", text),
   ecosystem: expression("held.ecosystem", text),
   release: expression("held.release", text),
@@ -213,14 +201,11 @@ export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gap
     { rows: limit, wide: true },
   );
 
-export interface KnownImages {
-  readonly known: number;
-  /** With packages of the requested ecosystems, or without packages. */
-  readonly unjudged: number;
-}
+export type KnownImages = RowOf<typeof knownImages>;
 
-const knownImages = columns<KnownImages>({
+const knownImages = columns({
   known: expression("coalesce(sum(counted.known), 0)", number),
+  /** With packages of the requested ecosystems, or without packages. */
   unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
 });
 
@@ -276,10 +261,7 @@ const imageEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-export interface TagEcosystems extends ImageRepo {
-  readonly tag: string;
-  readonly ecosystems: readonly string[];
-}
+export type TagEcosystems = RowOf<typeof imageEcosystem>;
 
 export const findTagEcosystems = (rows: Read, tags: readonly (ImageRepo & { readonly tag: string })[]): Promise<TagEcosystems[]> =>
   imageEcosystem.find(
@@ -295,11 +277,7 @@ const digestEcosystem = columns({
   ecosystems: expression("image.ecosystems", textList),
 });
 
-export interface DigestEcosystems {
-  readonly repoUid: string;
-  readonly digest: string;
-  readonly ecosystems: readonly string[];
-}
+export type DigestEcosystems = RowOf<typeof digestEcosystem>;
 
 /** Returns the ecosystems of those images that are tagged. */
 export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>

@@ -1,6 +1,6 @@
 // Table image_sboms: pushed SBOMs, first waiting to be read, then with their packages. Deleted with the repo or the manifest.
 
-import { columns, expression, number, type Read, text, time, type Write } from "#db";
+import { columns, expression, number, type Read, type RowOf, text, time, type Write } from "#db";
 import { columnOf, uidSegmentOf } from "./feed-rows.ts";
 
 export interface PushedSbom {
@@ -41,15 +41,9 @@ export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDige
 };
 
 /** The number of tries identifies the claim. */
-export interface WaitingSbom {
-  readonly uid: string;
-  readonly repoUid: string;
-  readonly digest: string;
-  readonly documentDigest: string;
-  readonly tries: number;
-}
+export type WaitingSbom = RowOf<typeof waitingSbom>;
 
-const waitingSbom = columns<WaitingSbom>({
+const waitingSbom = columns({
   uid: expression("held.uid", text),
   repoUid: expression("held.repo_uid", text),
   digest: expression("held.digest", text),
@@ -131,15 +125,9 @@ export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
 };
 
-export interface ReadSbomRow {
-  readonly uid: string;
-  readonly digest: string;
-  readonly documentDigest: string;
-  readonly packageCount: number;
-  readonly updateTime: string;
-}
+export type ReadSbomRow = RowOf<typeof readSbomRow>;
 
-const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
+const readSbomRow = columns({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
 /** Returns the SBOMs of these images, most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>

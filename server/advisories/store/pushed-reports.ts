@@ -1,7 +1,7 @@
 // Table pushed_reports: pushed documents that may be scanner reports, waiting to be read.
 
 import { timestamp } from "#base/time.ts";
-import { columns, expression, number, type Read, text, timeMs, type Write } from "#db";
+import { columns, expression, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 import type { PushedSbom } from "./image-sboms.ts";
 
@@ -23,16 +23,9 @@ export const insertPushedReports = async (rows: Write, repoUid: string, pushed: 
 };
 
 /** The number of tries identifies the claim. */
-export interface WaitingReport {
-  readonly repoUid: string;
-  readonly manifestDigest: string;
-  readonly digest: string;
-  readonly documentDigest: string;
-  readonly createTimeMs: number;
-  readonly tries: number;
-}
+export type WaitingReport = RowOf<typeof waitingReport>;
 
-const waitingReport = columns<WaitingReport>({
+const waitingReport = columns({
   repoUid: expression("held.repo_uid", text),
   manifestDigest: expression("held.manifest_digest", text),
   digest: expression("held.digest", text),

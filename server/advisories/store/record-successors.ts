@@ -1,12 +1,9 @@
 // Table record_successors: records of a source that were replaced by one with a new ID (docs/decisions/0073).
 
-import { columns, expression, type Read, text, textList, type Write } from "#db";
+import { columns, expression, type Read, type RowOf, text, textList, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-export interface Successor {
-  readonly oldId: string;
-  readonly newId: string;
-}
+export type Successor = RowOf<typeof publicSuccessor>;
 
 /** Records replacements; the first one of a record wins. */
 export const writeSuccessors = async (rows: Write, feed: string, successors: readonly Successor[]): Promise<void> => {
@@ -46,7 +43,7 @@ export const findGroupSuccessors = (rows: Read, records: readonly GroupRecord[])
     { rows: records.length, wide: true },
   );
 
-const publicSuccessor = columns<Successor>({ oldId: expression("successor.old_id", text), newId: expression("min(successor.new_id)", text) });
+const publicSuccessor = columns({ oldId: expression("successor.old_id", text), newId: expression("min(successor.new_id)", text) });
 
 /** Returns successors if the old and the new record are public, and all those of the sources in `feeds`. */
 export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[], feeds: readonly string[]): Promise<ReadonlyMap<string, string>> => {
@@ -68,15 +65,15 @@ export const findPublicSuccessors = async (rows: Read, oldIds: readonly string[]
 };
 
 /** The fields that identify its successor. */
-export interface DroppedRecord {
-  readonly key: string;
-  readonly id: string;
-  readonly aliases: readonly string[];
-  /** "deb/openssl"; "" if it names none. */
-  readonly artifact: string;
-}
+export type DroppedRecord = RowOf<typeof droppedRecord>;
 
-const droppedRecord = columns<DroppedRecord>({ key: text, id: text, aliases: textList, artifact: text });
+const droppedRecord = columns({
+  key: text,
+  id: text,
+  aliases: textList,
+  /** "deb/openssl"; "" if it names none. */
+  artifact: text,
+});
 
 export const findDroppedAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<DroppedRecord[]> =>
   droppedRecord.find(

@@ -13,6 +13,7 @@ import {
   periodRetention,
   type Read,
   type Retention,
+  type RowOf,
   text,
   textList,
   time,
@@ -426,16 +427,9 @@ const writePending = async (
   await markRecordsMissing(rows, dropped);
 };
 
-export interface PendingDocument {
-  readonly id: string;
-  readonly file: string;
-  readonly part: number;
-  readonly form: string;
-  readonly ordinal: number;
-  readonly body: string;
-}
+export type PendingDocument = RowOf<typeof pendingDocument>;
 
-const pendingDocument = columns<PendingDocument>({
+const pendingDocument = columns({
   id: expression("document.id", text),
   file: expression("document.file", text),
   part: expression("document.part", number),
@@ -563,12 +557,9 @@ export const clearMissing = async (rows: Write, feed: string): Promise<void> => 
   await rows.query("delete from pending_documents using source_documents as document where document.id = document_id and document.feed_id = $1", [feed]);
 };
 
-export interface MissingRecords {
-  readonly records: number;
-  readonly digest: string;
-}
+export type MissingRecords = RowOf<typeof missingRecords>;
 
-const missingRecords = columns<MissingRecords>({
+const missingRecords = columns({
   records: expression("count(*)", number),
   digest: expression("coalesce(md5(string_agg(key, ' ' order by key)), '')", text),
 });
@@ -611,14 +602,9 @@ export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise
   );
 };
 
-export interface GoneRecord {
-  readonly documentId: string;
-  readonly key: string;
-  readonly originId: string;
-  readonly public: boolean;
-}
+export type GoneRecord = RowOf<typeof goneRecord>;
 
-const goneRecord = columns<GoneRecord>({
+const goneRecord = columns({
   documentId: expression("gone.document_id", text),
   key: expression("gone.record_key", text),
   originId: expression("gone.origin_id", text),
@@ -652,20 +638,9 @@ export const deleteReplacedDocuments = async (rows: Write, feed: string): Promis
 };
 
 /** A document that asserts a record. */
-export interface Assertion {
-  readonly key: string;
-  readonly id: string;
-  readonly form: string;
-  readonly originId: string;
-  readonly feed: string;
-  readonly public: boolean;
-  readonly license: string;
-  /** Of the record; undefined if unknown. */
-  readonly modifiedMs: number | undefined;
-  readonly storedBytes: number;
-}
+export type Assertion = RowOf<typeof assertion>;
 
-const assertion = columns<Assertion>({
+const assertion = columns({
   key: expression("record.record_key", text),
   id: expression("document.id", text),
   form: expression("document.form", text),
@@ -673,6 +648,7 @@ const assertion = columns<Assertion>({
   feed: expression("feeds.source", text),
   public: expression("document.public", flag),
   license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  /** Of the record; undefined if unknown. */
   modifiedMs: nullableTimeMs("record.modify_time"),
   storedBytes: expression("document.stored_bytes", number),
 });
@@ -714,14 +690,9 @@ export const findAssertionsOfNumbers = (
     [numbers, forms, kind, group, least],
   );
 
-export interface StoredDocument {
-  readonly id: string;
-  readonly form: string;
-  readonly author: string;
-  readonly body: string;
-}
+export type StoredDocument = RowOf<typeof storedBody>;
 
-const storedBody = columns<StoredDocument>({
+const storedBody = columns({
   id: expression("document.id", text),
   form: expression("document.form", text),
   author: expression("feeds.author", text),
@@ -987,11 +958,9 @@ export const findReadableModifiedDocuments = (
 
 const withdrawnOrder = `coalesce(document.withdraw_time, document.change_time)`;
 
-export interface WithdrawnDocument extends ArchivedDocument {
-  readonly position: string;
-}
+export type WithdrawnDocument = RowOf<typeof withdrawnDocument>;
 
-const withdrawnDocument = columns<WithdrawnDocument>({ ...archivedDocumentFields, position: expression(`${withdrawnOrder}::text`, text) });
+const withdrawnDocument = columns({ ...archivedDocumentFields, position: expression(`${withdrawnOrder}::text`, text) });
 
 const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | undefined): string =>
   `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))

@@ -2,7 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, number, periodRetention, type Read, type Retention, text, textMap, time, wideCount, type Write } from "#db";
+import { columns, expression, number, periodRetention, type Read, type Retention, type RowOf, text, textMap, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 export interface VulnReportDraft {
@@ -26,17 +26,13 @@ export interface VulnReportDraft {
   readonly manifestDigest: string;
 }
 
-const madeReport = columns<ReportPlace>({
+const madeReport = columns({
   repoUid: expression("made.repo_uid", text),
   digest: expression("made.digest", text),
   tool: expression("made.tool", text),
 });
 
-interface ReportPlace {
-  readonly repoUid: string;
-  readonly digest: string;
-  readonly tool: string;
-}
+type ReportPlace = RowOf<typeof madeReport>;
 
 const placeColumns = (places: readonly ReportPlace[]): [string[], string[], string[]] => [
   columnOf(places, ({ repoUid }) => repoUid),

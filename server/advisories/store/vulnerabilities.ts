@@ -15,6 +15,7 @@ import {
   pageClause,
   type PageTerms,
   type Read,
+  type RowOf,
   text,
   textList,
   time,
@@ -213,14 +214,9 @@ export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: r
   return new Set(found.map(({ id }) => id));
 };
 
-export interface SeverityRow {
-  readonly id: string;
-  readonly owner: string;
-  readonly aliases: readonly string[];
-  readonly severities: string;
-}
+export type SeverityRow = RowOf<typeof severityRow>;
 
-const severityRow = columns<SeverityRow>({ id: text, owner: text, aliases: textList, severities: text });
+const severityRow = columns({ id: text, owner: text, aliases: textList, severities: text });
 
 /** Returns these records and those of their aliases: public ones, and those of these organizations. */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {

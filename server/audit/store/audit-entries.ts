@@ -1,7 +1,6 @@
 // Table audit_entries: the audit log, partitioned by month of sealing.
 
-import type { Json } from "#base/json.ts";
-import { type Column, columns, expression, json, nullableNumber, nullableText, number, type Read, text, timeText, type Write } from "#db";
+import { type Column, columns, expression, json, nullableNumber, nullableText, number, type Read, type RowOf, text, timeText, type Write } from "#db";
 
 export interface AuditEntry {
   /** The path where it is logged, and its sequence. */
@@ -30,11 +29,7 @@ export interface AuditEntry {
 }
 
 /** Untrusted: anyone with database access may have changed it. */
-export interface StoredAuditEntry extends Omit<AuditEntry, "act" | "bindingUids" | "resourceUids"> {
-  readonly act: Json;
-  readonly bindingUids: Json;
-  readonly resourceUids: Json;
-}
+export type StoredAuditEntry = RowOf<typeof storedEntry>;
 
 const insertText = `
   insert into audit_entries
@@ -53,7 +48,7 @@ export const insertAuditEntries = async (rows: Write, entries: readonly AuditEnt
 // Years before 1 are otherwise formatted like later ones.
 const exactTime = (column: string): Column<string> => expression(`case when ${column} > '0001-01-01' then ${timeText(column)} else ${column}::text end`, text);
 
-const storedEntry = columns<StoredAuditEntry>({
+const storedEntry = columns({
   uid: text,
   sequence: number,
   createTime: exactTime("create_time"),
@@ -101,15 +96,11 @@ export const findFirstSealedSince = async (rows: Read, root: string, after: numb
 };
 
 /** The sealed head, and the first and last sequence. */
-export interface ChainEnds {
-  readonly sealed: string | undefined;
-  /** Undefined if there are no entries. */
-  readonly firstSequence: number | undefined;
-  readonly lastSequence: number | undefined;
-}
+export type ChainEnds = RowOf<typeof chainEnds>;
 
-const chainEnds = columns<ChainEnds>({
+const chainEnds = columns({
   sealed: expression("(select sealed from audit_chains where root = $1)", nullableText),
+  /** Undefined if there are no entries. */
   firstSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence limit 1)", nullableNumber),
   lastSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1)", nullableNumber),
 });
@@ -142,18 +133,14 @@ export const findChainRoots = async (rows: Read): Promise<string[]> => {
 // ---- order of sealing -------------------------------------------------------------------------------------------
 
 /** A position after an entry; `sealTime` is in PostgreSQL's format. */
-export interface SealPlace {
-  readonly sealTime: string;
-  readonly root: string;
-  readonly sequence: number;
-}
+export type SealPlace = RowOf<typeof sealedPlace>;
 
 export interface SealedEntry {
   readonly place: SealPlace;
   readonly entry: StoredAuditEntry;
 }
 
-const sealedPlace = columns<SealPlace>({
+const sealedPlace = columns({
   sealTime: expression("seal_time::text", text),
   root: expression("left(uid, 40)", text),
   sequence: number,

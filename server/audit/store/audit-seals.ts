@@ -1,14 +1,11 @@
 // Tables audit_chains and audit_progress: each organization's chain end and the overall progress, sealed with the
 // secret key (server/audit/log/heads.ts).
 
-import { columns, nullableNumber, nullableText, number, type Read, text, type Write } from "#db";
+import { columns, nullableNumber, nullableText, number, type Read, type RowOf, text, type Write } from "#db";
 
-export interface SealedHead {
-  readonly root: string;
-  readonly sealed: string;
-}
+export type SealedHead = RowOf<typeof sealedHead>;
 
-const sealedHead = columns<SealedHead>({ root: text, sealed: text });
+const sealedHead = columns({ root: text, sealed: text });
 
 export const findSealedHeads = (rows: Read, roots: readonly string[]): Promise<SealedHead[]> =>
   sealedHead.find(rows, `select ${sealedHead.list} from audit_chains where root = any($1)`, [roots]);
@@ -17,18 +14,18 @@ export const writeSealedHead = async (rows: Write, root: string, sealed: string)
   await rows.query("insert into audit_chains (root, sealed) values ($1, $2) on conflict (root) do update set sealed = excluded.sealed", [root, sealed]);
 };
 
-export interface SealedProgress {
-  /** In the outbox. An unsealed copy for SQL, so untrusted. */
-  readonly position: number;
-  readonly sealed: string;
-}
+export type SealedProgress = RowOf<typeof sealedProgress>;
 
 /** Adds earlier outbox positions not yet sealed; unsealed too, for the outbox's retention. */
 export interface NewSealedProgress extends SealedProgress {
   readonly setAside: readonly number[];
 }
 
-const sealedProgress = columns<SealedProgress>({ position: number, sealed: text });
+const sealedProgress = columns({
+  /** In the outbox. An unsealed copy for SQL, so untrusted. */
+  position: number,
+  sealed: text,
+});
 
 export const findSealedProgress = (rows: Read): Promise<SealedProgress | undefined> =>
   sealedProgress.findOne(rows, `select ${sealedProgress.list} from audit_progress`);

@@ -1,15 +1,15 @@
 // Table restores. Written only by the owner's connection and never deleted.
 
-import { columns, number, type Read, text, timeMs, type Write } from "#db";
+import { columns, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
 
-export interface RestoreRow {
+export type RestoreRow = RowOf<typeof restore>;
+
+const restore = columns({
   /** Positions continue after it. */
-  readonly base: number;
-  readonly restoreMs: number;
-  readonly sealed: string;
-}
-
-const restore = columns<RestoreRow>({ base: number, restoreMs: timeMs("restore_time"), sealed: text });
+  base: number,
+  restoreMs: timeMs("restore_time"),
+  sealed: text,
+});
 
 export const findRestores = (rows: Read): Promise<RestoreRow[]> => restore.find(rows, `select ${restore.list} from restores order by base`);
 

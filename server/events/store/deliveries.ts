@@ -15,6 +15,7 @@ import {
   periodRetention,
   type Read,
   type Retention,
+  type RowOf,
   type Store,
   text,
   textMap,
@@ -125,15 +126,9 @@ const partValues = ({ root, afterPosition, untilPosition, subscription }: EventP
 export const findNextDelivery = (rows: Read, part: EventPart): Promise<NextDelivery | undefined> =>
   nextDelivery.findOne(rows, findNextText, [...partValues(part), 1]);
 
-interface PartDone {
-  readonly position: number;
-  /** Subscriptions examined, and the last of them. */
-  readonly count: number;
-  readonly last: string;
-}
-
-const partDone = columns<PartDone>({
+const partDone = columns({
   position: expression("event.position", number),
+  /** Subscriptions examined, and the last of them. */
   count: expression("(select count(*) from next)", number),
   last: expression("(select uid from next order by step desc limit 1)", text),
 });
@@ -296,40 +291,20 @@ export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuo
 };
 
 /** Leased to this server. */
-export interface ClaimedDelivery {
-  readonly uid: string;
-  readonly subscription: string;
-  /** Includes this attempt. */
-  readonly attempts: number;
-  readonly sink: string;
-  readonly creator: string;
-  readonly secretSealed: string;
-  /** Undefined if expired or never set. */
-  readonly previousSecretSealed: string | undefined;
-  readonly eventId: string;
-  readonly type: string;
-  readonly source: string;
-  readonly subject: string;
-  readonly extensions: Readonly<Record<string, string>>;
-  readonly bodyType: string;
-  readonly audience: string;
-  /** The exact body. */
-  readonly data: string;
-  /** RFC 3339. */
-  readonly time: string;
-  /** Empty if no request caused the event. */
-  readonly requestId: string;
-}
+export type ClaimedDelivery = RowOf<typeof claimedDelivery>;
 
-const claimedDelivery = columns<ClaimedDelivery>({
+const claimedDelivery = columns({
   uid: expression("delivery.uid", text),
   subscription: expression("delivery.subscription_uid", text),
+  /** Includes this attempt. */
   attempts: expression("delivery.attempts", number),
   sink: expression("subscription.sink", text),
   creator: expression("subscription.creator", text),
   secretSealed: expression("subscription.secret_sealed", text),
+  /** Undefined if expired or never set. */
   previousSecretSealed: expression("case when subscription.previous_secret_expire_time > $2 then subscription.previous_secret_sealed end", nullableText),
   eventId: expression("event.event_id", text),
+  /** Empty if no request caused the event. */
   requestId: expression("event.request_id", text),
   type: expression("event.type", text),
   source: expression("event.source", text),
@@ -337,7 +312,9 @@ const claimedDelivery = columns<ClaimedDelivery>({
   extensions: expression("event.extensions", textMap),
   bodyType: expression("event.body_type", text),
   audience: expression("event.audience", text),
+  /** The exact body. */
   data: expression("event.data", text),
+  /** RFC 3339. */
   time: time("event.create_time"),
 });
 
@@ -461,10 +438,7 @@ export const completeDeliveries = async (rows: Write, results: readonly AttemptR
 // ---- release next -----------------------------------------------------------------------------------------------
 
 /** A subject's deliveries to a subscription, sent one after another. */
-export interface SubjectQueue {
-  readonly subscription: string;
-  readonly subject: string;
-}
+export type SubjectQueue = RowOf<typeof queue>;
 
 // One index lookup per subject: || '' as above, and offset 0 to avoid a join.
 const waitingText = `
@@ -491,7 +465,7 @@ export const releaseNext = async (rows: Write, queues: readonly SubjectQueue[], 
 
 // ---- redeliver --------------------------------------------------------------------------------------------------
 
-const queue = columns<SubjectQueue>({ subscription: expression("subscription_uid", text), subject: text });
+const queue = columns({ subscription: expression("subscription_uid", text), subject: text });
 
 const resetColumns = "state = 'DELIVERY_STATE_WAITING', in_order = true, attempts = 0, status_class = null, latency_ms = null, lease_time = null";
 
@@ -528,12 +502,9 @@ const isUndeliverable = `(
   not exists (select from outbox as event where event.event_id = delivery.event_id)
   or not exists (select from subscriptions as subscription where subscription.uid = delivery.subscription_uid))`;
 
-interface OnItsWay extends SubjectQueue {
-  readonly uid: string;
-  readonly undeliverable: boolean;
-}
+type OnItsWay = RowOf<typeof onItsWayColumns>;
 
-const onItsWayColumns = columns<OnItsWay>({
+const onItsWayColumns = columns({
   uid: expression("delivery.uid", text),
   subscription: expression("delivery.subscription_uid", text),
   subject: expression("delivery.subject", text),

@@ -2,7 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, nullableNumber, nullableText, number, type Read, text, uidSegmentOf, type Write } from "#db";
+import { columns, expression, nullableNumber, nullableText, number, type Read, type RowOf, text, uidSegmentOf, type Write } from "#db";
 
 export interface NewFanOut {
   readonly owner: string;
@@ -52,26 +52,18 @@ export const findSingleFanOuts = async (rows: Read, nowMs: number, count: number
   return (await uidOnly.find(rows, statement, [...dueValues(nowMs), count])).map(({ uid }) => uid);
 };
 
-export interface FanOut {
-  readonly uid: string;
-  readonly position: number;
-  /** The last one that has the event after `position`; empty for none. */
-  readonly subscription: string;
-  readonly lastPosition: number;
-  readonly failures: number;
-  /** Capped at one more than `deliveriesMax`. */
-  readonly subscriptions: number;
-  /** The end of the next events that fit `deliveriesMax`; undefined if there are none. */
-  readonly untilPosition: number | undefined;
-}
+export type FanOut = RowOf<typeof fanOut>;
 
-const fanOut = columns<FanOut>({
+const fanOut = columns({
   uid: expression("work.uid", text),
   position: expression("work.position", number),
+  /** The last one that has the event after `position`; empty for none. */
   subscription: expression("work.subscription_uid", text),
   lastPosition: expression("work.last_position", number),
   failures: expression("work.failures", number),
+  /** Capped at one more than `deliveriesMax`. */
   subscriptions: expression("size.subscriptions", number),
+  /** The end of the next events that fit `deliveriesMax`; undefined if there are none. */
   untilPosition: expression("events.until_position", nullableNumber),
 });
 
@@ -127,16 +119,12 @@ export const findFanOutFailures = async (rows: Read, uid: string): Promise<numbe
   return row && Number(row[0]);
 };
 
-export interface NextDelivery {
-  readonly eventUid: string;
-  readonly position: number;
-  /** Undefined if all have it. */
-  readonly subscription: string | undefined;
-}
+export type NextDelivery = RowOf<typeof nextDelivery>;
 
-export const nextDelivery = columns<NextDelivery>({
+export const nextDelivery = columns({
   eventUid: expression("event.uid", text),
   position: expression("event.position", number),
+  /** Undefined if all have it. */
   subscription: expression("next.uid", nullableText),
 });
 

@@ -3,7 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, deleteRows, expression, flag, nullableText, type Read, type Retention, text, type Write } from "#db";
+import { columns, deleteRows, expression, flag, nullableText, type Read, type Retention, type RowOf, text, type Write } from "#db";
 
 export interface AuthorizationCodeRow {
   /** Keyed by the vault. */
@@ -15,15 +15,11 @@ export interface AuthorizationCodeRow {
   readonly expireTimeMs: number;
 }
 
-export interface PresentedCode {
-  readonly sealed: string;
-  /** Undefined if unused. */
-  readonly grantId: string | undefined;
-  readonly isExpired: boolean;
-}
+export type PresentedCode = RowOf<typeof presented>;
 
-const presented = columns<PresentedCode>({
+const presented = columns({
   sealed: text,
+  /** Undefined if unused. */
   grantId: nullableText,
   isExpired: expression("expire_time <= $2::timestamptz", flag),
 });

@@ -2,31 +2,22 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, flag, nullableTimeMs, type Read, text, textList, timeMs, type Write } from "#db";
+import { columns, expression, flag, nullableTimeMs, type Read, type RowOf, text, textList, timeMs, type Write } from "#db";
 
-export interface Invite {
-  readonly uid: string;
-  readonly role: string;
-  /** The only address that may accept; "" for any holder of the code. */
-  readonly email: string;
-  readonly singleUse: boolean;
-  /** The invite depends on the inviter's permissions. */
-  readonly invitedBy: string;
-  /** The inviter's roles that come from group mappings at sign-in. */
-  readonly byMappings: readonly string[];
-  readonly expirationTimeMs: number;
-  /** When the granted access expires, if ever. */
-  readonly expireTimeMs: number | undefined;
-}
+export type Invite = RowOf<typeof invite>;
 
-const invite = columns<Invite>({
+const invite = columns({
   uid: text,
   role: expression("role_uid", text),
+  /** The only address that may accept; "" for any holder of the code. */
   email: text,
   singleUse: flag,
+  /** The invite depends on the inviter's permissions. */
   invitedBy: text,
+  /** The inviter's roles that come from group mappings at sign-in. */
   byMappings: textList,
   expirationTimeMs: timeMs("expiration_time"),
+  /** When the granted access expires, if ever. */
   expireTimeMs: nullableTimeMs("expire_time"),
 });
 

@@ -1,15 +1,11 @@
 // Table group_names: taken and reserved names (docs/decisions/0002). Triggers write it with the group's row, so that a unique index
 // decides between servers.
 
-import { columns, expression, flag, number, type Read, text, textList, time, type Write } from "#db";
+import { columns, expression, flag, number, type Read, type RowOf, text, textList, time, type Write } from "#db";
 
-export interface NameClaim {
-  readonly groupUid: string;
-  readonly name: string;
-  readonly held: boolean;
-}
+export type NameClaim = RowOf<typeof claim>;
 
-const claim = columns<NameClaim>({ groupUid: text, name: text, held: flag });
+const claim = columns({ groupUid: text, name: text, held: flag });
 
 // The same condition as in claim_group_name.
 const isTaken = `(held or used or exists (
@@ -43,14 +39,9 @@ export const countReservedNames = async (rows: Read, uid: string): Promise<numbe
   return Number(row?.[0] ?? 0);
 };
 
-export interface ReservedName {
-  readonly name: string;
-  readonly organization: string;
-  readonly used: boolean;
-  readonly reserveTime: string;
-}
+export type ReservedName = RowOf<typeof reserved>;
 
-const reserved = columns<ReservedName>({ name: text, organization: expression("group_uid", text), used: flag, reserveTime: time("reserve_time") });
+const reserved = columns({ name: text, organization: expression("group_uid", text), used: flag, reserveTime: time("reserve_time") });
 
 export const listReservedNames = (rows: Read): Promise<ReservedName[]> =>
   reserved.find(rows, `select ${reserved.list} from group_names where not held order by name`);
@@ -73,17 +64,17 @@ export const releaseReservedName = async (rows: Write, name: string): Promise<st
 };
 
 /** An ambiguous or misleading name. */
-export interface NameProblem {
-  /** same, similar: several groups have it. reserved: it is reserved for another organization. */
-  readonly kind: string;
-  /** "" for organizations. */
-  readonly parent: string;
-  readonly names: readonly string[];
-  readonly uids: readonly string[];
-  readonly verified: number;
-}
+export type NameProblem = RowOf<typeof problem>;
 
-const problem = columns<NameProblem>({ kind: text, parent: text, names: textList, uids: textList, verified: number });
+const problem = columns({
+  /** same, similar: several groups have it. reserved: it is reserved for another organization. */
+  kind: text,
+  /** "" for organizations. */
+  parent: text,
+  names: textList,
+  uids: textList,
+  verified: number,
+});
 
 /** Returns the problems of names from before names were unique, the first `count` of each kind. */
 export const findNameProblems = async (rows: Read, count: number): Promise<NameProblem[]> => {

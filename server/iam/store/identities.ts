@@ -2,30 +2,21 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, nullableObject, nullableTimeMs, type Read, text, type Write } from "#db";
+import { columns, expression, nullableObject, nullableTimeMs, type Read, type RowOf, text, type Write } from "#db";
 
 /** The fields that decide which credentials may act as an identity. */
-export interface Identity {
-  readonly uid: string;
-  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a user. */
-  readonly relationship: string;
-  readonly claimMatch: JsonObject | undefined;
-  readonly staticKeys: JsonObject | undefined;
-  readonly awsIdentity: JsonObject | undefined;
-  readonly issuer: string;
-  readonly subject: string;
-  /** Undefined if it never expires. */
-  readonly expireTimeMs: number | undefined;
-}
+export type Identity = RowOf<typeof identity>;
 
-const identity = columns<Identity>({
+const identity = columns({
   uid: text,
+  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a user. */
   relationship: expression("relationship_type", text),
   claimMatch: nullableObject,
   staticKeys: nullableObject,
   awsIdentity: nullableObject,
   issuer: text,
   subject: text,
+  /** Undefined if it never expires. */
   expireTimeMs: nullableTimeMs("expire_time"),
 });
 

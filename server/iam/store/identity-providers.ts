@@ -1,6 +1,20 @@
 // Table identity_providers: lookups for sign-in, and SCIM tokens. Their etag is a counter.
 
-import { type Binding, type Column, columns, expression, flag, nullableText, nullableTimeMs, type Read, text, textList, type Values, type Write } from "#db";
+import {
+  type Binding,
+  type Column,
+  columns,
+  expression,
+  flag,
+  nullableText,
+  nullableTimeMs,
+  type Read,
+  type RowOf,
+  text,
+  textList,
+  type Values,
+  type Write,
+} from "#db";
 
 /** The client secret is bound to one client of one issuer, so that an editor cannot send it to another issuer (attack 64). */
 export const clientSecretPurpose = "client secret";
@@ -58,13 +72,9 @@ export const findProvider = (rows: Read, uid: string): Promise<Provider | undefi
 export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
   readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 
-export interface OfferedProvider {
-  readonly uid: string;
-  readonly name: string;
-  readonly issuer: string;
-}
+export type OfferedProvider = RowOf<typeof offered>;
 
-const offered = columns<OfferedProvider>({
+const offered = columns({
   uid: expression("provider.uid", text),
   name: expression("provider.name", text),
   issuer: expression("provider.oidc ->> 'issuer'", text),
@@ -88,12 +98,9 @@ export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Prom
     [count],
   );
 
-export interface ProviderIssuer {
-  readonly issuer: string;
-  readonly organization: string;
-}
+export type ProviderIssuer = RowOf<typeof providerIssuer>;
 
-const providerIssuer = columns<ProviderIssuer>({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
+const providerIssuer = columns({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
 
 export const listProviderIssuers = (rows: Read, count: number): Promise<ProviderIssuer[]> =>
   providerIssuer.find(rows, `select ${providerIssuer.list} from identity_providers group by 1 order by 1 limit $1`, [count]);
@@ -109,48 +116,34 @@ export const listClientIds = async (rows: Read, spellings: readonly string[], gr
   return found.map(({ clientId }) => clientId);
 };
 
-export interface ScimState {
-  readonly enabled: boolean;
-  readonly etag: string;
-  readonly tokenHash: string | undefined;
-  /** A token was created, even if it no longer exists. */
-  readonly issued: boolean;
-  readonly revoked: boolean;
-  /** Infinity if it does not expire or there is none. */
-  readonly expireTimeMs: number;
-  readonly previousExpireTimeMs: number | undefined;
-}
+export type ScimState = RowOf<typeof scim>;
 
 const endOrNever: Column<number> = {
   ...nullableTimeMs("scim_token_expire_time"),
   read: (value) => (value === null ? Number.POSITIVE_INFINITY : Number(value)),
 };
 
-const scim = columns<ScimState>({
+const scim = columns({
   enabled: expression("scim_enabled", flag),
   etag: expression("scim_version", text),
   tokenHash: expression("scim_token_hash", nullableText),
+  /** A token was created, even if it no longer exists. */
   issued: expression("scim_token_create_time is not null", flag),
   revoked: expression("scim_token_create_time is not null and scim_token_hash is null", flag),
+  /** Infinity if it does not expire or there is none. */
   expireTimeMs: endOrNever,
   previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
 });
 
-export interface ScimAccess {
-  /** SHA-256. */
-  readonly tokenHash: string | undefined;
-  readonly expireTimeMs: number;
-  readonly previousTokenHash: string | undefined;
-  readonly previousExpireTimeMs: number | undefined;
-  /** "" if it has none. */
-  readonly organizationStatus: string;
-}
+export type ScimAccess = RowOf<typeof scimAccess>;
 
-const scimAccess = columns<ScimAccess>({
+const scimAccess = columns({
+  /** SHA-256. */
   tokenHash: expression("provider.scim_token_hash", nullableText),
   expireTimeMs: { ...endOrNever, ...{ sql: nullableTimeMs("provider.scim_token_expire_time").sql ?? "" } },
   previousTokenHash: expression("provider.scim_previous_token_hash", nullableText),
   previousExpireTimeMs: nullableTimeMs("provider.scim_previous_token_expire_time"),
+  /** "" if it has none. */
   organizationStatus: expression("organization.status", text),
 });
 

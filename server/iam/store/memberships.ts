@@ -9,7 +9,7 @@
 import type { PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
-import { columns, expression, nullableText, number, type Read, text, timeText, type Write } from "#db";
+import { columns, expression, nullableText, number, type Read, type RowOf, text, timeText, type Write } from "#db";
 
 export type MembershipBasis = "invite" | "provider" | "founding" | "operator" | "acceptance";
 
@@ -43,22 +43,16 @@ export const insertMembershipDecline = async (rows: Write, { group, identityUid,
   return made.length > 0;
 };
 
-export interface PersonOrganization {
-  readonly uid: string;
-  readonly name: string;
-  /** Undefined unless the user is a member. */
-  readonly acceptTime: string | undefined;
-  /** Undefined unless the user has declined. */
-  readonly declineTime: string | undefined;
-  /** Since when it is pending. Undefined if it is not, or if the user was provisioned by SCIM and is not asked. */
-  readonly requestTime: string | undefined;
-}
+export type PersonOrganization = RowOf<typeof personOrganization>;
 
-const personOrganization = columns<PersonOrganization>({
+const personOrganization = columns({
   uid: expression("organization.uid", text),
   name: expression("organization.name", text),
+  /** Undefined unless the user is a member. */
   acceptTime: expression(timeText("membership.create_time"), nullableText),
+  /** Undefined unless the user has declined. */
   declineTime: expression(timeText("declined.create_time"), nullableText),
+  /** Since when it is pending. Undefined if it is not, or if the user was provisioned by SCIM and is not asked. */
   requestTime: expression(timeText("pending.create_time"), nullableText),
 });
 
@@ -140,13 +134,9 @@ export const findUnjoinedOrganizations = async (rows: Read, identityUid: string)
     )
   ).map(({ root }) => root);
 
-export interface PendingBindingCounts {
-  readonly bindings: number;
-  readonly users: number;
-  readonly organizations: number;
-}
+export type PendingBindingCounts = RowOf<typeof pendingCounts>;
 
-const pendingCounts = columns<PendingBindingCounts>({
+const pendingCounts = columns({
   bindings: expression("count(*)", number),
   users: expression("count(distinct binding.identity_uid)", number),
   organizations: expression("count(distinct left(binding.uid, 40))", number),

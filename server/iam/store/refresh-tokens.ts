@@ -12,6 +12,7 @@ import {
   nullableTextList,
   type Read,
   type Retention,
+  type RowOf,
   text,
   textList,
   timeMs,
@@ -19,20 +20,7 @@ import {
 } from "#db";
 
 /** Claims that access tokens of the family cannot extend. */
-export interface RefreshTokenFamily {
-  readonly identityUid: string;
-  readonly identityProviderUid: string;
-  readonly act: Readonly<Record<string, string>>;
-  readonly email: string | undefined;
-  readonly audience: readonly string[];
-  /** Undefined if not restricted. */
-  readonly capabilities: readonly string[] | undefined;
-  readonly scopes: readonly string[] | undefined;
-  /** The client that the token was issued to (RFC 6749, 6); undefined if it has no ID. */
-  readonly client: string | undefined;
-  readonly createTimeMs: number;
-  readonly expireTimeMs: number;
-}
+export type RefreshTokenFamily = RowOf<typeof family>;
 
 export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly id: string;
@@ -40,14 +28,16 @@ export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly secretHash: string;
 }
 
-const family = columns<RefreshTokenFamily>({
+const family = columns({
   identityUid: text,
   identityProviderUid: text,
   audience: textList,
   act: { read: (value) => Object.fromEntries(Object.entries(nullableObject.read(value) ?? {}).map(([name, each]) => [name, String(each)])) },
   email: nullableText,
+  /** Undefined if not restricted. */
   capabilities: nullableTextList,
   scopes: nullableTextList,
+  /** The client that the token was issued to (RFC 6749, 6); undefined if it has no ID. */
   client: nullableText,
   createTimeMs: timeMs("create_time"),
   expireTimeMs: timeMs("expire_time"),

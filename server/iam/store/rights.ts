@@ -1,6 +1,6 @@
 // Reads permissions: role bindings, and a session's grants through group mappings.
 
-import { columns, expression, flag, nullableText, nullableTimeMs, type Read, text, textList, timeMs } from "#db";
+import { columns, expression, flag, nullableText, nullableTimeMs, type Read, type RowOf, text, textList, timeMs } from "#db";
 
 export interface BindingRow {
   readonly uid: string;
@@ -93,9 +93,7 @@ export interface MappingGrantRow {
   readonly organizationStatus: string;
 }
 
-export interface SessionGrantRow extends MappingGrantRow {
-  readonly expireTimeMs: number;
-}
+export type SessionGrantRow = RowOf<typeof sessionGrant>;
 
 const mappingColumns = {
   mappingUid: expression("mapping.uid", text),
@@ -104,7 +102,7 @@ const mappingColumns = {
   organizationStatus: expression("organization.status", text),
 };
 const mappingGrant = columns<MappingGrantRow>(mappingColumns);
-const sessionGrant = columns<SessionGrantRow>({ ...mappingColumns, expireTimeMs: timeMs("session.expire_time") });
+const sessionGrant = columns({ ...mappingColumns, expireTimeMs: timeMs("session.expire_time") });
 
 const mappingGrantsText = `
   select ${mappingGrant.list}
@@ -141,13 +139,9 @@ const sessionGrantsText = `
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
   sessionGrant.find(rows, sessionGrantsText, [session, identity]);
 
-export interface SignInOrganization {
-  readonly root: string;
-  readonly isMember: boolean;
-  readonly bindings: readonly string[];
-}
+export type SignInOrganization = RowOf<typeof signInOrganization>;
 
-const signInOrganization = columns<SignInOrganization>({
+const signInOrganization = columns({
   root: expression("told.root", text),
   isMember: expression("told.is_member", flag),
   bindings: expression("jsonb_agg(given.binding order by given.binding) filter (where given.binding is not null)", textList),

@@ -1,15 +1,10 @@
 // Table roles: visible and built-in roles. The kernel reads and writes the rows of the resource.
 
-import { columns, expression, type Read, text, textList, type Write } from "#db";
+import { columns, expression, type Read, type RowOf, text, textList, type Write } from "#db";
 
-export interface KnownRole {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly capabilities: readonly string[];
-}
+export type KnownRole = RowOf<typeof knownRole>;
 
-const knownRole = columns<KnownRole>({ id: expression("uid", text), name: text, description: text, capabilities: textList });
+const knownRole = columns({ id: expression("uid", text), name: text, description: text, capabilities: textList });
 
 /** Returns the built-in roles and the bound ones; for a user only in joined organizations. */
 export const findKnownRoles = (rows: Read, identity: string): Promise<KnownRole[]> =>

@@ -1,19 +1,12 @@
 // Tables scim_groups and scim_members. Only listing members reads all members of a group.
 
 import { timestamp } from "#base/time.ts";
-import { columns, expression, nullableText, number, type Param, type Read, text, time, type Write } from "#db";
+import { columns, expression, nullableText, number, type Param, type Read, type RowOf, text, time, type Write } from "#db";
 import { scimComparison, scimLists, type ScimQuery } from "./scim-lists.ts";
 
-export interface ScimGroupRow {
-  readonly uid: string;
-  readonly externalId: string | undefined;
-  readonly document: string;
-  readonly version: number;
-  readonly createTime: string;
-  readonly updateTime: string;
-}
+export type ScimGroupRow = RowOf<typeof group>;
 
-const group = columns<ScimGroupRow>({
+const group = columns({
   uid: text,
   externalId: nullableText,
   document: text,
@@ -115,12 +108,9 @@ const known = columns({ uid: text });
 export const lockScimUserUids = async (rows: Write, users: readonly string[]): Promise<string[]> =>
   (await known.find(rows, `select ${known.list} from scim_users where uid = any($1) order by uid for key share`, [users])).map(({ uid }) => uid);
 
-export interface ScimMember {
-  readonly groupUid: string;
-  readonly userUid: string;
-}
+export type ScimMember = RowOf<typeof member>;
 
-const member = columns<ScimMember>({ groupUid: text, userUid: text });
+const member = columns({ groupUid: text, userUid: text });
 
 export const listScimMembers = (rows: Read, groups: readonly string[], most: number): Promise<ScimMember[]> =>
   member.find(rows, `select ${member.list} from scim_members where group_uid = any($1) order by group_uid, user_uid limit $2`, [groups, most], {
@@ -128,13 +118,9 @@ export const listScimMembers = (rows: Read, groups: readonly string[], most: num
     wide: true,
   });
 
-export interface GroupOfScimUser {
-  readonly userUid: string;
-  readonly groupUid: string;
-  readonly document: string;
-}
+export type GroupOfScimUser = RowOf<typeof groupOfUser>;
 
-const groupOfUser = columns<GroupOfScimUser>({
+const groupOfUser = columns({
   userUid: expression("member.user_uid", text),
   groupUid: expression("held.uid", text),
   document: expression("held.document", text),

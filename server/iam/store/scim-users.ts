@@ -2,24 +2,15 @@
 // subject. Of a removed user only the data that blocks sign-in is kept.
 
 import { timestamp } from "#base/time.ts";
-import { columns, flag, nullableText, number, type Read, text, time, type Write } from "#db";
+import { columns, flag, nullableText, number, type Read, type RowOf, text, time, type Write } from "#db";
 import { type Add, scimComparison, scimLists, type ScimOperator, type ScimPartTerm, type ScimQuery } from "./scim-lists.ts";
 
-export interface ScimUserRow {
-  readonly uid: string;
-  readonly externalId: string | undefined;
-  /** Undefined if not known yet. */
-  readonly identityUid: string | undefined;
-  readonly active: boolean;
-  readonly document: string;
-  readonly version: number;
-  readonly createTime: string;
-  readonly updateTime: string;
-}
+export type ScimUserRow = RowOf<typeof user>;
 
-const user = columns<ScimUserRow>({
+const user = columns({
   uid: text,
   externalId: nullableText,
+  /** Undefined if not known yet. */
   identityUid: nullableText,
   active: flag,
   document: text,

@@ -2,7 +2,7 @@
 
 import type { Order, PageRequest } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, deleteRows, nullableText, type Param, type Read, type Retention, text, time, timeMs, type Write } from "#db";
+import { columns, deleteRows, nullableText, type Param, type Read, type Retention, type RowOf, text, time, timeMs, type Write } from "#db";
 
 export interface SignInSessionRow {
   /** Named by its access tokens. */
@@ -21,14 +21,9 @@ export interface SignInSessionRow {
   readonly endTimeMs: number;
 }
 
-export interface StoredSession extends SignInSessionRow {
-  readonly createTime: string;
-  readonly lastUseTime: string;
-  readonly expireTime: string;
-  readonly endTime: string;
-}
+export type StoredSession = RowOf<typeof stored>;
 
-const stored = columns<StoredSession>({
+const stored = columns({
   id: text,
   uid: text,
   identityUid: text,

@@ -1,22 +1,22 @@
 // Table signing_keys. A rotation deletes keys that no valid token needs (authn/keys.ts).
 
-import type { Json, JsonObject } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type Binding, columns, json, nullableTimeMs, type Read, text, type Write } from "#db";
+import { type Binding, columns, json, nullableTimeMs, type Read, type RowOf, text, type Write } from "#db";
 
 export const signingKeyPurpose = "signing-key";
 export const signingKeyBinding = (kid: string): Binding => [kid];
 
-export interface SigningKeyRow {
-  readonly kid: string;
-  readonly publicJwk: Json;
-  /** Bound to the kid; the plain private key never touches the disk. */
-  readonly privateJwkSealed: string;
-  /** Signs nothing after it; undefined if no replacement is planned. */
-  readonly retireTimeMs: number | undefined;
-}
+export type SigningKeyRow = RowOf<typeof key>;
 
-const key = columns<SigningKeyRow>({ kid: text, publicJwk: json, privateJwkSealed: text, retireTimeMs: nullableTimeMs("retire_time") });
+const key = columns({
+  kid: text,
+  publicJwk: json,
+  /** Bound to the kid; the plain private key never touches the disk. */
+  privateJwkSealed: text,
+  /** Signs nothing after it; undefined if no replacement is planned. */
+  retireTimeMs: nullableTimeMs("retire_time"),
+});
 
 export const listSigningKeys = (rows: Read): Promise<SigningKeyRow[]> => key.find(rows, `select ${key.list} from signing_keys order by create_time, kid`);
 

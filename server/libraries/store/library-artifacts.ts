@@ -14,6 +14,7 @@ import {
   pageClause,
   type PageTerms,
   type Read,
+  type RowOf,
   text,
   time,
   wideCount,
@@ -224,18 +225,14 @@ export interface WantedVersion {
   readonly sortKey: string;
 }
 
-export interface FoundVersion extends WantedVersion {
-  /** Possibly spelled differently. */
-  readonly isThere: boolean;
-  /** "" if there is none. */
-  readonly closestVersion: string;
-  readonly latestVersion: string;
-}
+export type FoundVersion = RowOf<typeof foundVersion>;
 
-const foundVersion = columns<FoundVersion>({
+const foundVersion = columns({
   name: text,
   sortKey: text,
+  /** Possibly spelled differently. */
   isThere: expression("coalesce(bool_or(is_there), false)", flag),
+  /** "" if there is none. */
   closestVersion: expression("(array_agg(closest order by closest_key))[1]", text),
   latestVersion: expression("(array_agg(latest order by latest_key desc))[1]", text),
 });

@@ -13,6 +13,7 @@ import {
   pageClause,
   type PageTerms,
   type Read,
+  type RowOf,
   text,
   textList,
   time,
@@ -123,15 +124,7 @@ export const countRequestItems = async (rows: Read, filter: RequestItemFilter): 
 
 const comparedItem = columns({ uid: text, packageName: text, version: text, sortKey: text, availability: text, closestVersion: text, latestVersion: text });
 
-export interface ComparedItem {
-  readonly uid: string;
-  readonly packageName: string;
-  readonly version: string;
-  readonly sortKey: string;
-  readonly availability: string;
-  readonly closestVersion: string;
-  readonly latestVersion: string;
-}
+export type ComparedItem = RowOf<typeof comparedItem>;
 
 /** Returns the items as last compared, except those with availability `invalid`. */
 export const findItemsToCompare = async (rows: Read, group: string, invalid: string): Promise<ComparedItem[]> =>

@@ -2,16 +2,16 @@
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";
-import { columns, nullableTimeMs, type Read, text, timeMs, type Write } from "#db";
+import { columns, nullableTimeMs, type Read, type RowOf, text, timeMs, type Write } from "#db";
 
-export interface BlobPlaceRow {
-  readonly storeId: string;
-  /** Empty until the first content is stored. */
-  readonly placeId: string;
-}
+export type BlobPlaceRow = RowOf<typeof blobPlace>;
 
 // Only columns of every version: a backup may read an older database.
-const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
+const blobPlace = columns({
+  storeId: text,
+  /** Empty until the first content is stored. */
+  placeId: text,
+});
 const leftovers = columns({ sinceMs: nullableTimeMs("leftover_since") });
 const sweep = columns({ sinceMs: timeMs("leftover_since") });
 

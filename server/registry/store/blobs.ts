@@ -6,22 +6,16 @@
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, flag, nullableObject, nullableText, number, type Read, text, timeMs, type Write } from "#db";
+import { columns, expression, flag, nullableObject, nullableText, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
 
-export interface RepoBlob {
-  readonly sha256: string;
-  readonly sha512: string | undefined;
-  readonly sizeBytes: number;
-  readonly key: string;
-  /** Kept until then even if unreferenced. */
-  readonly leaseMs: number;
-}
+export type RepoBlob = RowOf<typeof repoBlob>;
 
-const repoBlob = columns<RepoBlob>({
+const repoBlob = columns({
   sha256: { ...text, sql: "blobs.sha256" },
   sha512: nullableText,
   sizeBytes: number,
   key: text,
+  /** Kept until then even if unreferenced. */
   leaseMs: timeMs("lease_time"),
 });
 
@@ -160,12 +154,9 @@ export const insertBlobRemoval = async (rows: Write, key: string, state: JsonObj
   ]);
 };
 
-export interface BlobRemoval {
-  readonly key: string;
-  readonly state: JsonObject | undefined;
-}
+export type BlobRemoval = RowOf<typeof blobRemoval>;
 
-const blobRemoval = columns<BlobRemoval>({ key: text, state: nullableObject });
+const blobRemoval = columns({ key: text, state: nullableObject });
 
 /** Oldest first. */
 export const findBlobRemovals = (rows: Read, count: number): Promise<BlobRemoval[]> =>
@@ -292,20 +283,14 @@ export const findNamedKeys = async (rows: Read, keys: readonly string[], nowMs: 
 
 // ---- verification ------------------------------------------------------------------------------------------------
 
-export interface StoredBlob {
-  readonly sha256: string;
-  readonly sha512: string | undefined;
-  readonly sizeBytes: number;
-  readonly key: string;
-  /** Reported as missing until uploaded again. */
-  readonly isHidden: boolean;
-}
+export type StoredBlob = RowOf<typeof storedBlob>;
 
-const storedBlob = columns<StoredBlob>({
+const storedBlob = columns({
   sha256: text,
   sha512: nullableText,
   sizeBytes: number,
   key: text,
+  /** Reported as missing until uploaded again. */
   isHidden: expression("remove_time is not null", flag),
 });
 

@@ -1,7 +1,7 @@
 // Table lifecycles: release and end dates of product versions, imported for a group and its descendants.
 
 import { isObject, type Json, text as member } from "#base/json.ts";
-import { columns, json, number, type Read, text, textList, time, type Write } from "#db";
+import { columns, json, number, type Read, type RowOf, text, textList, time, type Write } from "#db";
 import {
   columnOf,
   type FindAsserted,
@@ -62,10 +62,7 @@ export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTar
   return gone.length;
 };
 
-export interface Lifecycle extends Omit<LifecycleRecord, "kind"> {
-  readonly owner: string;
-  readonly updateTime: string;
-}
+export type Lifecycle = RowOf<typeof lifecycle>;
 
 const releasesOf = (value: Json): LifecycleRelease[] =>
   (Array.isArray(value) ? value.filter(isObject) : []).map((release) => ({
@@ -77,7 +74,7 @@ const releasesOf = (value: Json): LifecycleRelease[] =>
     broken: release.broken === true,
   }));
 
-const lifecycle = columns<Lifecycle>({
+const lifecycle = columns({
   owner: text,
   product: text,
   names: textList,

@@ -1,14 +1,14 @@
 // Table manifests: platform manifests of image indexes.
 
-import { columns, number, type Read, text, time, type Write } from "#db";
+import { columns, number, type Read, type RowOf, text, time, type Write } from "#db";
 
-export interface Manifest {
-  readonly architecture: string;
+export type Manifest = RowOf<typeof manifestRow>;
+
+const manifestRow = columns({
+  architecture: text,
   /** Layers and config; 64 bits. */
-  readonly sizeBytes: string;
-}
-
-const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
+  sizeBytes: text,
+});
 
 /** Returns the manifests of an image, those without a variant first. */
 export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>

@@ -2,15 +2,11 @@
 // repository, or delete it.
 
 import { timestamp } from "#base/time.ts";
-import { columns, nullableText, type Read, text, type Write } from "#db";
+import { columns, nullableText, type Read, type RowOf, text, type Write } from "#db";
 
-export interface PendingRepo {
-  readonly uid: string;
-  readonly groupUid: string;
-  readonly path: string;
-}
+export type PendingRepo = RowOf<typeof pendingRepo>;
 
-const pendingRepo = columns<PendingRepo>({ uid: text, groupUid: text, path: text });
+const pendingRepo = columns({ uid: text, groupUid: text, path: text });
 const lockedRepo = columns<PendingRepo & { readonly repoUid: string | undefined }>({ uid: text, groupUid: text, path: text, repoUid: nullableText });
 
 /**

@@ -1,17 +1,12 @@
 // Readmes of repos, stored in their rows.
 
-import { columns, expression, type Read, text, time } from "#db";
+import { columns, expression, type Read, type RowOf, text, time } from "#db";
 
-export interface Readme {
-  readonly uid: string;
-  /** "" if there is none. */
-  readonly content: string;
-  readonly createTime: string;
-  readonly updateTime: string;
-}
+export type Readme = RowOf<typeof readme>;
 
-const readme = columns<Readme>({
+const readme = columns({
   uid: text,
+  /** "" if there is none. */
   content: expression("readme", text),
   createTime: time("create_time"),
   updateTime: time("coalesce(readme_update_time, create_time)"),

@@ -1,15 +1,15 @@
 // Table registry_settings: an organization's defaults for its repos.
 
-import { columns, flag, type Read, type Write } from "#db";
+import { columns, flag, type Read, type RowOf, type Write } from "#db";
 
-export interface RegistrySettings {
+export type RegistrySettings = RowOf<typeof settings>;
+
+const settings = columns({
   /** Each build gets its own tag. */
-  readonly uniqueTags: boolean;
+  uniqueTags: flag,
   /** Tags past their end of life are kept for a grace period. */
-  readonly eolGracePeriod: boolean;
-}
-
-const settings = columns<RegistrySettings>({ uniqueTags: flag, eolGracePeriod: flag });
+  eolGracePeriod: flag,
+});
 
 export const findRegistrySettings = async (rows: Read, root: string): Promise<RegistrySettings> =>
   (await settings.findOne(rows, `select ${settings.list} from registry_settings where root_uid = $1`, [root])) ?? { uniqueTags: false, eolGracePeriod: false };

@@ -3,7 +3,7 @@
 
 import { type JsonObject, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, nullableObject, number, type Read, text, timeMs, wideCount, type Write } from "#db";
+import { columns, expression, nullableObject, number, type Read, type RowOf, text, timeMs, wideCount, type Write } from "#db";
 
 export interface StoredManifest {
   readonly sha256: string;
@@ -15,18 +15,16 @@ export interface StoredManifest {
   readonly sizeBytes: number;
 }
 
-export interface AskedManifest extends StoredManifest {
-  /** Last recorded use. */
-  readonly usedMs: number;
-}
+export type AskedManifest = RowOf<typeof storedManifest>;
 
-const storedManifest = columns<AskedManifest>({
+const storedManifest = columns({
   sha256: text,
   sha512: text,
   algorithm: text,
   mediaType: text,
   content: text,
   sizeBytes: number,
+  /** Last recorded use. */
   usedMs: timeMs("use_time"),
 });
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
@@ -167,15 +165,9 @@ export const findIndexesOf = async (rows: Read, repo: string, digests: readonly 
   return found.map(([sha256]) => sha256 ?? "");
 };
 
-export interface Referrer {
-  readonly sha256: string;
-  readonly mediaType: string;
-  readonly sizeBytes: number;
-  readonly artifactType: string;
-  readonly annotations: JsonObject | undefined;
-}
+export type Referrer = RowOf<typeof referrer>;
 
-const referrer = columns<Referrer>({ sha256: text, mediaType: text, sizeBytes: number, artifactType: text, annotations: nullableObject });
+const referrer = columns({ sha256: text, mediaType: text, sizeBytes: number, artifactType: text, annotations: nullableObject });
 
 /**
  * Returns the manifests with this digest, or the same manifest's other digest, as `subject`.
@@ -191,13 +183,9 @@ export const findReferrers = (rows: Read, repo: string, digest: string, artifact
     { rows: count, wide: false },
   );
 
-export interface ChartManifest {
-  readonly repo: string;
-  readonly sha256: string;
-  readonly content: string;
-}
+export type ChartManifest = RowOf<typeof chartManifest>;
 
-const chartManifest = columns<ChartManifest>({ repo: expression("repo_uid", text), sha256: text, content: text });
+const chartManifest = columns({ repo: expression("repo_uid", text), sha256: text, content: text });
 
 /** Returns each repo's most recently pushed chart with a tag. */
 export const findLatestCharts = (rows: Read, root: string, places: readonly string[], limit: number): Promise<ChartManifest[]> =>
@@ -212,14 +200,9 @@ export const findLatestCharts = (rows: Read, root: string, places: readonly stri
     { rows: limit, wide: false },
   );
 
-export interface PageManifest {
-  readonly repo: string;
-  readonly sha256: string;
-  readonly sha512: string;
-  readonly content: string;
-}
+export type PageManifest = RowOf<typeof pageManifest>;
 
-const pageManifest = columns<PageManifest>({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
+const pageManifest = columns({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
 
 export const findManifestPage = (rows: Read, last: readonly [repo: string, sha256: string], count: number): Promise<PageManifest[]> =>
   pageManifest.find(

@@ -1,20 +1,11 @@
 // Resolves paths of names (docs/decisions/0002), with the same result for every caller. A name that several groups share from before
 // names were unique resolves only to a verified organization.
 
-import { columns, expression, flag, number, type Read, text } from "#db";
+import { columns, expression, flag, number, type Read, type RowOf, text } from "#db";
 
-export interface RepoByName {
-  readonly uid: string;
-  readonly anonymousPull: boolean;
-  readonly isSuspended: boolean;
-}
+export type RepoByName = RowOf<typeof namedRepo>;
 
-export interface NamedGroup {
-  readonly uid: string;
-  /** Names of the path that it covers. */
-  readonly depth: number;
-  readonly isAmbiguous: boolean;
-}
+export type NamedGroup = RowOf<typeof namedGroup>;
 
 /** The groups along $1. A name reserved for another organization does not resolve. */
 const places = `with recursive place(uid, depth, status) as (
@@ -35,7 +26,7 @@ const places = `with recursive place(uid, depth, status) as (
     )
   )`;
 
-const namedRepo = columns<RepoByName>({
+const namedRepo = columns({
   uid: { ...text, sql: "repos.uid" },
   anonymousPull: { ...flag, sql: "repos.anonymous_pull" },
   isSuspended: { ...flag, sql: "coalesce(place.status = 'ORG_STATUS_SUSPENDED', false)" },
@@ -54,8 +45,9 @@ export const findRepoByName = async (rows: Read, path: string): Promise<RepoByNa
   );
 };
 
-const namedGroup = columns<NamedGroup>({
+const namedGroup = columns({
   uid: text,
+  /** Names of the path that it covers. */
   depth: number,
   isAmbiguous: expression(
     `exists (select from groups as next where left(next.uid, -17) = place.uid and next.name collate "POSIX" = ($1::text[])[place.depth + 1])`,

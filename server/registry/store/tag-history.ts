@@ -2,16 +2,16 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, periodRetention, type Read, type Retention, text, time, type Write } from "#db";
+import { columns, expression, periodRetention, type Read, type Retention, type RowOf, text, time, type Write } from "#db";
 
-export interface TagHistoryEntry {
-  readonly digest: string;
-  readonly updateTime: string;
+export type TagHistoryEntry = RowOf<typeof historyEntry>;
+
+const historyEntry = columns({
+  digest: text,
+  updateTime: time("start_time"),
   /** "" if it still points there. */
-  readonly endTime: string;
-}
-
-const historyEntry = columns<TagHistoryEntry>({ digest: text, updateTime: time("start_time"), endTime: time("end_time") });
+  endTime: time("end_time"),
+});
 
 /**
  * Ends the current entry of a tag and starts a new one.

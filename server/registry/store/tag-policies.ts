@@ -1,17 +1,17 @@
 // Tables tag_policies and ended_tags: tags past their end of life, by the operator's policies or a pushed lifecycle annotation.
 
-import { columns, expression, flag, type Read, text, textList, type Write } from "#db";
+import { columns, expression, flag, type Read, type RowOf, text, textList, type Write } from "#db";
 
-export interface TagPolicy {
-  readonly organization: string;
-  readonly pattern: string;
+export type TagPolicy = RowOf<typeof tagPolicy>;
+
+const tagPolicy = columns({
+  organization: text,
+  pattern: text,
   /** "2026-04-30" */
-  readonly endDate: string;
+  endDate: text,
   /** All existing tags have been checked. */
-  readonly applied: boolean;
-}
-
-const tagPolicy = columns<TagPolicy>({ organization: text, pattern: text, endDate: text, applied: flag });
+  applied: flag,
+});
 
 export const findTagPolicies = (rows: Read): Promise<TagPolicy[]> =>
   tagPolicy.find(rows, `select ${tagPolicy.list} from tag_policies order by organization, end_date, pattern`);
@@ -73,17 +73,9 @@ export const deleteEndedTag = async (rows: Write, tagUid: string): Promise<void>
   await rows.query("delete from ended_tags where tag_uid = $1", [tagUid]);
 };
 
-export interface HeldTag {
-  readonly uid: string;
-  readonly name: string;
-  readonly digest: string;
-  readonly bundles: readonly string[];
-  readonly deprecated: boolean;
-  readonly repoUid: string;
-  readonly repoName: string;
-}
+export type HeldTag = RowOf<typeof heldTag>;
 
-const heldTag = columns<HeldTag>({
+const heldTag = columns({
   uid: expression("tag.uid", text),
   name: expression("tag.name", text),
   digest: expression("tag.digest", text),

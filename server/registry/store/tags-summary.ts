@@ -1,15 +1,8 @@
 // Summary of a repo's tags, for version 1 of the registry API.
 
-import { columns, expression, number, type Read, text, time } from "#db";
+import { columns, expression, number, type Read, type RowOf, text, time } from "#db";
 
-export interface TagsSummary {
-  readonly count: number;
-  readonly lastUpdated: string;
-  /** "latest", or the last changed tag. */
-  readonly latest: string;
-  /** The longest other name of its digest. */
-  readonly latestVersion: string;
-}
+export type TagsSummary = RowOf<typeof summary>;
 
 export interface LeftOutTags {
   readonly referrers: boolean;
@@ -17,10 +10,12 @@ export interface LeftOutTags {
   readonly epochs: boolean;
 }
 
-const summary = columns<TagsSummary>({
+const summary = columns({
   count: expression("(select count(*)::integer from shown)", number),
   lastUpdated: time("(select max(update_time) from shown)"),
+  /** "latest", or the last changed tag. */
   latest: expression("(select uid from latest)", text),
+  /** The longest other name of its digest. */
   latestVersion: expression(
     `(select shown.name from shown join latest using (digest)
       where digest <> '' and shown.uid <> latest.uid and shown.name not in ('latest', 'latest-dev') order by length(shown.name) desc, shown.name limit 1)`,

@@ -1,19 +1,19 @@
 // Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, nullableObject, number, type Read, text, type Write } from "#db";
+import { columns, nullableObject, number, type Read, type RowOf, text, type Write } from "#db";
 
-export interface UploadRow {
-  readonly id: string;
-  readonly key: string;
-  readonly sizeBytes: number;
+export type UploadRow = RowOf<typeof uploadRow>;
+
+const uploadRow = columns({
+  id: text,
+  key: text,
+  sizeBytes: number,
   /** Of the blob store. */
-  readonly state: JsonObject | undefined;
+  state: nullableObject,
   /** "sha512" if announced; otherwise "". */
-  readonly algorithm: string;
-}
-
-const uploadRow = columns<UploadRow>({ id: text, key: text, sizeBytes: number, state: nullableObject, algorithm: text });
+  algorithm: text,
+});
 
 export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
