@@ -105,25 +105,13 @@ export interface AccountAssociationChainguardInput {
 /** GitHub apps that are installed for the group. */
 export interface AccountAssociationGitHub {
   /** Installations by the id that GitHub gave the app. */
-  appInstallations: Record<string, AccountAssociationGitHubAppInstallations>;
-}
-
-/** Installations of one app. */
-export interface AccountAssociationGitHubAppInstallations {
-  /** The installations. */
-  installations: AccountAssociationGitHubInstallation[];
-}
-
-/** Installations of one app. */
-export interface AccountAssociationGitHubAppInstallationsInput {
-  /** The installations. */
-  installations?: readonly AccountAssociationGitHubInstallationInput[] | undefined;
+  appInstallations: Record<string, GitHubAppInstallations>;
 }
 
 /** GitHub apps that are installed for the group. */
 export interface AccountAssociationGitHubInput {
   /** Installations by the id that GitHub gave the app. */
-  appInstallations?: Record<string, AccountAssociationGitHubAppInstallationsInput> | undefined;
+  appInstallations?: Record<string, GitHubAppInstallationsInput> | undefined;
 }
 
 /** One installation of an app. */
@@ -3049,6 +3037,18 @@ export interface GetTagHistoryRequest {
 export interface GetTagRequest {
   /** Its uid. */
   uid: string;
+}
+
+/** Installations of one app. */
+export interface GitHubAppInstallations {
+  /** The installations. */
+  installations: AccountAssociationGitHubInstallation[];
+}
+
+/** Installations of one app. */
+export interface GitHubAppInstallationsInput {
+  /** The installations. */
+  installations?: readonly AccountAssociationGitHubInstallationInput[] | undefined;
 }
 
 /** A role binding, seen as a source of a right. */

@@ -18,15 +18,22 @@ const prefixes: Readonly<Record<string, string>> = {
   "gantry.sessions.v1.Session": "SignIn",
 };
 
+/** Names that generators would also make for a field: "AccountAssociationGitHub" with "appInstallations". */
+const ownNames: Readonly<Record<string, string>> = {
+  "chainguard.platform.iam.v2.AccountAssociation.GitHubAppInstallations": "GitHubAppInstallations",
+  "chainguard.platform.iam.AccountAssociations.GitHubAppInstallations": "GitHubAppInstallations",
+};
+
 type Named = Pick<MessageFact | EnumFact, "name">;
 
 /** Returns "GroupInvite" for "chainguard.platform.iam.v2.GroupInvite". */
 export const schemaNameOf = ({ name }: Named): string =>
+  ownNames[name] ??
   (prefixes[name] ?? "") +
-  name
-    .split(".")
-    .filter((part) => /^[A-Z]/.test(part))
-    .join("");
+    name
+      .split(".")
+      .filter((part) => /^[A-Z]/.test(part))
+      .join("");
 
 /** Version 1 messages and enums in WhoAmI that have namesakes in version 2. */
 const inWhoAmI: ReadonlySet<string> = new Set(["Group", "Role", "OrgKind", "OrgStatus"].map((name) => `chainguard.platform.iam.${name}`));

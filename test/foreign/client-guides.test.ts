@@ -4,6 +4,8 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { once } from "node:events";
+import { createServer, request as httpRequest } from "node:http";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,14 +79,41 @@ const pythonMissing = (): string | false => {
 
 const onlyLong = (missing: () => string | false): string | false => shortOrLong<() => string | false>(() => "in the long form", missing)();
 
+/** Forwards requests to the server, except the first and the third, which it refuses as a busy server does. */
+const openBusyServer = async (): Promise<{ readonly url: string; readonly refused: () => number; readonly close: () => Promise<unknown> }> => {
+  let [count, refused] = [0, 0];
+  const server = createServer((request, response) => {
+    const status = [429, undefined, 503][count++];
+    if (status !== undefined) {
+      refused++;
+      response.writeHead(status, { "retry-after": "0", "content-type": "application/json" }).end('{"code":8,"message":"busy","details":[]}');
+      return;
+    }
+    const { method, url = "", headers } = request;
+    const forwarded = httpRequest(world.url + url, { method, headers: { ...headers, host: new URL(world.url).host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(forwarded);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return { url: `http://127.0.0.1:${port}`, refused: () => refused, close: () => once(server.close(), "close") };
+};
+
 test("the Python program, with a client generated from the OpenAPI document, does what the guide says", { skip: onlyLong(pythonMissing) }, async () => {
   const [install = "", exchange = ""] = blocksOf("clients-python.md", "sh");
   const generate = install.split("\n").find((line) => line.startsWith("openapi-python-client ")) ?? "";
   const own = await environment();
   const env = { ...own, PATH: `${join(generator, "bin")}:${process.env.PATH}` };
-  await execute("/bin/sh", ["-ec", generate], { cwd: folder, env });
+  const generated = await execute("/bin/sh", ["-ec", generate], { cwd: folder, env });
+  assert.doesNotMatch(generated.stdout + generated.stderr, /WARNING|Warning|Unable/, "every operation is generated");
   await writeFile(join(folder, "groups.py"), blocksOf("clients-python.md", "python").join("\n"));
-  const { stdout } = await execute("python", ["groups.py"], { cwd: folder, env });
+  const busy = await openBusyServer();
+  const { stdout } = await execute("python", ["groups.py"], { cwd: folder, env: { ...env, BASE: busy.url } });
+  assert.equal(busy.refused(), 2, "both refused requests were sent again");
+  await busy.close();
   assert.deepEqual(stdout.split("\n").slice(0, 2), [`${world.organization} first-organization`, "True"]);
   assert.match(stdout, /^3 Invalid argument: uid/m);
   const asked = await execute("/bin/sh", ["-ec", `${exchange}\necho "$TOKEN"`], { cwd: folder, env: { ...env, JOB_TOKEN: own.TOKEN ?? "", IDENTITY: "" } });
