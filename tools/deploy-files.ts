@@ -4,7 +4,7 @@
 import { cpSync, globSync } from "node:fs";
 import { join } from "node:path";
 
-const given = ["Dockerfile", "*/*.{yaml,json,service,conf}"];
+const given = ["Dockerfile", "*/*.{yaml,json,service,conf}", "helm/gantry/**/*.{yaml,json,tpl}"];
 
 export const copyDeployFiles = (from: string, to: string): void => {
   for (const path of globSync(given, { cwd: from })) cpSync(join(from, path), join(to, path));

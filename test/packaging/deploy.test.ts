@@ -210,6 +210,7 @@ test("the guide names each user file of deploy/, and each named file exists", ()
   for (const path of [
     "deploy/Dockerfile",
     ...composeFiles,
+    "deploy/helm/gantry",
     "deploy/kubernetes/gantry.yaml",
     "deploy/systemd/gantry.service",
     "deploy/systemd/gantry.sysusers.conf",

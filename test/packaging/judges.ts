@@ -39,6 +39,17 @@ const openComposeLoader = (): Judge => {
 
 export const composeLoader = openComposeLoader();
 
+/** Helm as it is installed here, or built from its modules if they are at hand: a build from nothing would take CI too long. */
+const findHelm = (): Judge => {
+  if (spawnSync("helm", ["version"]).status === 0) return { program: "helm", missing: false };
+  const program = join(cache, "helm");
+  if (existsSync(program)) return { program, missing: false };
+  const { status } = spawnSync("go", ["install", "helm.sh/helm/v3/cmd/helm@v3.22.0"], { env: { ...process.env, GOBIN: cache }, timeout: 60_000 });
+  return { program, missing: status === 0 ? false : "NOT TESTED: helm is not installed here, and cannot be built from its Go modules within a minute" };
+};
+
+export const helm = findHelm();
+
 export const systemdAnalyze: Judge = {
   program: "systemd-analyze",
   missing: spawnSync("systemd-analyze", ["--version"]).status === 0 ? false : "NOT TESTED: systemd is not installed here",
