@@ -42,6 +42,7 @@ import { findChainRoots } from "#audit/store";
 import { findOrganizations } from "#iam/store";
 import { commandOrigin, recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
+import { writeLastBackup } from "./last-backup.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "#base/version.ts";
 
@@ -99,11 +100,15 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   const secretKey = await readSecretKey(keyPlaceOf(settings));
   if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "a backup is encrypted with the server's secret key. Set GANTRY_SECRET_KEY_FILE");
   const phrase = await passphrase?.();
-  return withAddresses(work, true, ({ ownerUrl }) =>
+  const made = await withAddresses(work, true, ({ ownerUrl }) =>
     withBlobPlace(settings, (blobs) =>
       makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report }),
     ),
   );
+  await writeLastBackup(dataDirectory, made.createTime).catch((thrown: unknown) =>
+    report(`the time of the backup could not be stored for the metrics: ${String(thrown)}`),
+  );
+  return made;
 };
 
 /** Finds the key locally, or in the backup if there is a passphrase. */

@@ -7,6 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import { type Health, startProbe } from "#health";
 import type { Metrics } from "#metrics";
+import { readLastBackupMs } from "./last-backup.ts";
 import type { Settings } from "./settings.ts";
 
 const secondsText = (ms: number): string => `${(Math.abs(ms) / 1000).toFixed(1)} s`;
@@ -85,6 +86,10 @@ export const watchMachine = (settings: Pick<Settings, "dataDirectory" | "blobs">
   const limitBytes = memoryLimitBytes();
   metrics?.watch("gantry_disk_free_bytes", () => [...free].map(([disk, value]) => ({ labels: { disk }, value })));
   metrics?.watch("gantry_memory_limit_bytes", () => [{ labels: {}, value: limitBytes }]);
+  metrics?.watch("gantry_backup_last_timestamp_seconds", async () => {
+    const lastMs = await readLastBackupMs(settings.dataDirectory);
+    return lastMs === undefined ? [] : [{ labels: {}, value: lastMs / 1000 }];
+  });
   const probes = [
     startProbe(health.watch("disk"), async () => {
       for (const [disk, folder] of diskFolders(settings)) {

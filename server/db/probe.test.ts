@@ -27,7 +27,8 @@ const withStore = async (work: (store: Store, proxy: SwallowingProxy, log: reado
   const proxy = await openSwallowingProxy(database.url);
   const lines: string[] = [];
   const health = openHealth({ log: (event, facts) => void lines.push(`${event} ${facts?.why ?? ""}`.trim()) });
-  const store = await openStore({ databaseUrl: proxy.url, log: silent, health, silentMs });
+  // Changes and wide reads have no limit of their own here.
+  const store = await openStore({ databaseUrl: proxy.url, log: silent, health, silentMs, databaseAnswerMs: 3_600_000 });
   try {
     assert.equal(await store.isReady(), true);
     await work(store, proxy, lines);

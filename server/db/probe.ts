@@ -129,8 +129,8 @@ export const openProbe = (
         if (!had || isSilent) throw error;
         ticks = 0;
         const again = await read();
-        // The network dropped all older connections.
-        if (error instanceof SilentDatabase) watches.cut(error, askedMs);
+        // The network dropped all older connections, perhaps while this one already waited.
+        if (error instanceof SilentDatabase) watches.cut(error, askedMs + silentMs / 4);
         return again;
       });
       if (!closed) judge(isReadOnly);

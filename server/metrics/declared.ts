@@ -200,6 +200,13 @@ export const declared = {
     of: "process",
     combined: "min",
   },
+  gantry_backup_last_timestamp_seconds: {
+    kind: "gauge",
+    help: "Time of the last complete backup by gantry admin backup with this GANTRY_DATA, as Unix time. Absent before the first one.",
+    labels: {},
+    of: "process",
+    combined: "max",
+  },
   gantry_cache_requests_total: {
     kind: "counter",
     help: "Lookups in the caches of permissions and of verified tokens, by result.",

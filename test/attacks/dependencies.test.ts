@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
-import { freshDatabase } from "../database.ts";
+import { runGantry } from "../command-line.ts";
+import { freshDatabase, ownerUrlOf } from "../database.ts";
 import { openPusher } from "../pusher.ts";
 import { freePort } from "../free-port.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
@@ -139,4 +140,23 @@ test("connections beyond the file descriptors are closed, counted and reported, 
   await program.says(/"event":"dependency\.recovered","dependency":"descriptors"/);
   program.signal("SIGTERM");
   await program.ended;
+});
+
+test("the time of the last backup is a metric, which is absent before the first one", { timeout: 120_000 }, async () => {
+  const folder = await temporaryFolder();
+  const database = await freshDatabase();
+  closing.push(database.drop);
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const metrics = `127.0.0.1:${await freePort()}`;
+  const environment = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_DATA: folder };
+  const { until } = await open({ ...environment, GANTRY_METRICS_LISTEN: metrics });
+  const lastSeconds = async (): Promise<string | undefined> =>
+    /^gantry_backup_last_timestamp_seconds (\S+)$/m.exec(await (await fetch(`http://${metrics}/metrics`)).text())?.[1];
+  assert.equal(await lastSeconds(), undefined);
+  const made = await runGantry(["admin", "backup", join(folder, "backup.tar")], { environment: { ...environment, DATABASE_URL: ownerUrlOf(database.url) } });
+  assert.equal(made.status, 0, made.err);
+  await until(async () => (await lastSeconds()) !== undefined);
+  const [, time = ""] = /^backup \S+ of (\S+): /.exec(made.out) ?? [];
+  assert.equal(Number(await lastSeconds()), Date.parse(time) / 1000);
 });
