@@ -94,11 +94,10 @@ export const isJsonLines = (head: string, isComplete: boolean): boolean => {
 
 /** Throws FieldError if it has none, or one that the kind does not accept. */
 export const recogniseFormat = (document: JsonObject, kind: FeedKind, only?: string): Format => {
-  const matching = formats.filter(({ matches }) => matches(document));
-  const [first] = matching;
-  if (!first) throw new FieldError([], `is of no format that import ${kind} knows`);
-  const format = matching.find(({ kinds, name }) => kinds.includes(kind) && (only === undefined || name === only));
+  const format = formats.find(({ kinds, name, matches }) => kinds.includes(kind) && (only === undefined || name === only) && matches(document));
   if (format) return format;
+  const first = formats.find(({ matches }) => matches(document));
+  if (!first) throw new FieldError([], `is of no format that import ${kind} knows`);
   if (!first.kinds.includes(kind)) throw new FieldError([], `is ${first.title}, which import ${first.kinds.join(" or import ")} takes`);
   throw new FieldError([], `is ${first.title}, not of the format ${only ?? ""}`);
 };

@@ -403,11 +403,13 @@ export const reassignGone = async (rows: Write, context: TellContext, gone: read
 };
 
 /** Changes the visibility of a step's documents. */
-export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
-  const { kind, group, feed, nowMs } = context;
+export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys, licenses }: DocumentStep): Promise<OwnedCounts> => {
+  const { kind, group, feed, license, nowMs } = context;
   const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
   if (kind === "vulnerabilities") return reassignMoved(rows, context, new Map(other.map((id) => [vulnerabilityKey(id), id])));
-  const allowed = isPublic ? await findPublishableKeys(rows, context, keys) : new Set<string>();
+  // If the step's own documents may be published, no other one needs to be looked up.
+  const isAllowed = [...licenses].every((each) => isPublishable(each || license));
+  const allowed = isPublic ? (isAllowed ? new Set(keys) : await findPublishableKeys(rows, context, keys)) : new Set<string>();
   const changed =
     (await markAdvisoriesPublic(rows, group, [...allowed], true, nowMs)) +
     (await markAdvisoriesPublic(

@@ -5,7 +5,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, type Read, type RowOf, text, textList, time, timeText, wideCount, type Write } from "#db";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows, textDigestOf } from "./feed-rows.ts";
 import type { Places } from "./private-records.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -24,10 +24,7 @@ interface AdvisoryDraft {
 const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
   [artifactName, componentName, ...aliases].join("\n").toLowerCase();
 
-const createTimeOf = (events: readonly AdvisoryEvent[], nowMs: number): string => {
-  const first = Date.parse(events[0]?.createTime ?? "");
-  return new Date(first < nowMs ? first : nowMs).toISOString();
-};
+const createTimeOf = ([first]: readonly AdvisoryEvent[], now: string): string => (first && first.createTime < now ? first.createTime : now);
 
 const advisoryUid = columns({ uid: text });
 const storedAdvisory = columns({
@@ -43,12 +40,21 @@ const storedAdvisory = columns({
 const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
   const facets = new Map<string, AdvisoryFacet>();
+  // Most of a batch share a facet.
+  const digests = new Map<string, string>();
+  const facetDigestOf = (facet: AdvisoryFacet): string => {
+    const values = JSON.stringify(Object.values(facet));
+    const known = digests.get(values);
+    if (known !== undefined) return known;
+    const digest = textDigestOf(values);
+    digests.set(values, digest);
+    facets.set(digest, facet);
+    return digest;
+  };
   const full = drafts.map((draft) => {
     const events = draft.own?.events ?? advisoryEventsOf(draft.record, draft.uid);
     const facet = draft.own?.facet ?? facetOf(draft.record, events);
-    const facetDigest = recordDigestOf(Object.values(facet));
-    facets.set(facetDigest, facet);
-    return { ...draft, events, facetDigest };
+    return { ...draft, events, facetDigest: facetDigestOf(facet) };
   });
   const facetIds = await addFacets(rows, facets);
   const written = await advisoryUid.find(
@@ -78,7 +84,7 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
     [
       columnOf(full, ({ uid }) => uid),
       columnOf(full, ({ record }) => record.advisoryId),
-      columnOf(full, ({ events }) => createTimeOf(events, target.nowMs)),
+      columnOf(full, ({ events }) => createTimeOf(events, now)),
       columnOf(full, ({ record }) => record.withdrawnTime ?? ""),
       columnOf(full, ({ record }) => record.author),
       columnOf(full, ({ record }) => record.artifactName),

@@ -10,8 +10,10 @@ export const uidSegmentOf = (...parts: readonly string[]): string => hash("sha25
 /** Derives a unique, stable uid from its parts. */
 export const derivedUidOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 40);
 
+export const textDigestOf = (text: string): string => hash("sha256", text, "base64url");
+
 /** Returns a digest for change detection. */
-export const recordDigestOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "base64url");
+export const recordDigestOf = (value: unknown): string => textDigestOf(JSON.stringify(value));
 
 export const vulnerabilityKey = (id: string): string => uidSegmentOf(id);
 

@@ -161,6 +161,56 @@ const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly s
   return new Set(found.map(({ originId }) => originId));
 };
 
+type InsertedDocument = Pick<PlacedDraft, "file" | "part" | "ordinal"> & { readonly id: string; readonly form: string; readonly originId: string };
+
+const replacingDocument = `on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
+  public = excluded.public, left_out = excluded.left_out, told = true, missing = false, modify_time = excluded.modify_time,
+  import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
+  change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems,
+  index_version = excluded.index_version, withdraw_time = excluded.withdraw_time`;
+
+/** @param conflict "" for new documents: a check for each row costs a tenth of its insert, and the feed is locked. */
+const insertDocuments = async (
+  rows: Write,
+  { feed, run, nowMs }: Pick<DocumentTarget, "feed" | "run" | "nowMs">,
+  given: readonly PlacedDraft[],
+  isPublic: (each: PlacedDraft) => boolean,
+  conflict: string,
+): Promise<InsertedDocument[]> =>
+  given.length === 0
+    ? []
+    : placedDocument.find(
+        rows,
+        `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
+           import_time, change_time, body, ecosystems, index_version, added_run, withdraw_time)
+         select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
+           nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, body,
+           array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer, nullif(withdrawn, '')::timestamptz
+         from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[],
+           $14::text[], $16::text[])
+           as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems, withdrawn)
+         ${conflict}
+         returning ${placedDocument.list}`,
+        [
+          feed,
+          new Date(nowMs).toISOString(),
+          columnOf(given, ({ file }) => file),
+          columnOf(given, ({ part }) => String(part)),
+          columnOf(given, ({ draft }) => draft.form),
+          columnOf(given, ({ draft }) => draft.originId),
+          columnOf(given, ({ ordinal }) => String(ordinal)),
+          columnOf(given, ({ draft }) => draft.digest),
+          columnOf(given, ({ draft }) => draft.license),
+          columnOf(given, (each) => String(isPublic(each))),
+          columnOf(given, ({ draft }) => draft.leftOut),
+          columnOf(given, ({ draft }) => draft.modifyTime),
+          columnOf(given, ({ draft }) => draft.body),
+          columnOf(given, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
+          run,
+          columnOf(given, ({ draft }) => draft.osv.withdrawn),
+        ],
+      );
+
 /** Writes documents and their records, and marks what a part no longer has. `findKnownPublic` returns the IDs with a public record. */
 export const writeDocuments = async (
   rows: Write,
@@ -222,51 +272,20 @@ export const writeDocuments = async (
     { feed, run },
     different.flatMap(({ place }) => before.get(place)?.id ?? []),
   );
-  if (different.length > 0) {
-    const written = await placedDocument.find(
-      rows,
-      `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
-         import_time, change_time, body, ecosystems, index_version, added_run, withdraw_time)
-       select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
-         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, body,
-         array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer, nullif(withdrawn, '')::timestamptz
-       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[],
-         $14::text[], $16::text[])
-         as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems, withdrawn)
-       on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
-         public = excluded.public, left_out = excluded.left_out, told = true, missing = false, modify_time = excluded.modify_time,
-         import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
-         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems,
-         index_version = excluded.index_version, withdraw_time = excluded.withdraw_time
-       returning ${placedDocument.list}`,
-      [
-        feed,
-        new Date(nowMs).toISOString(),
-        columnOf(different, ({ file }) => file),
-        columnOf(different, ({ part }) => String(part)),
-        columnOf(different, ({ draft }) => draft.form),
-        columnOf(different, ({ draft }) => draft.originId),
-        columnOf(different, ({ ordinal }) => String(ordinal)),
-        columnOf(different, ({ draft }) => draft.digest),
-        columnOf(different, ({ draft }) => draft.license),
-        columnOf(different, (each) => String(isPublic(each))),
-        columnOf(different, ({ draft }) => draft.leftOut),
-        columnOf(different, ({ draft }) => draft.modifyTime),
-        columnOf(different, ({ draft }) => draft.body),
-        columnOf(different, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
-        run,
-        columnOf(different, ({ draft }) => draft.osv.withdrawn),
-      ],
-    );
+  const [known, fresh] = [different.filter(({ place }) => before.has(place)), different.filter(({ place }) => !before.has(place))];
+  for (const [some, conflict] of [
+    [known, replacingDocument],
+    [fresh, ""],
+  ] as const) {
+    const written = await insertDocuments(rows, { feed, run, nowMs }, some, isPublic, conflict);
     for (const { id, file, part, form, originId, ordinal } of written) ids.set(placeOf(file, part, form, originId, ordinal), id);
   }
   const isDifferent = new Set(different.map(({ place }) => place));
   const returned = given.filter(({ place }) => before.get(place)?.missing === true && !isDifferent.has(place) && !older.has(place) && !isPending(place));
   await rows.query("update source_documents set missing = false where id = any($1::bigint[])", [returned.map(({ place }) => ids.get(place) ?? "")]);
-  await writeDocumentRecords(
-    rows,
-    [...different, ...returned].map(({ place, draft }) => ({ id: ids.get(place) ?? "", records: draft.records })),
-  );
+  const recordsOf = (some: readonly PlacedDraft[]): DocumentRecords[] => some.map(({ place, draft }) => ({ id: ids.get(place) ?? "", records: draft.records }));
+  await writeDocumentRecords(rows, recordsOf([...known, ...returned]), replacingRecord);
+  await writeDocumentRecords(rows, recordsOf(fresh), "");
   await writeAffectedPackages(
     rows,
     different.map((each) => ({ documentId: ids.get(each.place) ?? "", originId: each.draft.originId, public: isPublic(each), ...each.draft.osv })),
@@ -452,16 +471,20 @@ export const takePendingDocuments = (rows: Write, feed: string, limit: number): 
     [feed, limit],
   );
 
-const writeDocumentRecords = async (
-  rows: Write,
-  documents: readonly { readonly id: string; readonly records: ReadonlyMap<string, string> }[],
-): Promise<void> => {
+interface DocumentRecords {
+  readonly id: string;
+  readonly records: ReadonlyMap<string, string>;
+}
+
+const replacingRecord = "on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true, missing = false";
+
+const writeDocumentRecords = async (rows: Write, documents: readonly DocumentRecords[], conflict: string): Promise<void> => {
   const told = documents.flatMap(({ id, records }) => [...records].map(([key, modified]) => ({ id, key, modified })));
   if (told.length === 0) return;
   await rows.query(
     `insert into document_records as held (document_id, record_key, modify_time, told)
      select id::bigint, key, nullif(modified, '')::timestamptz, true from unnest($1::text[], $2::text[], $3::text[]) as given(id, key, modified)
-     on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true, missing = false`,
+     ${conflict}`,
     [columnOf(told, ({ id }) => id), columnOf(told, ({ key }) => key), columnOf(told, ({ modified }) => modified)],
   );
 };
@@ -707,13 +730,15 @@ export const findSourceDocuments = (rows: Read, ids: readonly string[]): Promise
     [ids],
   );
 
-const steppedDocument = columns({ id: text, originId: text, public: flag });
+const steppedDocument = columns({ id: text, originId: text, license: text });
 const recordKeyOf = columns({ key: expression("distinct record_key", text) });
 
 export interface DocumentStep {
   readonly last: string;
   readonly originIds: readonly string[];
   readonly keys: readonly string[];
+  /** Of the documents; "" is that of the source. */
+  readonly licenses: ReadonlySet<string>;
 }
 
 /** Returns a page of documents; undefined if there are no more. */
@@ -728,7 +753,12 @@ export const findDocumentStep = async (rows: Read, feed: string, after: string, 
   const keys = await recordKeyOf.find(rows, `select ${recordKeyOf.list} from document_records where document_id = any($1::bigint[]) and told`, [
     found.map(({ id }) => id),
   ]);
-  return { last: last.id, originIds: found.map(({ originId }) => originId), keys: keys.map(({ key }) => key) };
+  return {
+    last: last.id,
+    originIds: found.map(({ originId }) => originId),
+    keys: keys.map(({ key }) => key),
+    licenses: new Set(found.map(({ license }) => license)),
+  };
 };
 
 /** Sets the visibility in all sources of this kind and group. Returns the IDs that changed. */

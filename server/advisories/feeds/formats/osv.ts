@@ -116,8 +116,10 @@ interface SharedFacts {
   readonly withdrawn: Pick<AdvisoryRecord, "withdrawnTime">;
 }
 
-const firstTimeOf = (document: Field): string =>
-  timestamp([document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0) ?? 0);
+const noTime = timestamp(0);
+
+const firstTimeOf = ({ publishTime, modifyTime }: VulnerabilityRecord): string =>
+  [publishTime, modifyTime].find((each) => each !== undefined && each > noTime) ?? noTime;
 
 const osvAdvisory = (affected: Field, { id, aliases, severalOf, time, withdrawn }: SharedFacts, { author }: ReadOptions): AdvisoryRecord => {
   const affectedPackage = affected.at("package").object();
@@ -170,7 +172,8 @@ const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadO
   }
 };
 
-const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
+const osvAdvisories = (document: Field, vulnerability: VulnerabilityRecord, options: ReadOptions): FeedRecord[] => {
+  const { id, withdrawnTime } = vulnerability;
   // Distributions list CVEs under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
@@ -182,8 +185,8 @@ const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedR
     id,
     aliases,
     severalOf: affected.length > 1,
-    time: firstTimeOf(document),
-    withdrawn: timeMember("withdrawnTime", document.at("withdrawn")),
+    time: firstTimeOf(vulnerability),
+    withdrawn: withdrawnTime === undefined ? {} : { withdrawnTime },
   };
   const byKey = new Map(
     affected.map((each) => {
@@ -204,6 +207,6 @@ export const osv: Format = {
     const id = document.at("id").id();
     // An error in either refuses the document.
     const vulnerability = osvVulnerability(document, id);
-    return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, id, options);
+    return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, vulnerability, options);
   },
 };
