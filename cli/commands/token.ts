@@ -7,10 +7,8 @@ import { mintOperatorToken, mintToken, readSettings } from "#application";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
-import { describeCredential } from "#contexts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
-import { findContext } from "../context.ts";
 import { exitStatusText, wrongUsage } from "../exit-status.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -56,6 +54,7 @@ const mint = async (terminal: Terminal, { identity, audience }: Options): Promis
 
 /** Returns the token that commands use, or a narrower one exchanged for it. */
 const signedInToken = async (terminal: Terminal, { audience, capabilities = [], scope = [], server: named, context }: Options): Promise<string> => {
+  const [{ findContext }, { describeCredential }] = await Promise.all([import("../context.ts"), import("#contexts")]);
   const { server, credential } = findContext(terminal, { server: named, context });
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
   const token = await credential.token({ signal });

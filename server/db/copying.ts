@@ -2,7 +2,6 @@
 // so new ones are included; exclusions are below.
 
 import pg from "pg";
-import * as copyStreams from "pg-copy-streams";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { databaseFault } from "./faults.ts";
@@ -163,7 +162,8 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       tables,
       foreignTables: found.map(({ name }) => name).filter((name) => !names.includes(name)),
       async *copyOut({ name, columns }) {
-        const stream = client.query(copyStreams.to(`copy (select ${listOf(columns)} from ${quoted(name)}) to stdout`));
+        const { to } = await import("pg-copy-streams");
+        const stream = client.query(to(`copy (select ${listOf(columns)} from ${quoted(name)}) to stdout`));
         try {
           for await (const piece of stream) yield piece as Uint8Array;
         } catch (thrown) {
@@ -228,7 +228,8 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
     return {
       rows: { query, writes: true, send: (text, values) => void sent.push(query(text, values)) },
       async copyIn({ name, columns }, content) {
-        const stream = client.query(copyStreams.from(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));
+        const { from } = await import("pg-copy-streams");
+        const stream = client.query(from(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));
         try {
           const finished = new Promise<void>((resolve, reject) => void stream.once("finish", resolve).once("error", reject));
           finished.catch(() => {});

@@ -14,7 +14,7 @@ import { validate } from "./validate.ts";
 import type { Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { requireAt } from "./permit.ts";
-import { perform } from "./serve.ts";
+import { perform } from "./perform.ts";
 
 export type ImportCall = (method: string, request: JsonObject, asOfMs: number) => Promise<Outcome>;
 

@@ -1,20 +1,20 @@
-// THE REQUEST PIPELINE. Every request, over every protocol, passes it once, from top to bottom.
+// THE REQUEST PIPELINE. Every request, over every protocol, passes it once, in these stages:
 //
-//   transport     headers to a call whose message is unread             transport/
-//   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
-//   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
-//   turn          a concurrency slot of the organization                fairness-keys.ts    RESOURCE_EXHAUSTED
-//   read          the message; unreadable parts become problems         transport/
-//   place         resolved by name, among what the caller may see       the resource's file        NOT_FOUND
-//   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
-//                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
-//   validate      problems; field behavior, patterns, mask, paging      validate.ts   INVALID_ARGUMENT
-//   verb          the operation's handler, in a transaction if it writes  verbs/      NOT_FOUND, FAILED_PRECONDITION, …
-//   event         the event's row, in the same transaction              outbox/       (the transaction fails)
-//   refusal       recorded for the audit log                            audit/
-//   transport     Reply or Fault to bytes                               transport/render.ts
+//   transport   headers to a call whose message is unread             transport/
+//   admit       token to Caller                                       admit.ts, authn/       UNAUTHENTICATED
+//               rates of the identity and its organization            rates.ts               RESOURCE_EXHAUSTED
+//               a concurrency slot of the organization                fairness-keys.ts       RESOURCE_EXHAUSTED
+//   read        the message; unreadable parts become problems         transport/
+//   resolve     the path, or a name among what the caller may see     the resource's file    NOT_FOUND
+//   authorize   rights, capability, resource path                     permit.ts, authz/      PERMISSION_DENIED
+//               documents that the organization must have accepted    terms.ts               FAILED_PRECONDITION
+//   validate    problems; field behavior, patterns, mask, paging      validate.ts            INVALID_ARGUMENT
+//   execute     the operation's handler                               verbs/                 NOT_FOUND, FAILED_PRECONDITION, …
+//               if it writes, with its event in one transaction       safe-write.ts, perform.ts, outbox/
+//   respond     outcome to Reply; Reply or Fault to bytes             reply.ts, transport/render.ts
+//   refuse      recorded for the audit log                            audit/
 //
-// Rights may come from a cache. Then the verb's first statement proves that they still hold (store/access-version.ts). If they do not,
+// Rights may come from a cache. Then the verb's first statement proves that they still hold (db/access-version.ts). If they do not,
 // or if they deny the request, it is handled once more with fresh rights. So both revocations and grants are effective on the next
 // request on every replica (decisions: Access). Rights read by this request need no proof: requiring one would let a tenant that
 // constantly changes permissions block the others.
@@ -23,103 +23,120 @@
 // only once, so such a call always uses fresh rights and is never handled twice.
 
 import type { Caller } from "#authn";
-import { bindingsGiving, type Rights, visiblePaths, withoutRights } from "#authz";
+import { type Rights, visiblePaths, withoutRights } from "#authz";
 import type { FairnessKey } from "#base/fair-queue.ts";
-import { type JsonObject, text } from "#base/json.ts";
-import { networkOf } from "#base/origin.ts";
-import { isRoot, rootOf } from "#base/uid.ts";
 import { Fault, unimplemented } from "#base/fault.ts";
-import { withRequest } from "#contract/call.ts";
+import type { JsonObject } from "#base/json.ts";
+import { networkOf } from "#base/origin.ts";
+import { rootOf } from "#base/uid.ts";
 import { describeCall, refuseCall, waitInQueue } from "#calls";
-import { isRefusal, recordLast } from "#outbox";
-import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#db";
-import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
-import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
-import { withRows } from "./change.ts";
-import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
-import { eventOf } from "./event.ts";
-import type { Kernel } from "./kernel.ts";
-import { authorize, requireAt, requireNotSuspended, requireCanDelegate } from "./permit.ts";
-import { replyOf, currentOf } from "./reply.ts";
+import { withRequest } from "#contract/call.ts";
+import { checkAccessVersion, type Read, requireAccessVersion, type Rows, StaleAccess, withAccessVersionCheck, type Write } from "#db";
+import { isRefusal } from "#outbox";
+import { admitOpen, authenticate, authenticateAgain, countRequest, mayMissRevocation, requiresFreshRights, rightsOf } from "./admit.ts";
+import { type Call, type CallHeaders, type Reply, requestSourceOf, type Serve, type UnreadCall } from "./call.ts";
+import type { Answer, Context, Outcome, PermittedCapabilities, Place } from "./context.ts";
+import { keyForAddress, keyForCaller, keyForTarget } from "./fairness-keys.ts";
 import { fileInTurn } from "./file-in-turn.ts";
-import { faultInView, isWholeList, wholeList } from "./view.ts";
+import type { Kernel } from "./kernel.ts";
+import { perform } from "./perform.ts";
+import { authorize, requireAt, requireCanDelegate, requireNotSuspended } from "./permit.ts";
+import { currentOf, replyOf } from "./reply.ts";
 import { writeSafely } from "./safe-write.ts";
-import { keyForTarget, keyForCaller, keyForAddress } from "./fairness-keys.ts";
 import { requireTerms } from "./terms.ts";
+import { filteredPlaceOf, namedGroupsOf, resourcePathOf, resourcePathOrEmpty, validate } from "./validate.ts";
+import { faultInView, isWholeList, wholeList } from "./view.ts";
+
+/** What is known of a request so far. */
+interface Exchange {
+  readonly unread: UnreadCall;
+  caller: Caller | undefined;
+  call: Call | undefined;
+  /** Occupied until the end of the exchange. */
+  slot: FairnessKey | undefined;
+}
 
 export const makeServe =
   (kernel: Kernel): Serve =>
   async (unread, admitted) => {
-    let caller: Caller | undefined;
-    let call: Call | undefined;
-    let entered: FairnessKey | undefined;
-    const turns = kernel.turnsOf(unread.method);
+    const exchange: Exchange = { unread, caller: undefined, call: undefined, slot: undefined };
     describeCall({ operation: (unread.view ?? unread.method).name });
     try {
-      const isAnonymous = unread.method.anonymous && (await kernel.services.authn.isAnonymous(unread.authorization));
-      if (unread.method.open || isAnonymous) {
-        const purpose = isAnonymous ? "open-reads" : kernel.answers.get(unread.method.name)?.countsAs;
-        if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
-        call = withRequest(unread, await unread.read());
+      if ((unread.method.open || unread.method.anonymous) && (await admitOpen(kernel, unread))) {
+        exchange.call = withRequest(unread, await unread.read());
         // An open operation requires membership if the request names a group.
-        if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
+        if (namedGroupsOf(exchange.call).length === 0) return await handle(kernel, exchange.call, { caller: undefined, rights: kernel.nobody, proven: true });
       }
-      caller = admitted ?? (await callerOf(kernel, unread));
-      describeCall({ caller: caller.uid });
-      const fairnessKey = keyForCaller(caller);
-      if (!admitted) kernel.rates.take(fairnessKey);
-      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);
-      if (!turns.tryAcquire(fairnessKey)) await waitInQueue(turns.wait(fairnessKey));
-      entered = fairnessKey;
-      // A SCIM token is read with each request, so its rights are always fresh.
-      for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
-        const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
-        if (!rights) throw withoutRights();
-        if (!call) {
-          // Not earlier: the server never reads a message of an unknown caller.
-          const reading = unread.read();
-          call = withRequest(unread, reading instanceof Promise ? await reading : reading);
-          // The session may be revoked while the message arrives (attack 202). Rights of a user that are proven later detect this by
-          // their version; others do not. SCIM writes check in their transaction.
-          const isUnproven = caller.grant !== undefined && (fresh || !isRoot(caller.uid));
-          if (reading instanceof Promise && (isUnproven || (caller.scim && !unread.method.writes))) {
-            if (caller.scim) caller = await callerOf(kernel, unread);
-            continue;
-          }
-          // The rights may have expired while the message arrived.
-          if (rights.untilMs <= kernel.services.clock()) continue;
-        }
-        try {
-          const reply = await handle(kernel, call, caller, rights, fresh);
-          if (!reply.file) return reply;
-          entered = undefined;
-          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(fairnessKey)) };
-        } catch (thrown) {
-          const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
-          if (fresh || !unsure) throw thrown;
-        }
-      }
+      return await serveCaller(kernel, exchange, await admit(kernel, exchange, admitted));
     } catch (thrown) {
-      refuseCall(thrown);
-      if (thrown instanceof Fault && isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
-      if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
-      else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
-      throw unread.view && thrown instanceof Fault ? faultInView(unread.view, thrown) : thrown;
+      throw await refuse(kernel, exchange, thrown);
     } finally {
-      if (entered) turns.leave(entered);
+      if (exchange.slot) kernel.turnsOf(unread.method).leave(exchange.slot);
     }
   };
 
-/** SCIM accepts only identity providers, each at its own address, and they have no other access. Registry tokens are for the registry only. */
-const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> => {
-  if (method.scim) return authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization);
-  return method.distribution
-    ? authn.authenticateRegistry(authorization, identity, () => origin().address)
-    : authn.authenticate(authorization, identity, () => origin().address);
+const admit = async (kernel: Kernel, exchange: Exchange, admitted: Caller | undefined): Promise<Caller> => {
+  const { unread } = exchange;
+  const found = admitted ?? authenticate(kernel, unread);
+  const caller = found instanceof Promise ? await found : found;
+  exchange.caller = caller;
+  describeCall({ caller: caller.uid });
+  countRequest(kernel, unread, caller, admitted);
+  const turns = kernel.turnsOf(unread.method);
+  const slot = keyForCaller(caller);
+  if (!turns.tryAcquire(slot)) await waitInQueue(turns.wait(slot));
+  exchange.slot = slot;
+  return caller;
 };
 
-/** No rights: what SCIM may do is defined by its operations. */
-const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });
+/** Handles the request with the caller's rights: again with fresh ones, if cached ones are outdated or deny it. */
+const serveCaller = async (kernel: Kernel, exchange: Exchange, admitted: Caller): Promise<Reply> => {
+  const { unread } = exchange;
+  let caller = admitted;
+  for (let fresh = requiresFreshRights(unread, caller); ; fresh = true) {
+    const found = rightsOf(kernel, caller, fresh);
+    const rights = found instanceof Promise ? await found : found;
+    if (!rights) throw withoutRights();
+    if (!exchange.call) {
+      // Not earlier: the server never reads a message of an unknown caller.
+      const reading = unread.read();
+      exchange.call = withRequest(unread, reading instanceof Promise ? await reading : reading);
+      // Rights or session may have ended while the message arrived.
+      if (reading instanceof Promise && mayMissRevocation(unread, caller, fresh)) {
+        exchange.caller = caller = await authenticateAgain(kernel, unread, caller);
+        continue;
+      }
+      if (rights.untilMs <= kernel.services.clock()) continue;
+    }
+    try {
+      const reply = await handle(kernel, exchange.call, { caller, rights, proven: fresh });
+      return reply.file ? { ...reply, file: inSlot(kernel, exchange, reply.file) } : reply;
+    } catch (thrown) {
+      const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
+      if (fresh || !unsure) throw thrown;
+    }
+  }
+};
+
+/** Keeps the slot until the file is sent. */
+const inSlot = (kernel: Kernel, exchange: Exchange, file: NonNullable<Reply["file"]>): NonNullable<Reply["file"]> => {
+  const { slot, unread } = exchange;
+  exchange.slot = undefined;
+  return fileInTurn(file, () => slot && kernel.turnsOf(unread.method).leave(slot));
+};
+
+/** Records and delays an error; returns what to throw. */
+const refuse = async (kernel: Kernel, { unread, call, caller }: Exchange, thrown: unknown): Promise<unknown> => {
+  refuseCall(thrown);
+  if (!(thrown instanceof Fault)) {
+    if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
+    return thrown;
+  }
+  if (isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
+  if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
+  else if (thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
+  return unread.view ? faultInView(unread.view, thrown) : thrown;
+};
 
 /** Records errors and dry runs (validateOnly) in the audit log. If the message was not read, with what the URL says. */
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
@@ -129,52 +146,85 @@ const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: Json
   services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
-/** A read that proves the rights with its first statement, unless they are proven already. */
-const provingRead = (read: Read, { accessVersion }: Rights, proven: boolean): Read => (proven ? read : withAccessVersionCheck(read, accessVersion));
+// ---- a request whose message is read ----------------------------------------------------------------------------
 
-const placed = async (
-  kernel: Kernel,
-  findPlace: FindPlace,
-  { method, request }: Call,
-  caller: Caller | undefined,
-  rights: Rights,
-  asked: { readonly rows: Read; readonly proven: boolean },
-): Promise<Place> => {
-  const found = await findPlace({ services: kernel.services, method, request, caller, rights, rows: asked.rows });
-  // Fresh rights may show what cached ones hide.
-  if ((found instanceof Fault || found.isMissing) && !asked.proven) throw new StaleAccess();
-  if (found instanceof Fault) throw found;
-  return found;
+interface Access {
+  readonly caller: Caller | undefined;
+  readonly rights: Rights;
+  /** The rights need no proof: they were read by this request. */
+  readonly proven: boolean;
+}
+
+const handle = async (kernel: Kernel, call: Call, access: Access): Promise<Reply> => {
+  const answer = kernel.answers.get(call.method.name);
+  if (!answer) throw unimplemented(`${call.method.service}/${call.method.rpc}`);
+  requireNotSuspended(access.rights.closed);
+  const nowMs = kernel.services.clock();
+  const resolved = answer.findPlace ? await findResource(kernel, call, access, answer.findPlace) : resolve(kernel, call, access, undefined, access.proven);
+  await authorizeAt(kernel, resolved);
+  const context = contextOf(kernel, resolved, access, nowMs);
+  const outcome = "reads" in answer ? await read(kernel, answer.reads, context) : await write(kernel, answer, context, resolved);
+  return replyOf(resolved.call, outcome);
 };
 
-const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ofCaller: Rights, proven: boolean): Promise<Reply> => {
-  const { services } = kernel;
-  const { method } = read;
-  const nowMs = services.clock();
-  const answer = kernel.answers.get(method.name);
-  if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
-  requireNotSuspended(ofCaller.closed);
-  const { findPlace } = answer;
-  const home = caller ? keyForTarget(caller, ofCaller, undefined) : keyForAddress(read.origin().address);
-  const looked = findPlace && provingRead(services.store.forParty(home).read, ofCaller, proven);
-  const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, ofCaller, { rows: looked, proven }));
-  const rights = place?.rights ?? ofCaller;
+interface Resolved {
+  readonly call: Call;
+  readonly rights: Rights;
+  /** Undefined for an operation without one. */
+  readonly path: string | undefined;
+  readonly place: Place | undefined;
+  readonly store: Rows;
+  /** Its first statement proves the rights, unless they are proven already. */
+  readonly rows: Read;
+  readonly proven: boolean;
+}
+
+const provingRead = (read: Read, { accessVersion }: Rights, proven: boolean): Read => (proven ? read : withAccessVersionCheck(read, accessVersion));
+
+const rowsOf = ({ services: { store } }: Kernel, call: Call, caller: Caller | undefined, rights: Rights, path: string | undefined): Rows =>
+  store.forParty(caller ? keyForTarget(caller, rights, path) : keyForAddress(call.origin().address));
+
+/** `lookedUp`: a statement of this request has proven the rights. */
+const resolve = (kernel: Kernel, read: Call, access: Access, place: Place | undefined, lookedUp: boolean): Resolved => {
+  const rights = place?.rights ?? access.rights;
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
   describeCall({ path: path ?? filteredPlaceOf(call) });
-  const store = services.store.forParty(caller ? keyForTarget(caller, rights, path) : keyForAddress(call.origin().address));
-  const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
+  const store = rowsOf(kernel, call, access.caller, rights, path);
+  return { call, rights, path, place, store, rows: provingRead(store.read, rights, lookedUp), proven: access.proven };
+};
+
+/** Resolves a resource that the request does not name by uid. Throws the resource's own fault if there is none. */
+const findResource = async (kernel: Kernel, call: Call, access: Access, findPlace: NonNullable<Answer["findPlace"]>): Promise<Resolved> => {
+  const { caller, rights, proven } = access;
+  const rows = provingRead(rowsOf(kernel, call, caller, rights, undefined).read, rights, proven);
+  const place = await findPlace({ services: kernel.services, method: call.method, request: call.request, caller, rights, rows });
+  // Fresh rights may show what cached ones hide.
+  if ((place instanceof Fault || place.isMissing) && !proven) throw new StaleAccess();
+  if (place instanceof Fault) throw place;
+  return resolve(kernel, call, access, place, proven || rows.check === undefined);
+};
+
+const authorizeAt = async (kernel: Kernel, { call, rights, path, place, rows }: Resolved): Promise<void> => {
   if (!place?.isOpen && !place?.isMissing) {
     await authorize(kernel, call, rights, path, rows);
     if (place?.capabilities) requireAt(rights, place.capabilities, place.path);
   }
-  await requireTerms(services.terms, method, path, rows);
-  const permitted: PermittedCapabilities[] =
-    path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
+  const { terms } = kernel.services;
+  if (terms.required.size > 0) await requireTerms(terms, call.method, path, rows);
+};
+
+const permittedAt = ({ call: { method }, path, place }: Resolved): PermittedCapabilities[] =>
+  path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
+
+const contextOf = (kernel: Kernel, resolved: Resolved, { caller }: Access, nowMs: number): Context<Read> => {
+  const { call, rights, path, rows } = resolved;
+  const { method } = call;
+  const permitted = permittedAt(resolved);
   // Without spreading: for an object of this size it costs as much as the rest of this function.
   const { request, mask, order } = validate(call);
-  const context: Context<Read> = {
-    services,
+  return {
+    services: kernel.services,
     method,
     call,
     request,
@@ -198,16 +248,22 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
       permitted.push(...delegation.rights);
     },
   };
-  if ("reads" in answer) {
-    try {
-      const reads = call.view && isWholeList(call.view) ? wholeList(call.view, answer.reads, services.listMax) : answer.reads;
-      return replyOf(call, await reads(context));
-    } finally {
-      // A handler that sent no statement (LookupIdentity, an invisible role) has not proven the rights yet.
-      if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
-    }
+};
+
+const read = async ({ services }: Kernel, reads: (context: Context<Read>) => Promise<Outcome>, context: Context<Read>): Promise<Outcome> => {
+  const { call, rows, rights } = context;
+  try {
+    return await (call.view && isWholeList(call.view) ? wholeList(call.view, reads, services.listMax) : reads)(context);
+  } finally {
+    // A handler that sent no statement (LookupIdentity, an invisible role) has not proven the rights yet.
+    if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
   }
-  const write = "asks" in answer ? await answer.asks(context) : answer;
+};
+
+const write = async (kernel: Kernel, answer: Exclude<Answer, { readonly reads: unknown }>, context: Context<Read>, resolved: Resolved): Promise<Outcome> => {
+  const { store, path, proven } = resolved;
+  const { call, method, caller, rights, nowMs } = context;
+  const writes = "asks" in answer ? await answer.asks(context) : answer;
   const given = {
     caller: caller?.uid,
     nowMs,
@@ -216,27 +272,10 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
     confirm: (fresh: Write): void => {
       if (!proven) requireAccessVersion(fresh, rights.accessVersion);
     },
+    row: kernel.currentReads.has(method.name) ? path : undefined,
   };
-  const row = kernel.currentReads.has(method.name) ? path : undefined;
-  const outcome = await writeSafely(store, call, { ...given, row }, (inside) => perform(write, context, inside));
+  const outcome = await writeSafely(store, call, given, (inside) => perform(writes, context, inside));
   if (outcome.refusal) throw outcome.refusal;
   if (call.validateOnly) recordUnchanging(kernel, call, call.request, caller, "OK");
-  return replyOf(call, outcome);
-};
-
-const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>, "rows">): Cause => ({
-  operation: (call.view ?? method).name,
-  view: call.view,
-  actor: caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) },
-  bindings: () => [...new Set(permitted.flatMap(({ capabilities, path }) => bindingsGiving(rights, capabilities, path)))],
-  origin: call.origin,
-  requestId: call.requestId,
-});
-
-export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows">, rows: Write): Promise<Outcome> => {
-  const context: WriteContext = { ...request, rows, cause: causeOf(request), reportedByCause: [] };
-  const outcome = await answer.writes(context);
-  const event = outcome.unchanged ? undefined : eventOf(context, context.method, context.request, outcome.reply);
-  if (event) recordLast(rows, withRows(event, context), outcome.toldOnly);
   return outcome;
 };

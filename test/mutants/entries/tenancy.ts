@@ -3,6 +3,7 @@
 import type { Mutant } from "../mutant.ts";
 
 const serve = "server/kernel/serve.ts";
+const admit = "server/kernel/admit.ts";
 const permit = "server/kernel/permit.ts";
 const page = "server/kernel/page.ts";
 const safeWrite = "server/kernel/safe-write.ts";
@@ -75,11 +76,11 @@ export const tenancy: readonly Mutant[] = [
   },
   {
     attack: 170,
-    file: serve,
+    file: admit,
     find: "if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);",
     replace: "",
   },
-  { attack: 56, file: serve, find: "if (!admitted) kernel.rates.take(fairnessKey);", replace: "" },
+  { attack: 56, file: admit, find: "if (!admitted) kernel.rates.take(fairnessKey);", replace: "" },
   { attack: 310, file: "base/buckets.ts", find: "if (refusal === undefined) tell(key, eachMs);", replace: "" },
   {
     attack: 310,
@@ -89,11 +90,11 @@ export const tenancy: readonly Mutant[] = [
     tests: ["base/buckets.test.ts"],
   },
   { attack: 311, file: "server/application/workers.ts", find: "addresses.enter(address);", replace: '"";' },
-  { attack: 171, file: serve, find: "({ ...nobody, closed: isClosed });", replace: "({ ...nobody, closed: isClosed && false });" },
+  { attack: 171, file: admit, find: "({ ...nobody, closed: isClosed });", replace: "({ ...nobody, closed: isClosed && false });" },
   {
     attack: 202,
     file: serve,
-    find: "if (caller.scim) caller = await callerOf(kernel, unread);\n            continue;",
+    find: "exchange.caller = caller = await authenticateAgain(kernel, unread, caller);\n        continue;",
     replace: "",
   },
   {
