@@ -106,9 +106,18 @@ const isNamedAs = (path: string, table: string): boolean => {
   return path === `${name}.ts` || `${path.replace(/\.ts$/, "")}s` === name;
 };
 
+const exportForm = /^export (?:async )?(?:const|function\*?|class) (\w+)/gm;
+
 /** The files that the entry of a folder re-exports from, by exported name. */
-const filesOfNames = (folder: string, entry: string): Map<string, string> =>
-  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${folder}${specifier.replace(/^\.\//, "")}`])));
+const filesOfNames = (folder: string, sources: Sources): Map<string, string> =>
+  new Map(
+    importsOf(sources[`${folder}index.ts`] ?? "").flatMap(({ specifier = "", values }) => {
+      const path = `${folder}${specifier.replace(/^\.\//, "")}`;
+      // `export * from` names nothing: all of the file's exports.
+      const names = values.length > 0 ? values : [...(sources[path] ?? "").matchAll(exportForm)].map(([, name = ""]) => name);
+      return names.map((name) => [name, path] as const);
+    }),
+  );
 
 /** "server/iam/store/" to "#iam/store". */
 const aliasOf = (folder: string): string => `#${folder.replace(/^server\//, "").replace(/\/$/, "")}`;
@@ -152,7 +161,7 @@ export const planTables = (
   );
 
   const folders = new Set(Object.keys(sources).flatMap((path) => storeFolderOf(path) ?? []));
-  const entries = new Map([...folders].map((folder) => [aliasOf(folder), filesOfNames(folder, sources[`${folder}index.ts`] ?? "")]));
+  const entries = new Map([...folders].map((folder) => [aliasOf(folder), filesOfNames(folder, sources)]));
   const used = new Map<string, Set<string>>();
   for (const [path, content] of Object.entries(sources)) {
     const module = moduleOf(path, modules);

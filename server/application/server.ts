@@ -26,6 +26,7 @@ import {
   startFeeds,
 } from "#advisories/feeds";
 import { openHealth, type RunningProbe, startProbe } from "#health";
+import { publicReader } from "#advisories/store";
 import { combineDocuments, countLog, type MetricsDocument, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#registry/store";
 import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
@@ -154,7 +155,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (leads) await authn.reportIssuerPatterns();
     const outdated = leads ? await countOutdatedFeeds(store) : 0;
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
+    const { publicUrl, publisher } = settings;
+    const feed = { reader: publicReader(store.read), publicUrl, publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     archives = openArchives(store.read, {
       folder: join(settings.dataDirectory, "archives"),

@@ -51,7 +51,7 @@ export {
   takeDeleted,
 } from "./deletions.ts";
 export { brokenConnection, sqlState } from "./faults.ts";
-export { type Param, type Read, type Row, type Rows, type Store, wideCount, type Write } from "./handle.ts";
+export { type Param, type Read, type Row, type Rows, type StatementCost, type Store, wideCount, type Write } from "./handle.ts";
 export { readHosts } from "./hosts.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, idempotencyKeysRetention, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
 export { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";

@@ -23,7 +23,6 @@ export {
   readCoverage,
 } from "./coverage.ts";
 export { matchImages } from "./match-images.ts";
-export { openReader } from "./documents/reader.ts";
 export { answerOsvQuestion, answerOsvQuestions, openArchives, type OsvEndpoint, openOsv, requireOsvRecord } from "./osv/index.ts";
 export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";

@@ -5,7 +5,8 @@
 import { methods } from "#contract/catalog.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { openReader, readFeedFile, withdrawalHeaders } from "#advisories/feeds";
+import { readFeedFile, withdrawalHeaders } from "#advisories/feeds";
+import { openReader } from "#advisories/store";
 import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kernel";
 
 const variable = /\{(\w+)(=\*\*)?\}/g;

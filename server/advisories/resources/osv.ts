@@ -4,7 +4,8 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
-import { answerOsvQuestion, answerOsvQuestions, openReader, readQuestion, readQuestions, requireOsvRecord, withdrawalHeaders } from "#advisories/feeds";
+import { answerOsvQuestion, answerOsvQuestions, readQuestion, readQuestions, requireOsvRecord, withdrawalHeaders } from "#advisories/feeds";
+import { openReader } from "#advisories/store";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 
 const own = (reply: JsonObject, more: Readonly<Record<string, string>> = {}): Outcome => ({

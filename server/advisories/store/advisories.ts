@@ -3,10 +3,26 @@
 
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
-import { columns, expression, flag, nullableText, type Read, type RowOf, text, textList, time, timeText, wideCount, type Write } from "#db";
+import {
+  type Columns,
+  columns,
+  expression,
+  flag,
+  nullableText,
+  type Param,
+  type Read,
+  type RowOf,
+  type StatementCost,
+  text,
+  textList,
+  time,
+  timeText,
+  wideCount,
+  type Write,
+} from "#db";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows, textDigestOf } from "./feed-rows.ts";
-import type { Places } from "./private-records.ts";
+import { isWithin, type Part, partsOf, type Reader, rootsOf } from "./visibility.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 
 interface AdvisoryDraft {
@@ -308,113 +324,99 @@ export const findOwnPublishedBehind = (rows: Read, after: string, limit: number)
     { rows: limit, wide: true },
   );
 
-/** Includes withdrawn advisories. */
-export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = $1 order by delete_time is not null, uid limit 1000`,
-    [advisoryId],
-  );
+/** Reads the visible advisories of ours part by part, the public ones first. */
+const findOwn = async <Fields>(
+  { read, visibility }: Reader,
+  { find }: Columns<Fields>,
+  statement: (terms: string) => string,
+  values: readonly Param[],
+  cost?: StatementCost,
+): Promise<Fields[]> => {
+  const found: Fields[] = [];
+  for (const part of partsOf(visibility, values.length))
+    found.push(...(await find(read, statement(`${part.terms} and ${own}`), [...values, ...part.values], cost)));
+  return found;
+};
 
-/** Includes withdrawn advisories. */
-export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = any($1) order by delete_time is not null, uid limit $2`,
+/** Returns up to `limit` public and `limit` private advisories, withdrawn ones last. One ID is a cheap read. */
+export const findOwnByIds = async (reader: Reader, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> => {
+  const found = await findOwn(
+    reader,
+    advisoryRow,
+    (terms) => `select ${advisoryRow.list} from advisories where ${terms} and advisory_id = any($1) order by delete_time is not null, uid limit $2`,
     [advisoryIds, limit],
-    { rows: limit, wide: true },
+    advisoryIds.length === 1 ? undefined : { rows: limit, wide: true },
   );
+  const [listed = [], withdrawn = []] = [true, false].map((isListed) => found.filter(({ deleteTime }) => (deleteTime === undefined) === isListed));
+  return [...listed, ...withdrawn];
+};
 
-export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`,
-    [names, limit],
-    { rows: limit, wide: true },
-  );
+/** Names of packages: `published` ones may have public advisories, `visible` ones also private advisories. */
+interface OwnNames {
+  readonly published: readonly string[];
+  readonly visible: readonly string[];
+}
 
-// Binary search for the nearest preceding subtree; then the subtrees' organizations.
-const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
-const rootsOfPlacesList = `
-  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[])`;
-const rootsOfPlaces = `left(uid, 40) in (${rootsOfPlacesList})`;
-
-/** Returns private advisories in these subtrees, including withdrawn ones. */
-export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    `select ${advisoryRow.list} from advisories
-     where not public and ${own} and ${rootsOfPlaces} and advisory_id = any($3) and ${inPlaces} order by delete_time is not null, uid limit $4`,
-    [lows, highs, advisoryIds, limit],
-    { rows: limit, wide: true },
-  );
-
-export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    // Organization by organization: otherwise the planner reads the rows of all organizations with these names (attack 116).
-    `select ${advisoryRow.list} from advisories where uid = any(array(
-       select held.uid from (${rootsOfPlacesList}) as place(root)
+/** Returns up to `limit` public and `limit` private advisories on these packages. */
+export const findOwnByArtifacts = async ({ read, visibility }: Reader, { published: names, visible }: OwnNames, limit: number): Promise<AdvisoryRow[]> => {
+  const cost = { rows: limit, wide: true };
+  const order = "order by advisory_id, uid limit $2";
+  const publicText = `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) ${order}`;
+  const found = names.length === 0 ? [] : await advisoryRow.find(read, publicText, [names, limit], cost);
+  if (visibility === "public") return found;
+  const { lows, highs } = visibility.places;
+  // Organization by organization: otherwise the planner reads the rows of all organizations with these names (attack 116).
+  const privateText = `select ${advisoryRow.list} from advisories where uid = any(array(
+       select held.uid from (${rootsOf("$3")}) as place(root)
        cross join lateral (
          select uid from advisories
-         where left(uid, 40) = place.root and artifact_name = any($3) and delete_time is null and not public and ${own} offset 0) as held))
-     and ${inPlaces} order by advisory_id, uid limit $4`,
-    [lows, highs, names, limit],
-    { rows: limit, wide: true },
-  );
+         where left(uid, 40) = place.root and artifact_name = any($1) and delete_time is null and not public and ${own} offset 0) as held))
+     and ${isWithin("$3", "$4")} ${order}`;
+  return [...found, ...(await advisoryRow.find(read, privateText, [visible, limit, lows, highs], cost))];
+};
 
-/** Includes withdrawn advisories. */
-export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(
-    rows,
-    `select ${advisoryRow.list} from advisories
-     where not public and ${own} and ${rootsOfPlaces} and origin = any($3) and ${inPlaces} order by origin, advisory_id, uid`,
-    [lows, highs, origins],
+const isPrivate = ({ isPublic }: Part): boolean => !isPublic;
+
+/** Returns visible private advisories, withdrawn or not. */
+export const findOwnPrivate = async ({ read, visibility }: Reader, origins: readonly string[]): Promise<AdvisoryRow[]> => {
+  const part = partsOf(visibility, 1).find(isPrivate);
+  if (!part) return [];
+  return advisoryRow.find(
+    read,
+    `select ${advisoryRow.list} from advisories where ${part.terms} and ${own} and origin = any($1) order by origin, advisory_id, uid`,
+    [origins, ...part.values],
     { rows: origins.length, wide: true },
   );
+};
 
 const ownName = columns({ name: text });
 
-/** Returns the next packages by name; withdrawn advisories count. */
-export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
-  const found = await ownName.find(
-    rows,
-    `select ${ownName.list} from (
-       select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
-     where name > $3 order by name limit $4`,
-    [lows, highs, after, limit],
-    { rows: limit, wide: true },
-  );
-  return found.map(({ name }) => name);
-};
-
-/** Returns the next IDs in order; withdrawn advisories count. */
-export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
-  const found = await ownName.find(
-    rows,
-    `select ${ownName.list} from (
-       select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
-     where name > $3 order by name limit $4`,
-    [lows, highs, after, limit],
-    { rows: limit, wide: true },
-  );
-  return found.map(({ name }) => name);
-};
+/** Yields IDs or packages of visible private advisories in order, in batches; withdrawn advisories count. */
+export async function* ownPrivateNames({ read, visibility }: Reader, column: "advisory_id" | "origin", batch: number): AsyncGenerator<string[]> {
+  const part = partsOf(visibility, 2).find(isPrivate);
+  if (!part) return;
+  for (let after = ""; ; ) {
+    const found = await ownName.find(
+      read,
+      `select ${ownName.list} from (select distinct ${column} as name from advisories where ${part.terms} and ${own}) as private
+       where name > $1 order by name limit $2`,
+      [after, batch, ...part.values],
+      { rows: batch, wide: true },
+    );
+    const last = found.at(-1)?.name;
+    if (last === undefined) return;
+    yield found.map(({ name }) => name);
+    after = last;
+  }
+}
 
 export type OwnArtifact = RowOf<typeof ownArtifact>;
 
 const ownArtifact = columns({ artifactType: text, namespace: text, author: text });
 
-export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
-  ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
-
-export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
-  ownArtifact.find(
-    rows,
-    `select distinct ${ownArtifact.list} from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} limit 1000`,
-    [lows, highs],
-    { rows: 1000, wide: true },
-  );
+/** Returns the kinds of artifacts of the visible advisories of ours. */
+export const findOwnArtifacts = (reader: Reader): Promise<OwnArtifact[]> =>
+  findOwn(reader, ownArtifact, (terms) => `select distinct ${ownArtifact.list} from advisories where ${terms} limit 1000`, [], { rows: 1000, wide: true });
 
 export type ChangedDocument = RowOf<typeof changedDocument>;
 
@@ -449,53 +451,40 @@ const changedAdvisory = changedAdvisoryOf("other.public");
 const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
 const changedDocument = columns({ id: expression("origin", text), modified: time("changed") });
 
-/** Returns public advisories, including withdrawn ones, in order of change after (since, after). An ID appears once per artifact. */
-export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
-  changedAdvisory.find(
-    rows,
-    `select ${changedAdvisory.list} from advisories
-     where public and ${own} and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-     -- All of one number and time: the next page begins behind them.
-     order by update_time, advisory_id fetch first $3 rows with ties`,
-    [since, after, limit],
-    { rows: limit, wide: true },
-  );
+/** Reads a page after (since, after), in order of change. */
+export type ReadChanges<Changed> = (since: string, after: string, limit: number) => Promise<Changed[]>;
 
-/** Private counterpart of findChangedAdvisories. */
-export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
-  changedPrivateAdvisory.find(
-    rows,
-    `select ${changedPrivateAdvisory.list} from advisories
-     where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} and (update_time, advisory_id) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
-     order by update_time, advisory_id fetch first $5 rows with ties`,
-    [lows, highs, since, after, limit],
-    { rows: limit, wide: true },
-  );
+/** Returns one function for public advisories, and one for visible private ones. Withdrawn ones count. An ID appears once per artifact. */
+export const changesOfAdvisories = ({ read, visibility }: Reader): ReadChanges<ChangedAdvisory>[] =>
+  partsOf(visibility, 3).map(({ isPublic, terms, values }) => (since, after, limit) => {
+    const changed = isPublic ? changedAdvisory : changedPrivateAdvisory;
+    return changed.find(
+      read,
+      `select ${changed.list} from advisories
+       where ${terms} and ${own} and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+       -- All of one number and time: the next page begins behind them.
+       order by update_time, advisory_id fetch first $3 rows with ties`,
+      [since, after, limit, ...values],
+      { rows: limit, wide: true },
+    );
+  });
 
-/** Returns packages in order of their last change or withdrawal. */
-export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
-  changedDocument.find(
-    rows,
-    `select ${changedDocument.list} from (
-       select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
-     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-     order by changed, origin limit $3`,
-    [since, after, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Private counterpart of findChangedDocuments. */
-export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
-  changedDocument.find(
-    rows,
-    `select ${changedDocument.list} from (
-       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}
-       group by origin having bool_or(delete_time is null) or origin in (select origin from advisories where ${published} and ${own})) as document
-     where (changed, origin) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
-     order by changed, origin limit $5`,
-    [lows, highs, since, after, limit],
-    { rows: limit, wide: true },
-  );
+/** Returns the same for packages, by their last change or withdrawal. */
+export const changesOfDocuments = ({ read, visibility }: Reader): ReadChanges<ChangedDocument>[] =>
+  partsOf(visibility, 3).map(({ isPublic, terms, values }) => {
+    const orPublished = isPublic ? "" : ` or origin in (select origin from advisories where ${published} and ${own})`;
+    return (since, after, limit) =>
+      changedDocument.find(
+        read,
+        `select ${changedDocument.list} from (
+           select origin, max(update_time) as changed from advisories where ${terms} and ${own}
+           group by origin having bool_or(delete_time is null)${orPublished}) as document
+         where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+         order by changed, origin limit $3`,
+        [since, after, limit, ...values],
+        { rows: limit, wide: true },
+      );
+  });
 
 export interface OwnDocument {
   readonly origin: string;
@@ -543,30 +532,31 @@ const privateDocument = columns({
   groups: expression("holding", textList),
 });
 
-/** Private counterpart of findOwnDocuments; the times include public advisories. */
-export const findOwnPrivateDocuments = (
-  rows: Read,
-  { lows, highs }: Places,
+/** Returns packages with visible private advisories like findOwnDocuments; the times include public advisories. */
+export const findOwnPrivateDocuments = async (
+  { read, visibility }: Reader,
   year: string,
   behind: OwnDocument | undefined,
   limit: number,
 ): Promise<PrivateDocument[]> => {
-  const isPrivate = `not public and ${own} and ${rootsOfPlaces} and ${inPlaces}`;
+  const part = partsOf(visibility, 4).find(isPrivate);
+  if (!part) return [];
+  const terms = `${part.terms} and ${own}`;
   return privateDocument.find(
-    rows,
+    read,
     `select ${privateDocument.list} from (
        select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed,
          to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as holding
        from (
-         select uid, origin, create_time, update_time, delete_time, public from advisories where ${isPrivate}
+         select uid, origin, create_time, update_time, delete_time, public from advisories where ${terms}
          union all
          select uid, origin, create_time, update_time, delete_time, public from advisories
-         where public and ${own} and origin in (select origin from advisories where ${isPrivate})) as seen
+         where public and ${own} and origin in (select origin from advisories where ${terms})) as seen
        group by origin having bool_or(delete_time is null)) as document
-     where ($3 = '' or to_char(first at time zone 'UTC', 'YYYY') = $3)
-       and (changed, origin) < (coalesce(nullif($4, '')::timestamptz, 'infinity'), $5)
-     order by changed desc, origin desc limit $6`,
-    [lows, highs, year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+     where ($1 = '' or to_char(first at time zone 'UTC', 'YYYY') = $1)
+       and (changed, origin) < (coalesce(nullif($2, '')::timestamptz, 'infinity'), $3)
+     order by changed desc, origin desc limit $4`,
+    [year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit, ...part.values],
     { rows: limit, wide: true },
   );
 };

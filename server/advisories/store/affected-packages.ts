@@ -4,6 +4,7 @@
 
 import { columns, expression, flag, nullableText, number, type Read, type RowOf, text, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
+import type { Reader } from "./visibility.ts";
 
 export interface AffectedPackage {
   /** Includes the suffix ("Debian:12"). */
@@ -154,23 +155,13 @@ export const findPackageEntries = (
 
 const namedPackage = columns({ name: text, ecosystem: text });
 
-/** Returns public packages in any ecosystem. */
-export const findNamedPackages = (rows: Read, names: readonly string[], limit: number): Promise<{ readonly name: string; readonly ecosystem: string }[]> =>
-  namedPackage.find(
-    rows,
-    `select distinct ${namedPackage.list} from affected_packages where name = any($1) and public order by name, ecosystem limit $2`,
-    [names, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Private counterpart of findNamedPackages. */
-export const findPrivateNamedPackages = (
-  rows: Read,
-  feeds: readonly string[],
-  names: readonly string[],
-  limit: number,
-): Promise<{ readonly name: string; readonly ecosystem: string }[]> =>
-  namedPackage.find(rows, `select distinct ${namedPackage.list} from ${privatePackages} as affected order by name, ecosystem limit $3`, [feeds, names, limit], {
-    rows: limit,
-    wide: true,
-  });
+/** Returns public and visible private packages in any ecosystem, up to `limit` each. */
+export const findNamedPackages = async ({ read, visibility }: Reader, names: readonly string[], limit: number): Promise<RowOf<typeof namedPackage>[]> => {
+  const cost = { rows: limit, wide: true };
+  const publicText = `select distinct ${namedPackage.list} from affected_packages where name = any($1) and public order by name, ecosystem limit $2`;
+  const found = await namedPackage.find(read, publicText, [names, limit], cost);
+  if (visibility === "public") return found;
+  const privateText = `select distinct ${namedPackage.list} from ${privatePackages} as affected order by name, ecosystem limit $3`;
+  const both = [...found, ...(await namedPackage.find(read, privateText, [visibility.feeds, names, limit], cost))];
+  return [...new Map(both.map((each) => [JSON.stringify([each.name, each.ecosystem]), each])).values()];
+};

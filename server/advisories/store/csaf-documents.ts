@@ -1,7 +1,8 @@
 // Table csaf_documents: list entries of imported CSAF documents, deleted with them.
 
-import { columns, expression, flag, nullableText, nullableTimeMs, number, type Read, type RowOf, text, time, timeText, type Write } from "#db";
+import { columns, expression, flag, nullableText, nullableTimeMs, number, type Param, type Read, type RowOf, text, time, timeText, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
+import type { Reader } from "./visibility.ts";
 
 export interface CsafFacts {
   readonly issuer: string;
@@ -67,20 +68,18 @@ const csafDocument = columns({
   position: expression("csaf.current_release_time::text", text),
 });
 
-/** Includes private documents from the sources in $1, even if omitted for a reason in $2: those only concern publication. */
-const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
-  where exists (select from groups where uid = feeds.group_uid)
-    and ((document.public and csaf.left_out = '')
-      or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
-
-/** Sources with private documents the caller sees, and omission reasons to ignore. */
-export interface PrivateCsaf {
-  readonly feeds: readonly string[];
-  readonly reasons: readonly string[];
-}
-
-const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
-  where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
+/**
+ * Selects the documents that the reader sees. `reasons` for omission only concern publication, so they hide no private document. The
+ * parameters follow `before` others.
+ */
+const listedFor = ({ visibility }: Reader, reasons: readonly string[], before: number): { readonly from: string; readonly values: readonly Param[] } => {
+  const isPublic = "document.public and csaf.left_out = ''";
+  const isPrivate = `not document.public and document.feed_id = any($${before + 1}::integer[])
+    and (csaf.left_out = '' or csaf.left_out = any($${before + 2}::text[]))`;
+  const from = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
+    where exists (select from groups where uid = feeds.group_uid) and ${visibility === "public" ? isPublic : `((${isPublic}) or (${isPrivate}))`}`;
+  return { from, values: visibility === "public" ? [] : [visibility.feeds, reasons] };
+};
 
 export interface CsafPosition {
   readonly position: string;
@@ -89,64 +88,41 @@ export interface CsafPosition {
 
 /** Returns current documents, most recently released first; `year` filters by first release. */
 export const findCsafDocuments = (
-  rows: Read,
+  reader: Reader,
+  reasons: readonly string[],
   { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
   behind: CsafPosition | undefined,
   limit: number,
-): Promise<CsafDocument[]> =>
-  csafDocument.find(
-    rows,
-    `select ${csafDocument.list} from ${listed} and document.told and csaf.folder = $1
+): Promise<CsafDocument[]> => {
+  const { from, values } = listedFor(reader, reasons, 6);
+  return csafDocument.find(
+    reader.read,
+    `select ${csafDocument.list} from ${from} and document.told and csaf.folder = $1
        and ($2 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $2)
        and ($3 = '' or (csaf.current_release_time, document.id) < (nullif($3, '')::timestamptz, nullif($4, '')::bigint))
        and csaf.label = $6
      order by csaf.current_release_time desc, document.id desc limit $5`,
-    [folder, year, behind?.position ?? "", behind?.id ?? "", limit, label],
+    [folder, year, behind?.position ?? "", behind?.id ?? "", limit, label, ...values],
     { rows: limit, wide: true },
   );
-
-/** Like findCsafDocuments, plus private documents. */
-export const findReadableCsafDocuments = (
-  rows: Read,
-  { feeds, reasons }: PrivateCsaf,
-  { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
-  behind: CsafPosition | undefined,
-  limit: number,
-): Promise<CsafDocument[]> =>
-  csafDocument.find(
-    rows,
-    `select ${csafDocument.list} from ${listedHere} and document.told and csaf.folder = $3
-       and ($4 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $4)
-       and ($5 = '' or (csaf.current_release_time, document.id) < (nullif($5, '')::timestamptz, nullif($6, '')::bigint))
-       and csaf.label = $8
-     order by csaf.current_release_time desc, document.id desc limit $7`,
-    [feeds, reasons, folder, year, behind?.position ?? "", behind?.id ?? "", limit, label],
-    { rows: limit, wide: true },
-  );
+};
 
 /** Returns the oldest import first. */
-export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
-  csafDocument.find(
-    rows,
-    `select ${csafDocument.list} from ${listed} and csaf.folder = $1 and csaf.file_name = any($2) order by document.id limit $3`,
-    [folder, fileNames, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Like findCsafDocumentsNamed, plus private documents. */
-export const findReadableCsafDocumentsNamed = (
-  rows: Read,
-  { feeds, reasons }: PrivateCsaf,
+export const findCsafDocumentsNamed = (
+  reader: Reader,
+  reasons: readonly string[],
   folder: string,
   fileNames: readonly string[],
   limit: number,
-): Promise<CsafDocument[]> =>
-  csafDocument.find(
-    rows,
-    `select ${csafDocument.list} from ${listedHere} and csaf.folder = $3 and csaf.file_name = any($4) order by document.id limit $5`,
-    [feeds, reasons, folder, fileNames, limit],
+): Promise<CsafDocument[]> => {
+  const { from, values } = listedFor(reader, reasons, 3);
+  return csafDocument.find(
+    reader.read,
+    `select ${csafDocument.list} from ${from} and csaf.folder = $1 and csaf.file_name = any($2) order by document.id limit $3`,
+    [folder, fileNames, limit, ...values],
     { rows: limit, wide: true },
   );
+};
 
 /** A publisher with listed documents, per label and license. */
 export type CsafIssuer = RowOf<typeof csafIssuer>;
@@ -164,24 +140,15 @@ const csafIssuer = columns({
   source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
 });
 
-/** Empty `folder` selects all. */
-export const findCsafIssuers = (rows: Read, folder: string, limit: number): Promise<CsafIssuer[]> =>
-  csafIssuer.find(
-    rows,
-    `select ${csafIssuer.list} from ${listed} and ($1 = '' or csaf.folder = $1)
-     group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $2`,
-    [folder, limit],
+export const findCsafIssuers = (reader: Reader, reasons: readonly string[], limit: number): Promise<CsafIssuer[]> => {
+  const { from, values } = listedFor(reader, reasons, 1);
+  return csafIssuer.find(
+    reader.read,
+    `select ${csafIssuer.list} from ${from} group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $1`,
+    [limit, ...values],
     { rows: limit, wide: true },
   );
-
-/** Like findCsafIssuers, plus private documents. */
-export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
-  csafIssuer.find(
-    rows,
-    `select ${csafIssuer.list} from ${listedHere} group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $3`,
-    [feeds, reasons, limit],
-    { rows: limit, wide: true },
-  );
+};
 
 /** Location in the lists, or the reason for omission. */
 export type CsafPlace = RowOf<typeof csafPlace>;

@@ -1,109 +1,19 @@
 // Public entry of the module: the tables of advisories, and the statements on them.
 
-export {
-  type AdvisoryRow,
-  type ChangedAdvisory,
-  type ChangedDocument,
-  findChangedAdvisories,
-  findChangedDocuments,
-  findChangedPrivateAdvisories,
-  findChangedPrivateDocuments,
-  findFingerprints,
-  findFingerprintsOf,
-  findMatchable,
-  findOnPackages,
-  findOwnArtifacts,
-  findOwnDocuments,
-  findOwnHistory,
-  findOwnPast,
-  findOwnPrivateArtifacts,
-  findOwnPrivateByArtifacts,
-  findOwnPrivateByIds,
-  findOwnPrivateByOrigins,
-  findOwnPrivateDocuments,
-  findOwnPrivateNumbers,
-  findOwnPrivateOrigins,
-  findOwnPublished,
-  findOwnPublishedBehind,
-  findOwnPublishedByArtifacts,
-  findOwnPublishedById,
-  findOwnPublishedByIds,
-  findPublicNumbers,
-  findPublished,
-  findToldAdvisories,
-  markAdvisoriesPublic,
-  type MatchableAdvisory,
-  type OwnArtifact,
-  type OwnDocument,
-  type PrivateDocument,
-  readAdvisoryState,
-  refreshAdvisoryStatistics,
-  type ToldRow,
-  withdrawAdvisories,
-  withdrawUntoldAdvisories,
-  writeAdvisories,
-  writeAuthoredRecord,
-} from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
+export * from "./advisories.ts";
+export * from "./advisory-documents.ts";
 export { type FacetFilter, findFacets, refreshFacetStatistics } from "./advisory-facets.ts";
-export {
-  type AffectedImageDraft,
-  affectedImagesRetention,
-  affectedImageUid,
-  type AffectedPackageOfImage,
-  countImagesOf,
-  endAffectedImages,
-  findAffectedByPackages,
-  findAffectedByRepos,
-  findAffectedOfImages,
-  findAffectedRepos,
-  findImageRepos,
-  findImageRoots,
-  findInstalledVersions,
-  findKnownImages,
-  findLeftAdvisories,
-  findReposChangedSince,
-  findTaggedImages,
-  type HeldRow,
-  type ImageRepo,
-  type KnownImage,
-  lockMatching,
-  type SizedRepo,
-  type TaggedImage,
-  writeAffectedImages,
-} from "./affected-images.ts";
+export * from "./affected-images.ts";
 export {
   type AffectedPackage,
   findNamedPackages,
   findPackageDocuments,
   findPackageEntries,
-  findPrivateNamedPackages,
   findPrivatePackageDocuments,
   type PackageDocument,
 } from "./affected-packages.ts";
-export {
-  type AuthoredAdvisory,
-  type AuthoredEvent,
-  findAuthorApproval,
-  findAuthoredEvents,
-  findOrganizationName,
-  findSuppressors,
-  lockAuthoredAdvisory,
-  nextAdvisoryNumber,
-  noteAuthor,
-  noteBasis,
-  noteSuppression,
-  reservePrefix,
-  type Suppressor,
-} from "./authored-advisories.ts";
-export {
-  addAdvisoriesToMatch,
-  addOrganizationToMatch,
-  addPackageToMatch,
-  type ChangeToMatch,
-  deleteChangesToMatch,
-  findChangesToMatch,
-} from "./changes-to-match.ts";
+export * from "./authored-advisories.ts";
+export * from "./changes-to-match.ts";
 export {
   type CsafDocument,
   type CsafFacts,
@@ -112,11 +22,8 @@ export {
   findCsafDocumentsNamed,
   findCsafIssuers,
   findCsafPlaces,
-  findReadableCsafDocuments,
-  findReadableCsafDocumentsNamed,
-  findReadableCsafIssuers,
 } from "./csaf-documents.ts";
-export { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocumentKeys } from "./document-signing-keys.ts";
+export * from "./document-signing-keys.ts";
 export {
   addChanges,
   addCounts,
@@ -130,8 +37,8 @@ export {
   type RecordOwner,
   recordOwner,
 } from "./feed-counts.ts";
-export { type FeedHistory, findFeedHistory, noteFeedDay, resetFeedDays } from "./feed-days.ts";
-export { type CoveringFeed, findCoveringFeeds, refreshFeedEcosystems } from "./feed-ecosystems.ts";
+export * from "./feed-days.ts";
+export * from "./feed-ecosystems.ts";
 export {
   countFeedParts,
   countFeedRecords,
@@ -158,22 +65,9 @@ export {
   keepParts,
   type Reversal,
 } from "./feed-reversals.ts";
-export {
-  columnOf,
-  derivedUidOf,
-  type FindAsserted,
-  lastByKey,
-  recordDigestOf,
-  recordKey,
-  type Refreshed,
-  refreshStatistics,
-  stepRows,
-  uidSegmentOf,
-  vulnerabilityKey,
-  writtenCounts,
-} from "./feed-rows.ts";
-export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
-export { findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
+export * from "./feed-rows.ts";
+export * from "./feed-schedules.ts";
+export * from "./feed-validators.ts";
 export {
   closeRun,
   closeUndo,
@@ -195,22 +89,7 @@ export {
   writeHeldBack,
   writeStaleAfter,
 } from "./feeds.ts";
-export {
-  countKnownImages,
-  type CoveragePlace,
-  deleteImageCoverageExcept,
-  findDigestEcosystems,
-  findGroupEcosystems,
-  findImageEcosystems,
-  findImagesWith,
-  findTagEcosystems,
-  findUnreadImages,
-  placeBelow,
-  placeOnly,
-  refreshAdvisoryCoverage,
-  type UnjudgedImage,
-  writeImageCoverage,
-} from "./image-coverage.ts";
+export * from "./image-coverage.ts";
 export {
   findImagePackages,
   findPublicImages,
@@ -220,131 +99,15 @@ export {
   withdrawImages,
   writeImages,
 } from "./image-packages.ts";
-export {
-  claimSbom,
-  completeSbom,
-  findReadSboms,
-  findSbomPackages,
-  findSbomsBehind,
-  findUnmatchedRoots,
-  insertSboms,
-  isSbomDue,
-  markMatched,
-  postponeSbom,
-  type PushedSbom,
-  type ReadSbomRow,
-  type WaitingSbom,
-  withdrawSbomsOf,
-} from "./image-sboms.ts";
-export { findOrigins, findSubpackages, writeOrigins } from "./package-origins.ts";
-export { findPrivateRecords, type PrivateRecords } from "./private-records.ts";
-export {
-  claimPushedReport,
-  deletePushedReport,
-  deletePushedReportsOf,
-  insertPushedReports,
-  isPushedReportDue,
-  postponePushedReport,
-  type WaitingReport,
-} from "./pushed-reports.ts";
-export {
-  deleteSuccessors,
-  type DroppedRecord,
-  findDroppedAdvisories,
-  findDroppedVulnerabilities,
-  findGroupSuccessors,
-  findPublicSuccessors,
-  type Successor,
-  writeSuccessors,
-} from "./record-successors.ts";
-export type {
-  AdvisoryEventData,
-  AdvisoryEventRecord,
-  AdvisoryRecord,
-  ExploitPredictionRecord,
-  FactRecord,
-  FalsePositiveType,
-  FeedRecord,
-  ImagePackagesRecord,
-  KnownExploitRecord,
-  LibraryArtifactRecord,
-  LibraryVersionRecord,
-  LifecycleRecord,
-  LifecycleRelease,
-  PackageOriginRecord,
-  RecordTarget,
-  RecordAssertion,
-  ReferenceRecord,
-  ScanDetection,
-  SeverityRecord,
-  VulnerabilityRecord,
-  WriteCounts,
-} from "./records.ts";
-export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export {
-  type ArchivedDocument,
-  clearMissing,
-  countMissing,
-  deleteReplacedDocuments,
-  type DocumentDraft,
-  type DocumentPart,
-  type DocumentStep,
-  findArchivedDocuments,
-  findDocumentStep,
-  findFilesOfForms,
-  findModifiedDocuments,
-  findPrivateDocumentsOfAll,
-  findPrivateEcosystems,
-  findPublicDocuments,
-  findPublicDocumentsOf,
-  findPublicDocumentsOfAll,
-  findPublicDocumentsOfForm,
-  findPublicEcosystems,
-  findReadableArchivedDocuments,
-  findReadableDocuments,
-  findReadableDocumentsOfForm,
-  findReadableModifiedDocuments,
-  findReadableWithdrawnDocuments,
-  findSourceDocuments,
-  findAssertions,
-  findAssertionsOfNumbers,
-  findToldOrigins,
-  findWithdrawnDocuments,
-  type GoneRecord,
-  markDocumentsMissing,
-  markDocumentsPublic,
-  markMissing,
-  type ModifiedPosition,
-  type OsvFacts,
-  type PublicDocument,
-  releaseAdded,
-  releaseMissing,
-  sourceDocumentsRetention,
-  takeGoneRecords,
-  takePendingDocuments,
-  type Assertion,
-  type WithdrawnDocument,
-  writeDocuments,
-  type WrittenDocuments,
-} from "./source-documents.ts";
-export {
-  deleteVulnReportsOf,
-  findImagesBehind,
-  findLatestDocuments,
-  findRawVulnReport,
-  findReposNamed,
-  findReposOfImages,
-  findTagImages,
-  findVulnCounts,
-  findVulnReport,
-  findVulnReportIds,
-  insertVulnReports,
-  readVulnReports,
-  type VulnCountState,
-  type VulnReportDraft,
-  type VulnReportHead,
-  vulnReportsRetention,
-} from "./vuln-reports.ts";
+export * from "./image-sboms.ts";
+export * from "./package-origins.ts";
+export { openReader, publicReader, type Reader, type Visibility } from "./visibility.ts";
+export * from "./pushed-reports.ts";
+export * from "./record-successors.ts";
+export * from "./records.ts";
+export * from "./severities.ts";
+export * from "./source-documents.ts";
+export * from "./vuln-reports.ts";
 export {
   countVulnerabilities,
   deleteVulnerabilities,
@@ -358,4 +121,4 @@ export {
   withdrawVulnerabilities,
   writeVulnerabilities,
 } from "./vulnerabilities.ts";
-export { deleteFacts, deleteVanishedFacts, isFact, moveFacts, refreshFactStatistics, writeFacts } from "./vulnerability-facts.ts";
+export * from "./vulnerability-facts.ts";

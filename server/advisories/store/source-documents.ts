@@ -4,12 +4,14 @@
 
 import { type AffectedPackage, deleteAffectedPackages, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import {
+  type Columns,
   columns,
   expression,
   flag,
   nullableText,
   nullableTimeMs,
   number,
+  type Param,
   periodRetention,
   type Read,
   type Retention,
@@ -24,6 +26,7 @@ import {
 import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { type FeedRun, keepDocuments } from "./feed-reversals.ts";
 import { columnOf } from "./feed-rows.ts";
+import type { Reader } from "./visibility.ts";
 
 export interface DocumentDraft {
   readonly form: string;
@@ -824,76 +827,53 @@ const publicDocument = columns<PublicDocument>(publicDocumentFields);
 const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
   where document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Returns the public documents with this ID, of any form. */
-export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
-  publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
-
-export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
-  publicDocument.find(
-    rows,
-    `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = any($1) order by document.origin_id, document.id limit $2`,
-    [originIds, limit],
-    { rows: limit, wide: true },
-  );
-
-const privateDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
-  where document.feed_id = any($1::integer[]) and not document.public and exists (select from groups where uid = feeds.group_uid)`;
-
-export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
-  publicDocument.find(
-    rows,
-    `select ${publicDocument.list} from ${privateDocuments} and document.origin_id = any($2) order by document.origin_id, document.id limit $3`,
-    [feeds, originIds, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Each kind is limited separately, so that each uses its own index. */
-const readable = (terms: string, order: string, limit: string): string => `source_documents as document join feeds on feeds.id = document.feed_id
-  where document.id in (
-    (select document.id from ${publicDocuments} and ${terms} order by ${order} limit ${limit})
-    union all
-    (select document.id from ${privateDocuments} and ${terms} order by ${order} limit ${limit}))
-  order by ${order} limit ${limit}`;
-
-/** Returns a page by ID; with `since`, only IDs with a change after that time. */
-export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
-  publicDocument.find(
-    rows,
-    `select ${publicDocument.list} from ${publicDocuments} and document.origin_id > $1 ${
-      since === "" ? "" : "and document.origin_id in (select origin_id from source_documents where public and change_time > $3::timestamptz)"
-    } order by document.origin_id, document.id limit $2`,
-    since === "" ? [after, limit] : [after, limit, since],
-    { rows: limit, wide: true },
-  );
+const privateDocumentsOf = (feeds: string): string => `source_documents as document join feeds on feeds.id = document.feed_id
+  where document.feed_id = any(${feeds}::integer[]) and not document.public and exists (select from groups where uid = feeds.group_uid)`;
 
 const byOrigin = "document.origin_id, document.id";
 
-/** Like findPublicDocuments, with private documents of these sources. */
-export const findReadableDocuments = (rows: Read, feeds: readonly string[], since: string, after: string, limit: number): Promise<PublicDocument[]> => {
-  const changed = `and document.origin_id in (
-    select origin_id from source_documents where (public or feed_id = any($1::integer[])) and change_time > $4::timestamptz)`;
-  const terms = `document.origin_id > $2 ${since === "" ? "" : changed}`;
-  const values = since === "" ? [feeds, after, limit] : [feeds, after, limit, since];
-  return publicDocument.find(rows, `select ${publicDocument.list} from ${readable(terms, byOrigin, "$3")}`, values, { rows: limit, wide: true });
+/** Returns up to `limit` public and `limit` private documents with these IDs, of any form. One ID is a cheap read. */
+export const findDocumentsOf = async ({ read, visibility }: Reader, originIds: readonly string[], limit: number): Promise<PublicDocument[]> => {
+  const cost = originIds.length === 1 ? undefined : { rows: limit, wide: true };
+  const statement = (from: string): string => `select ${publicDocument.list} from ${from} and document.origin_id = any($1) order by ${byOrigin} limit $2`;
+  const found = await publicDocument.find(read, statement(publicDocuments), [originIds, limit], cost);
+  if (visibility === "public") return found;
+  return [...found, ...(await publicDocument.find(read, statement(privateDocumentsOf("$3")), [originIds, limit, visibility.feeds], cost))];
 };
 
-export const findPublicDocumentsOfForm = (rows: Read, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
-  publicDocument.find(
-    rows,
-    `select ${publicDocument.list} from ${publicDocuments} and document.form = $1 and document.origin_id > $2
-     order by document.origin_id, document.id limit $3`,
-    [form, after, limit],
-    { rows: limit, wide: true },
-  );
+interface DocumentPage {
+  readonly terms: string;
+  readonly order: string;
+  /** Parameters of `terms`, from $2. */
+  readonly values: readonly Param[];
+}
 
-/** Like findPublicDocumentsOfForm, with private documents of these sources. */
-export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[], form: string, after: string, limit: number): Promise<PublicDocument[]> =>
-  publicDocument.find(
-    rows,
-    `select ${publicDocument.list} from ${readable("document.form = $2 and document.origin_id > $3", byOrigin, "$4")}`,
-    [feeds, form, after, limit],
-    { rows: limit, wide: true },
-  );
+/** Reads a page of the visible documents. Each kind is limited separately, so that each uses its own index. */
+const findPage = <Fields>(
+  { read, visibility }: Reader,
+  { list, find }: Columns<Fields>,
+  { terms, order, values }: DocumentPage,
+  limit: number,
+): Promise<Fields[]> => {
+  const page = (list: string, from: string): string => `select ${list} from ${from} and ${terms} order by ${order} limit $1`;
+  const cost = { rows: limit, wide: true };
+  if (visibility === "public") return find(read, page(list, publicDocuments), [limit, ...values], cost);
+  const either = `source_documents as document join feeds on feeds.id = document.feed_id
+    where document.id in ((${page("document.id", publicDocuments)}) union all (${page("document.id", privateDocumentsOf(`$${values.length + 2}`))}))`;
+  return find(read, `select ${list} from ${either} order by ${order} limit $1`, [limit, ...values, visibility.feeds], cost);
+};
+
+/** Returns a page by ID; with `since`, only IDs with a change after that time. */
+export const findDocumentsById = (reader: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> => {
+  // Only the private sources' documents count besides public ones.
+  const isSeen = reader.visibility === "public" ? "public" : "(public or feed_id = any($4::integer[]))";
+  const changed = `and document.origin_id in (select origin_id from source_documents where ${isSeen} and change_time > $3::timestamptz)`;
+  const terms = `document.origin_id > $2 ${since === "" ? "" : changed}`;
+  return findPage(reader, publicDocument, { terms, order: byOrigin, values: since === "" ? [after] : [after, since] }, limit);
+};
+
+export const findDocumentsOfForm = (reader: Reader, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  findPage(reader, publicDocument, { terms: "document.form = $2 and document.origin_id > $3", order: byOrigin, values: [form, after] }, limit);
 
 export interface ArchivedDocument extends PublicDocument {
   readonly storedBytes: number;
@@ -911,44 +891,35 @@ const archivedDocumentFields = {
 const archivedDocument = columns<ArchivedDocument>(archivedDocumentFields);
 
 const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
-const archived = `${publicDocuments} and ${isArchived}`;
 
-/** Returns all public OSV documents of the next IDs, in an ecosystem or in all (""). */
-export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
-  archivedDocument.find(
-    rows,
-    `select ${archivedDocument.list} from ${archived} and document.origin_id in (
-       select document.origin_id from ${archived} and ($1 = '' or $1 = any(document.ecosystems)) and document.origin_id > $2
-       order by document.origin_id limit $3)
-     order by document.origin_id, document.id`,
-    [ecosystem, after, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Like findArchivedDocuments, with private documents of these sources. */
-export const findReadableArchivedDocuments = (
-  rows: Read,
-  feeds: readonly string[],
-  ecosystem: string,
-  after: string,
-  limit: number,
-): Promise<ArchivedDocument[]> => {
-  const next = `and ${isArchived} and ($2 = '' or $2 = any(document.ecosystems)) and document.origin_id > $3 order by document.origin_id limit $4`;
+/** Returns all visible OSV documents of the next IDs, in an ecosystem or in all (""). */
+export const findArchivedDocuments = ({ read, visibility }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> => {
+  const next = `and ${isArchived} and ($1 = '' or $1 = any(document.ecosystems)) and document.origin_id > $2 order by document.origin_id limit $3`;
+  const archived = `${publicDocuments} and ${isArchived} and document.origin_id in`;
+  const cost = { rows: limit, wide: true };
+  if (visibility === "public")
+    return archivedDocument.find(
+      read,
+      `select ${archivedDocument.list} from ${archived} (select document.origin_id from ${publicDocuments} ${next}) order by ${byOrigin}`,
+      [ecosystem, after, limit],
+      cost,
+    );
+  const privateDocuments = privateDocumentsOf("$4");
   return archivedDocument.find(
-    rows,
+    read,
     `with next as materialized (
        (select distinct document.origin_id from ${publicDocuments} ${next})
        union
        (select distinct document.origin_id from ${privateDocuments} ${next})
-       order by origin_id limit $4)
+       order by origin_id limit $3)
      select ${archivedDocument.list} from source_documents as document join feeds on feeds.id = document.feed_id
      where document.id in (
-       select document.id from ${archived} and document.origin_id in (select origin_id from next)
+       select document.id from ${archived} (select origin_id from next)
        union all
        select document.id from ${privateDocuments} and ${isArchived} and document.origin_id in (select origin_id from next))
-     order by document.origin_id, document.id`,
-    [feeds, ecosystem, after, limit],
-    { rows: limit, wide: true },
+     order by ${byOrigin}`,
+    [ecosystem, after, limit, visibility.feeds],
+    cost,
   );
 };
 
@@ -958,32 +929,11 @@ export interface ModifiedPosition {
 }
 
 /** Returns a page, last modified first. */
-export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
-  archivedDocument.find(
-    rows,
-    `select ${archivedDocument.list} from ${archived} and document.modify_time is not null and ($1 = '' or $1 = any(document.ecosystems))
-     and document.told ${behind ? "and (document.modify_time, document.id) < ($3::timestamptz, $4::bigint)" : ""}
-     order by document.modify_time desc, document.id desc limit $2`,
-    behind ? [ecosystem, limit, behind.modifyTime, behind.id] : [ecosystem, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Like findModifiedDocuments, with private documents of these sources. */
-export const findReadableModifiedDocuments = (
-  rows: Read,
-  feeds: readonly string[],
-  ecosystem: string,
-  behind: ModifiedPosition | undefined,
-  limit: number,
-): Promise<ArchivedDocument[]> => {
-  const terms = `${isArchived} and document.told and document.modify_time is not null and ($2 = '' or $2 = any(document.ecosystems))
-    ${behind ? "and (document.modify_time, document.id) < ($4::timestamptz, $5::bigint)" : ""}`;
-  return archivedDocument.find(
-    rows,
-    `select ${archivedDocument.list} from ${readable(terms, "document.modify_time desc, document.id desc", "$3")}`,
-    behind ? [feeds, ecosystem, limit, behind.modifyTime, behind.id] : [feeds, ecosystem, limit],
-    { rows: limit, wide: true },
-  );
+export const findModifiedDocuments = (reader: Reader, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> => {
+  const terms = `${isArchived} and document.modify_time is not null and ($2 = '' or $2 = any(document.ecosystems))
+    and document.told ${behind ? "and (document.modify_time, document.id) < ($3::timestamptz, $4::bigint)" : ""}`;
+  const values = behind ? [ecosystem, behind.modifyTime, behind.id] : [ecosystem];
+  return findPage(reader, archivedDocument, { terms, order: "document.modify_time desc, document.id desc", values }, limit);
 };
 
 const withdrawnOrder = `coalesce(document.withdraw_time, document.change_time)`;
@@ -992,54 +942,27 @@ export type WithdrawnDocument = RowOf<typeof withdrawnDocument>;
 
 const withdrawnDocument = columns({ ...archivedDocumentFields, position: expression(`${withdrawnOrder}::text`, text) });
 
-const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | undefined): string =>
-  `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))
-   ${behind ? `and (${withdrawnOrder}, document.id) < (${behind[0]}::timestamptz, ${behind[1]}::bigint)` : ""}`;
-
-/** Returns a page, last withdrawn first. */
+/** Returns a page of documents that their source removed, last withdrawn first. */
 export const findWithdrawnDocuments = (
-  rows: Read,
+  reader: Reader,
   ecosystem: string,
   behind: Pick<WithdrawnDocument, "position" | "id"> | undefined,
   limit: number,
-): Promise<WithdrawnDocument[]> =>
-  withdrawnDocument.find(
-    rows,
-    `select ${withdrawnDocument.list} from ${publicDocuments} and ${withdrawnTerms("$1", behind && ["$3", "$4"])}
-     order by ${withdrawnOrder} desc, document.id desc limit $2`,
-    behind ? [ecosystem, limit, behind.position, behind.id] : [ecosystem, limit],
-    { rows: limit, wide: true },
-  );
-
-/** Like findWithdrawnDocuments, with private documents of these sources. */
-export const findReadableWithdrawnDocuments = (
-  rows: Read,
-  feeds: readonly string[],
-  ecosystem: string,
-  behind: Pick<WithdrawnDocument, "position" | "id"> | undefined,
-  limit: number,
-): Promise<WithdrawnDocument[]> =>
-  withdrawnDocument.find(
-    rows,
-    `select ${withdrawnDocument.list} from ${readable(withdrawnTerms("$2", behind && ["$4", "$5"]), `${withdrawnOrder} desc, document.id desc`, "$3")}`,
-    behind ? [feeds, ecosystem, limit, behind.position, behind.id] : [feeds, ecosystem, limit],
-    { rows: limit, wide: true },
-  );
+): Promise<WithdrawnDocument[]> => {
+  const terms = `${isArchived} and not document.told and ($2 = '' or $2 = any(document.ecosystems))
+    ${behind ? `and (${withdrawnOrder}, document.id) < ($3::timestamptz, $4::bigint)` : ""}`;
+  const values = behind ? [ecosystem, behind.position, behind.id] : [ecosystem];
+  return findPage(reader, withdrawnDocument, { terms, order: `${withdrawnOrder} desc, document.id desc`, values }, limit);
+};
 
 const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
 
-export const findPublicEcosystems = async (rows: Read): Promise<string[]> => {
-  const found = await ecosystemName.find(rows, `select ${ecosystemName.list} from source_documents where public and left_out = ''`, [], wideCount);
-  return found.map(({ ecosystem }) => ecosystem);
-};
-
-export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]): Promise<string[]> => {
-  const found = await ecosystemName.find(
-    rows,
-    `select ${ecosystemName.list} from source_documents where feed_id = any($1::integer[]) and not public and left_out = ''`,
-    [feeds],
-    wideCount,
-  );
+export const findDocumentEcosystems = async ({ read, visibility }: Reader): Promise<string[]> => {
+  const statement = (terms: string): string => `select ${ecosystemName.list} from source_documents where ${terms} and left_out = ''`;
+  const found = await ecosystemName.find(read, statement("public"), [], wideCount);
+  if (visibility !== "public") {
+    found.push(...(await ecosystemName.find(read, statement("feed_id = any($1::integer[]) and not public"), [visibility.feeds], wideCount)));
+  }
   return found.map(({ ecosystem }) => ecosystem);
 };
 

@@ -1,29 +1,6 @@
 // Public entry of the module: the tables of events, and the statements on them.
 
-export {
-  advanceDeliveries,
-  type AttemptResult,
-  claimDeliveries,
-  type ClaimedDelivery,
-  type ClaimQuota,
-  completeDeliveries,
-  deadDeliveriesRetention,
-  deliveriesRetention,
-  deliveryUidOf,
-  type EventPart,
-  findDelayedDeliveries,
-  findDueDeliveries,
-  findNextDelivery,
-  insertDeliveries,
-  insertSingleDeliveries,
-  insertSomeDeliveries,
-  postponeDelivery,
-  releaseNext,
-  replayDeliveries,
-  resetDelivery,
-  type SubscriptionLoad,
-  undeliverableRetention,
-} from "./deliveries.ts";
+export * from "./deliveries.ts";
 export {
   type Advanced,
   advanceFanOuts,
@@ -38,12 +15,4 @@ export {
   postponeFanOut,
   readFanOuts,
 } from "./fan-outs.ts";
-export {
-  clearFailing,
-  findListeningOrganizations,
-  findSubscriptionSecret,
-  lockFailing,
-  markFailing,
-  subscriptionSecretBinding,
-  subscriptionSecretPurpose,
-} from "./subscriptions.ts";
+export * from "./subscriptions.ts";

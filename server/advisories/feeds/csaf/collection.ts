@@ -3,14 +3,23 @@
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { type CsafDocument, findOriginsByFileName, findOwnDocuments, findSourceDocuments, type OwnDocument } from "#advisories/store";
+import {
+  type CsafDocument,
+  findCsafDocuments,
+  findOriginsByFileName,
+  findOwnDocuments,
+  findOwnPrivateDocuments,
+  findSourceDocuments,
+  type OwnDocument,
+  ownPrivateNames,
+  type Reader,
+} from "#advisories/store";
 import { csafNumberOf, csafTitle } from "../documents/csaf.ts";
 import { buildOwnCsaf, buildOwnPrivateCsaf, type Feed } from "../documents/index.ts";
-import { ownPrivateOrigins, readCsafDocuments, type Reader, readOwnPrivateDocuments } from "../documents/reader.ts";
 import { scopeOf } from "../documents/scope.ts";
 import { textOfStored } from "../stored-document.ts";
 import { aggregatorBase, documentPath, ownFolder, privateFolder } from "./addresses.ts";
-import { closedLabels, type CsafLabel, openLabels } from "./labels.ts";
+import { closedLabels, type CsafLabel, labelReasons, openLabels } from "./labels.ts";
 import { findNamed } from "./named.ts";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
 
@@ -39,7 +48,7 @@ export interface CsafCollection {
 }
 
 /** Returns the labels of third-party documents that the reader may see. */
-export const labelsFor = ({ privateRecords }: Reader): readonly CsafLabel[] => (privateRecords ? [...openLabels, ...closedLabels] : openLabels);
+export const labelsFor = ({ visibility }: Reader): readonly CsafLabel[] => (visibility === "public" ? openLabels : [...openLabels, ...closedLabels]);
 
 const ownFile = ({ origin, initialReleaseTime, currentReleaseTime }: OwnDocument, scope = ""): CsafFile => {
   const id = csafNumberOf(origin, scope);
@@ -87,7 +96,7 @@ export const ownCollection = (feed: Feed): CsafCollection => ({
 async function* privatePages(reader: Reader, year: string): AsyncGenerator<readonly CsafFile[]> {
   const size = limits.documentPageRows;
   for (let behind: OwnDocument | undefined; ; ) {
-    const found = await readOwnPrivateDocuments(reader, year, behind, size);
+    const found = await findOwnPrivateDocuments(reader, year, behind, size);
     if (found.length > 0) yield found.map((each) => ownFile(each, scopeOf(each.groups)));
     if (found.length < size) return;
     behind = found.at(-1);
@@ -96,7 +105,7 @@ async function* privatePages(reader: Reader, year: string): AsyncGenerator<reado
 
 /** Returns the origin package of a private document by its name without scope. */
 const findPrivateOrigin = async (reader: Reader, name: string): Promise<string | undefined> => {
-  for await (const origins of ownPrivateOrigins(reader)) {
+  for await (const origins of ownPrivateNames(reader, "origin", limits.osvRecordsMax)) {
     const found = origins.find((origin) => fileNameOfTracking(distinctNumberOf(origin)) === name);
     if (found !== undefined) return found;
   }
@@ -129,7 +138,7 @@ const fileOf = ({ originId, title, fileName, initialReleaseTime, currentReleaseT
 async function* issuerPages(reader: Reader, folder: string, label: string, year: string): AsyncGenerator<readonly CsafFile[]> {
   const size = limits.documentPageRows;
   for (let behind: CsafDocument | undefined; ; ) {
-    const found = await readCsafDocuments(reader, { folder, label, year }, behind, size);
+    const found = await findCsafDocuments(reader, labelReasons, { folder, label, year }, behind, size);
     const named = await findNamed(
       reader,
       folder,

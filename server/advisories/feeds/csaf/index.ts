@@ -158,7 +158,7 @@ export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptio
       return get(async (request) => respond(request, "application/json", service));
     }
     if (path.startsWith(keys)) return keyEndpoint(own, path.slice(keys.length));
-    const closed = feed.reader.privateRecords ? ownPrivateCollection(feed) : undefined;
+    const closed = feed.reader.visibility === "public" ? undefined : ownPrivateCollection(feed);
     if (closed && path.startsWith(closed.folder)) return collectionEndpoint(own, closed, path.slice(closed.folder.length), "csaf-tlp-amber", privateTitle);
     if (!path.startsWith(documents.folder)) return undefined;
     return collectionEndpoint(own, documents, path.slice(documents.folder.length), "csaf-tlp-white", ownTitle);

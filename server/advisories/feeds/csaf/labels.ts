@@ -10,3 +10,6 @@ export type CsafLabel = (typeof openLabels)[number] | (typeof closedLabels)[numb
 export const isOpenLabel = (label: string): boolean => label === "" || openLabels.some((each) => each === label);
 
 export const labelReason = (label: string): string => `TLP:${label} does not allow publication`;
+
+/** Reasons that concern only publication. */
+export const labelReasons = closedLabels.map(labelReason);

@@ -4,8 +4,9 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { labelReasons } from "./labels.ts";
 import { timestamp } from "#base/time.ts";
-import { type CsafIssuer, findOwnDocuments } from "#advisories/store";
+import { type CsafIssuer, findCsafIssuers, findOwnDocuments, findOwnPrivateDocuments, type Reader } from "#advisories/store";
 import { publisherObject } from "../documents/csaf.ts";
 import type { Feed } from "../documents/index.ts";
 import { isPublishable } from "../licenses.ts";
@@ -14,7 +15,6 @@ import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, issuerCollection, labelsFor, ownCollection, ownPrivateCollection } from "./collection.ts";
 import { categoryNameOf, feedNameOf, noTime } from "./lists.ts";
 import type { PublishedKey } from "./signing.ts";
-import { readCsafIssuers, type Reader, readOwnPrivateDocuments } from "../documents/reader.ts";
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
@@ -59,7 +59,7 @@ const distributionsOf = (
 const laterOf = (one: string, other: string): string => (one > other ? one : other);
 
 const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Promise<string> => {
-  const newest = [...(await findOwnDocuments(reader.read, "", undefined, 1)), ...(await readOwnPrivateDocuments(reader, "", undefined, 1))];
+  const newest = [...(await findOwnDocuments(reader.read, "", undefined, 1)), ...(await findOwnPrivateDocuments(reader, "", undefined, 1))];
   const released = newest.reduce((last, { currentReleaseTime }) => laterOf(last, currentReleaseTime), noTime);
   return keys.reduce((last, { createTimeMs }) => laterOf(last, timestamp(createTimeMs)), released);
 };
@@ -67,7 +67,7 @@ const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Pro
 export const ownTitle = "Public advisories";
 export const privateTitle = "Advisories for members of a group";
 
-const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.privateRecords ? [ownPrivateCollection(feed)] : [])];
+const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.visibility === "public" ? [] : [ownPrivateCollection(feed)])];
 
 export const ownFeedAddresses = (feed: Feed): string[] =>
   ownCollections(feed).map((collection) => addressOf(feed.publicUrl, `${collection.folder}${feedNameOf(collection)}`));
@@ -117,7 +117,7 @@ const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
 const issuersMin = 2;
 
 const findIssuers = async (reader: Reader): Promise<Issuer[]> => {
-  const issuers = issuersOf(await readCsafIssuers(reader, limits.csafIssuersMax));
+  const issuers = issuersOf(await findCsafIssuers(reader, labelReasons, limits.csafIssuersMax));
   if (issuers.length < issuersMin) {
     const known = issuers.length === 0 ? "none" : "one";
     throw new Fault(

@@ -2,10 +2,9 @@
 // list of all documents names (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
-import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#advisories/store";
+import { type CsafDocument, findCsafDocumentsNamed, findCsafPlaces, type PublicDocument, type Reader } from "#advisories/store";
 import { isPublishable } from "../licenses.ts";
-import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
-import { labelReason } from "./labels.ts";
+import { labelReason, labelReasons } from "./labels.ts";
 
 /** Returns the latest document of the first ID still in its source, else of the first withdrawn ID. */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
@@ -21,7 +20,7 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
 };
 
 export const findNamed = async (reader: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
-  const found = await readCsafDocumentsNamed(reader, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
+  const found = await findCsafDocumentsNamed(reader, labelReasons, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
   return new Map(
     [...byName].flatMap(([fileName, documents]) => {

@@ -2,7 +2,16 @@
 // whole.
 
 import { limits } from "#base/limits.ts";
-import { type ChangedDocument, findPublicSuccessors, type PublicDocument } from "#advisories/store";
+import {
+  type ChangedDocument,
+  changesOfAdvisories,
+  changesOfDocuments,
+  findDocumentsById,
+  findPublicSuccessors,
+  type PublicDocument,
+  type ReadChanges,
+  type Reader,
+} from "#advisories/store";
 import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
@@ -11,7 +20,6 @@ import { osvIdOf, whyNoOsv } from "./osv.ts";
 import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
-import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader, readDocuments } from "./reader.ts";
 
 export interface Entry {
   readonly id: string;
@@ -48,8 +56,8 @@ const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: 
   return { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) };
 };
 
-const findSuccessors = ({ read, privateRecords }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
-  findPublicSuccessors(read, [...new Set(ids)], privateRecords?.feeds ?? []);
+const findSuccessors = ({ read, visibility }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  findPublicSuccessors(read, [...new Set(ids)], visibility === "public" ? [] : visibility.feeds);
 
 const documentEntry = (
   kind: DocumentKind,
@@ -91,7 +99,7 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
 async function* documentEntries(reader: Reader, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await readDocuments(reader, since, after, size);
+    const found = await findDocumentsById(reader, since, after, size);
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
@@ -106,7 +114,8 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
   }
 }
 
-async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
+/** Yields changed records in pages. */
+export async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
   for (let from = start; ; ) {
     const found = await readChanges(from.since, from.after, size);
@@ -143,6 +152,7 @@ async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerat
 /** Yields documents by change time. Packages with only private advisories come last. */
 async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   const [changes, ...privateChanges] = changesOfDocuments(reader);
+  if (!changes) return;
   const seenHere = new Map<string, string>();
   for (const readChanges of privateChanges)
     for await (const page of changePages(readChanges, start)) for (const { id, modified } of page) seenHere.set(id, modified);

@@ -11,12 +11,26 @@
 //
 // The entry points of CSAF are below /.well-known/csaf (csaf/index.ts).
 
+import { parentOf } from "#base/uid.ts";
+import { limits } from "#base/limits.ts";
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import { matchesEtag } from "#base/etag.ts";
-import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readPublishedState } from "#advisories/store";
+import {
+  type AdvisoryRow,
+  findDocumentsOf,
+  findOwnByIds,
+  findOwnHistory,
+  findOwnPast,
+  findOwnPrivate,
+  findSourceDocuments,
+  type PublicDocument,
+  readAdvisoryState,
+  type Reader,
+  readPublishedState,
+} from "#advisories/store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
 import { ownDocumentAddress, ownFolder, privateFolder } from "../csaf/addresses.ts";
@@ -28,7 +42,6 @@ import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
-import { type Reader, readDocumentsOf, readOwnById, readOwnPrivateHistory } from "./reader.ts";
 import { scopeOf } from "./scope.ts";
 
 export interface DocumentRequest {
@@ -55,10 +68,25 @@ export interface Feed {
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
+/** A package with private advisories, withdrawn or not. */
+interface PrivateHistory {
+  readonly advisories: readonly AdvisoryRow[];
+  readonly groups: readonly string[];
+}
+
+/** Returns undefined if the reader sees no private advisory, or if all are withdrawn. */
+const readOwnPrivateHistory = async (reader: Reader, origin: string): Promise<PrivateHistory | undefined> => {
+  const rows = await findOwnPrivate(reader, [origin]);
+  if (rows.length === 0) return undefined;
+  const advisories = [...(await findOwnPast(reader.read, origin)), ...rows];
+  if (advisories.every(({ deleteTime }) => deleteTime !== undefined)) return undefined;
+  return { advisories, groups: rows.map(({ uid }) => parentOf(uid)) };
+};
+
 const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObject | undefined> => {
   let rows: AdvisoryRow[] = [];
   for (const number of ownNumbersOf(name)) {
-    rows = await readOwnById(reader, number);
+    rows = await findOwnByIds(reader, [number], limits.osvRecordsMax);
     if (rows.length > 0) break;
   }
   const [first, ...others] = await withSeverityRecords(reader, rows);
@@ -124,7 +152,7 @@ export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withd
   withdrawTime === undefined ? {} : { "gantry-withdrawn": withdrawTime };
 
 const readStored = async (reader: Reader, kind: DocumentKind, name: string): Promise<DocumentContent | undefined> => {
-  const { document, leftOut } = choosePublished(kind, await readDocumentsOf(reader, name));
+  const { document, leftOut } = choosePublished(kind, await findDocumentsOf(reader, [name], limits.osvRecordsMax));
   if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published on this server: ${leftOut}`);
   const content = document && (await documentText(reader, kind, document));
   return content === undefined ? undefined : { text: content, withdrawTime: document?.withdrawTime };
@@ -175,8 +203,8 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
 }
 
 /** Changes with any published document. Private views have no ETag. */
-export const readFeedState = async ({ read, privateRecords }: Reader): Promise<readonly string[]> =>
-  privateRecords ? [] : Promise.all([readAdvisoryState(read), readPublishedState(read)]);
+export const readFeedState = async ({ read, visibility }: Reader): Promise<readonly string[]> =>
+  visibility === "public" ? Promise.all([readAdvisoryState(read), readPublishedState(read)]) : [];
 
 /** Streams a list. Its ETag depends on the published state and `form`. */
 export const respondInPieces = async <Piece extends string | Uint8Array>(

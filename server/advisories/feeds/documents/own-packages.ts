@@ -2,10 +2,17 @@
 
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
-import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind } from "#advisories/store";
+import {
+  type AdvisoryRow,
+  findDocumentChanges,
+  findOwnPrivate,
+  findOwnPublished,
+  findOwnPublishedBehind,
+  ownPrivateNames,
+  type Reader,
+} from "#advisories/store";
 import { currentStatus, latestTime, type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
 import { scopeOf } from "./scope.ts";
-import { ownPrivateOrigins, type Reader, readOwnPrivate } from "./reader.ts";
 
 export interface OwnPackage {
   readonly origin: string;
@@ -60,7 +67,7 @@ const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: re
 
 const packagesOf = async (reader: Reader, origins: readonly string[], publicRows: ReadonlyMap<string, readonly AdvisoryRow[]>): Promise<OwnPackage[]> => {
   const changes = await findDocumentChanges(reader.read, origins);
-  const privateRows = Map.groupBy(await readOwnPrivate(reader, origins), ({ origin }) => origin);
+  const privateRows = Map.groupBy(await findOwnPrivate(reader, origins), ({ origin }) => origin);
   return origins.flatMap((origin) => packageOf(origin, publicRows.get(origin) ?? [], privateRows.get(origin) ?? [], changes));
 };
 
@@ -73,10 +80,10 @@ export async function* ownPackages(reader: Reader): AsyncGenerator<OwnPackage[]>
     if (!last) break;
     const byOrigin = Map.groupBy(rows, ({ origin }) => origin);
     yield await packagesOf(reader, [...byOrigin.keys()], byOrigin);
-    if (reader.privateRecords) for (const origin of byOrigin.keys()) seen.add(origin);
+    if (reader.visibility !== "public") for (const origin of byOrigin.keys()) seen.add(origin);
     after = last.origin;
   }
-  for await (const origins of ownPrivateOrigins(reader)) {
+  for await (const origins of ownPrivateNames(reader, "origin", limits.osvRecordsMax)) {
     const unseen = origins.filter((origin) => !seen.has(origin));
     if (unseen.length > 0) yield await packagesOf(reader, unseen, new Map());
   }

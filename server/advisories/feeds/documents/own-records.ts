@@ -2,9 +2,8 @@
 
 import { isObject, type Json, type JsonObject, part, texts } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
-import { type AdvisoryRow, readSeverities, severitiesOf } from "#advisories/store";
+import { type AdvisoryRow, type Reader, readSeverities, severitiesOf } from "#advisories/store";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
-import type { Reader } from "./reader.ts";
 import { type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
 import { osvRecord, whyNoOsv } from "./osv.ts";
 import { osvValueOf } from "./osv-value.ts";

@@ -7,15 +7,17 @@ import { limits } from "#base/limits.ts";
 import { judgeVersion, type Package } from "#base/versions/affected.ts";
 import { packageNameForms } from "#base/versions/package-name.ts";
 import {
+  findDocumentsOf,
   findNamedPackages,
+  findOwnByArtifacts,
+  findOwnByIds,
   findPackageDocuments,
   findPackageEntries,
-  findPrivateNamedPackages,
   findPrivatePackageDocuments,
   type PackageDocument,
+  type Reader,
 } from "#advisories/store";
 import { choosePresent } from "../documents/published.ts";
-import { type Reader, readDocumentsOfAll, readOwnByArtifacts, readOwnByIds } from "../documents/reader.ts";
 import { isOwnEcosystem } from "../documents/osv.ts";
 import { isPublishable } from "../licenses.ts";
 import { nameKey } from "./ecosystems.ts";
@@ -58,17 +60,10 @@ const isToJudge = ({ version, distribution }: LookUp): boolean => version !== ""
 
 const verdictKey = ({ version, distribution }: LookUp): string => JSON.stringify([version, distribution?.family, distribution?.release]);
 
-const findNamed = async ({ read, privateRecords }: Reader, names: readonly string[]): Promise<{ readonly name: string; readonly ecosystem: string }[]> => {
-  const found = await findNamedPackages(read, names, limits.osvCandidatesMax);
-  if (!privateRecords) return found;
-  const both = [...found, ...(await findPrivateNamedPackages(read, privateRecords.feeds, names, limits.osvCandidatesMax))];
-  return [...new Map(both.map((each) => [JSON.stringify([each.name, each.ecosystem]), each])).values()];
-};
-
 /** Without an ecosystem, the name matches in all. */
 const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promise<LookUp[]> => {
   const anywhere = questions.flatMap(({ packages }) => packages.flatMap(({ ecosystem, name }) => (ecosystem === "" ? packageNameForms(name) : [])));
-  const named = anywhere.length === 0 ? [] : await findNamed(reader, [...new Set(anywhere)]);
+  const named = anywhere.length === 0 ? [] : await findNamedPackages(reader, [...new Set(anywhere)], limits.osvCandidatesMax);
   const ecosystems = new Map<string, string[]>();
   for (const { name, ecosystem } of named) ecosystems.set(name, [...(ecosystems.get(name) ?? []), ecosystem].slice(0, limits.osvEcosystemsMax));
   return questions.flatMap(({ packages, after }, question): LookUp[] =>
@@ -105,7 +100,7 @@ const judgeLong = async (reader: Reader, candidates: readonly { readonly row: Pa
 const findPublished = async (reader: Reader, originIds: readonly string[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < originIds.length; from += limits.osvRecordsMax) {
-    const found = await readDocumentsOfAll(reader, originIds.slice(from, from + limits.osvRecordsMax), limits.osvCandidatesMax);
+    const found = await findDocumentsOf(reader, originIds.slice(from, from + limits.osvRecordsMax), limits.osvCandidatesMax);
     const byNumber = Map.groupBy(found, ({ originId }) => originId);
     for (const documents of byNumber.values()) {
       const document = choosePresent("osv", documents);
@@ -135,10 +130,10 @@ const lookUp = async ({ read }: Reader, lookUps: readonly LookUp[], perPackage: 
 };
 
 /** Looks up private records. */
-const lookUpPrivately = async ({ read, privateRecords }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
-  if (!privateRecords || privateRecords.feeds.length === 0 || lookUps.length === 0) return [];
+const lookUpPrivately = async ({ read, visibility }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
+  if (visibility === "public" || visibility.feeds.length === 0 || lookUps.length === 0) return [];
   const limit = limits.osvCandidatesMax;
-  return splitLookUps(lookUps, await findPrivatePackageDocuments(read, privateRecords.feeds, lookUps, limit), limit, limit);
+  return splitLookUps(lookUps, await findPrivatePackageDocuments(read, visibility.feeds, lookUps, limit), limit, limit);
 };
 
 /** Splits the rows of a joint read, of at most `perPackage` for one lookup and `limit` overall. */
@@ -171,15 +166,15 @@ const findOwn = async (
     ...new Set(packages.flatMap(({ ecosystem, name }) => (isWanted(ecosystem) ? [name] : []))),
   ];
   const published = namesIn((ecosystem) => isOwnEcosystem(ecosystem));
-  const visible = reader.privateRecords ? namesIn((ecosystem) => isOwnEcosystem(ecosystem, true)) : published;
+  const visible = reader.visibility === "public" ? published : namesIn((ecosystem) => isOwnEcosystem(ecosystem, true));
   const none = new Map<string, JsonObject>();
   if (visible.length === 0) return { own: none, numbersOf: () => [] };
   const limit = limits.osvCandidatesMax;
-  const rows = await readOwnByArtifacts(reader, { published, visible }, limit);
+  const rows = await findOwnByArtifacts(reader, { published, visible }, limit);
   const numbers = new Map<string, Set<string>>();
   for (const { artifactName, advisoryId } of rows) numbers.set(artifactName, (numbers.get(artifactName) ?? new Set()).add(advisoryId));
   const ids = [...new Set(rows.map(({ advisoryId }) => advisoryId))];
-  const all = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limit);
+  const all = ids.length === 0 ? [] : await findOwnByIds(reader, ids, limit);
   if (rows.length >= limit || all.length >= limit) throw new Fault("INVALID_ARGUMENT", "too many records match these packages. Query fewer packages at once");
   return { own: await ownRecordsOf(reader, all), numbersOf: ({ name }) => [...(numbers.get(name) ?? [])] };
 };
@@ -232,7 +227,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     chosen.push(hits);
   }
   // A private record may share an ID with a public one on another package.
-  const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
+  const isContested = (row: PackageDocument): boolean => row.contested || reader.visibility !== "public";
   const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
   const published = await findPublished(reader, [...contested]);
   return questions.map(({ packages, after }, index) => {

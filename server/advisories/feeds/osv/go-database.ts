@@ -1,10 +1,10 @@
 // Go's vulnerability database for govulncheck (https://go.dev/doc/security/vuln/database): three indexes, and a file for each GO-
 // record. GHSA duplicates without functions are only in OSV's archives.
 
+import type { Reader } from "#advisories/store";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import { modifiedRecords, recordTexts } from "./records.ts";
-import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 

@@ -10,7 +10,7 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findSourceDocuments, readPublishedState } from "#advisories/store";
+import { findDocumentEcosystems, findOwnArtifacts, findSourceDocuments, publicReader, type Reader, readPublishedState } from "#advisories/store";
 import type { Read } from "#db";
 import {
   buildOsvRecord,
@@ -26,7 +26,6 @@ import {
 } from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem, ownNumbersOf } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
-import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
 import { type Archives, type ArchivesOptions, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
@@ -50,8 +49,8 @@ const json = (text: string): EndpointAnswer => ({
 });
 
 const findEcosystems = async (reader: Reader): Promise<string[]> => {
-  const own = await readOwnArtifacts(reader);
-  return [...new Set([...(await readEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
+  const own = await findOwnArtifacts(reader);
+  return [...new Set([...(await findDocumentEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
 };
 
 /** Returns records up to the maximum size of a response. */
@@ -141,7 +140,7 @@ export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder"
   openPreparedArchives({
     ...options,
     readState: () => readPublishedState(read),
-    pieces: (ecosystem) => zipPieces(archivedFiles({ read }, ecosystem)),
+    pieces: (ecosystem) => zipPieces(archivedFiles(publicReader(read), ecosystem)),
   });
 
 const zip = "application/zip";

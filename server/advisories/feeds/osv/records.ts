@@ -3,23 +3,28 @@
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition, type WithdrawnDocument } from "#advisories/store";
+import {
+  type ArchivedDocument,
+  findArchivedDocuments,
+  changesOfAdvisories,
+  findDocumentsOf,
+  findModifiedDocuments,
+  findOwnByIds,
+  findSourceDocuments,
+  findWithdrawnDocuments,
+  type ModifiedPosition,
+  ownPrivateNames,
+  publicReader,
+  type Reader,
+  type WithdrawnDocument,
+} from "#advisories/store";
 import { text } from "#base/json.ts";
-import { byNumber } from "../documents/entries.ts";
+import { byNumber, changePages } from "../documents/entries.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { isLanguageEcosystem } from "../formats/osv.ts";
 import { osvTextOf, ownRecordsOf } from "../documents/own-records.ts";
 import { choosePresent, choosePublished } from "../documents/published.ts";
 import type { ZipEntry } from "./zip.ts";
-import {
-  ownPrivateNumbers,
-  type Reader,
-  readArchivedDocuments,
-  readDocumentsOfAll,
-  readModifiedDocuments,
-  readOwnByIds,
-  readWithdrawnDocuments,
-} from "../documents/reader.ts";
 
 /** Safe in file names and lists: no "../", no line breaks. */
 export const fileNameOf = (id: string): string => encodeURIComponent(id);
@@ -35,12 +40,12 @@ interface OwnRecord {
 
 /** Yields each record once. */
 async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
-  if (ecosystem !== "" && !isOwnEcosystem(ecosystem, reader.privateRecords !== undefined)) return;
+  if (ecosystem !== "" && !isOwnEcosystem(ecosystem, reader.visibility !== "public")) return;
   const seen = new Set<string>();
-  for await (const numbers of isLanguageEcosystem(ecosystem) ? ownPrivateNumbers(reader) : ownNumbers(reader)) {
+  for await (const numbers of isLanguageEcosystem(ecosystem) ? ownPrivateNames(reader, "advisory_id", limits.osvRecordsMax) : ownNumbers(reader)) {
     const ids = numbers.filter((id) => !seen.has(id));
     for (const id of ids) seen.add(id);
-    const rows = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limits.osvCandidatesMax);
+    const rows = ids.length === 0 ? [] : await findOwnByIds(reader, ids, limits.osvCandidatesMax);
     const rowsOf = Map.groupBy(rows, ({ advisoryId }) => advisoryId);
     yield [...(await ownRecordsOf(reader, rows))].flatMap(([number, record]): OwnRecord[] => {
       const ecosystems = [...new Set((rowsOf.get(number) ?? []).map((row) => osvEcosystem(row) ?? ""))];
@@ -53,23 +58,17 @@ async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<Ow
 
 /** Yields IDs, possibly with duplicates. */
 async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
-  const size = limits.osvRecordsMax;
-  for (let from = { since: "", after: "" }; ; ) {
-    const found = await findChangedAdvisories(reader.read, from.since, from.after, size);
-    const last = found.at(-1);
-    if (!last) break;
-    yield [...new Set(found.map(({ id }) => id))];
-    if (found.length < size) break;
-    from = { since: last.modified, after: last.id };
+  for (const readChanges of changesOfAdvisories(publicReader(reader.read))) {
+    for await (const page of changePages(readChanges, { since: "", after: "" })) yield [...new Set(page.map(({ id }) => id))];
   }
-  yield* ownPrivateNumbers(reader);
+  yield* ownPrivateNames(reader, "advisory_id", limits.osvRecordsMax);
 }
 
 /** Yields documents by page. */
 async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await readArchivedDocuments(reader, ecosystem, after, size);
+    const found = await findArchivedDocuments(reader, ecosystem, after, size);
     const last = found.at(-1);
     if (!last) return;
     yield byNumber(found, false).flatMap((documents) => {
@@ -148,7 +147,7 @@ export interface ModifiedRecord {
 async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
-    const found = await readModifiedDocuments(reader, ecosystem, behind, size);
+    const found = await findModifiedDocuments(reader, ecosystem, behind, size);
     const published = await findPublishedIds(reader, found);
     yield found.flatMap(({ id, originId, modifiedMs = 0, ecosystems }) =>
       published.has(id) ? [{ id: originId, modified: new Date(modifiedMs).toISOString(), ecosystems }] : [],
@@ -162,7 +161,7 @@ async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerato
 async function* withdrawals(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: WithdrawnDocument | undefined; ; ) {
-    const found = await readWithdrawnDocuments(reader, ecosystem, behind, size);
+    const found = await findWithdrawnDocuments(reader, ecosystem, behind, size);
     const published = await findPublishedIds(reader, found);
     yield found.flatMap(({ id, originId, withdrawTime = "", ecosystems }) => (published.has(id) ? [{ id: originId, modified: withdrawTime, ecosystems }] : []));
     behind = found.at(-1);
@@ -217,7 +216,7 @@ const findPublishedIds = async (reader: Reader, documents: readonly ArchivedDocu
   const published = new Set<string>();
   for (let from = 0; from < documents.length; from += limits.osvRecordsMax) {
     const numbers = [...new Set(documents.slice(from, from + limits.osvRecordsMax).map(({ originId }) => originId))];
-    for (const same of Map.groupBy(await readDocumentsOfAll(reader, numbers, limits.osvCandidatesMax), ({ originId }) => originId).values()) {
+    for (const same of Map.groupBy(await findDocumentsOf(reader, numbers, limits.osvCandidatesMax), ({ originId }) => originId).values()) {
       const { document } = choosePublished("osv", same);
       if (document) published.add(document.id);
     }

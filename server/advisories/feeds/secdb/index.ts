@@ -8,7 +8,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { findSourceDocuments } from "#advisories/store";
+import { findDocumentsOf, findDocumentsOfForm, findOwnArtifacts, findSourceDocuments, type Reader } from "#advisories/store";
 import { byNumber } from "../documents/entries.ts";
 import { type DocumentRequest, type DocumentResponse, type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { ownPackages } from "../documents/own-packages.ts";
@@ -17,7 +17,6 @@ import { secdbDistribution, secdbPackage } from "../documents/secdb.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { yamlOf } from "./yaml.ts";
-import { type Reader, readDocumentsOf, readDocumentsOfForm, readOwnArtifacts } from "../documents/reader.ts";
 
 /** Others are served only at /advisory/v2/secdb. */
 const releaseForm = /^(v[0-9][A-Za-z0-9._-]*|edge)\/([A-Za-z][A-Za-z0-9._-]*)$/;
@@ -26,7 +25,7 @@ const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   const releases = new Map<string, string[]>();
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await readDocumentsOfForm(reader, "secdb", after, size);
+    const found = await findDocumentsOfForm(reader, "secdb", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const [, release, repository] = releaseForm.exec(documents[0].originId) ?? [];
@@ -73,7 +72,7 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
 };
 
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
-  const documents = await readDocumentsOf(feed.reader, number);
+  const documents = await findDocumentsOf(feed.reader, [number], limits.osvRecordsMax);
   const [document, { leftOut }] = [choosePresent("secdb", documents), choosePublished("secdb", documents)];
   const [stored] = document ? await findSourceDocuments(feed.reader.read, [document.id]) : [];
   if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `file not found: ${number}` : `${number} is not published on this server: ${leftOut}`);
@@ -102,7 +101,7 @@ async function* securityPieces(reader: Reader, distribution: string): AsyncGener
 }
 
 const readSecurity = async (feed: Feed, distribution: string, request: DocumentRequest): Promise<DocumentResponse> => {
-  const own = await readOwnArtifacts(feed.reader);
+  const own = await findOwnArtifacts(feed.reader);
   if (!own.some((each) => secdbDistribution(each) === distribution)) throw new Fault("NOT_FOUND", `no own advisories for ${distribution}`);
   return respondInPieces(feed, request, "application/json", securityPieces(feed.reader, distribution));
 };

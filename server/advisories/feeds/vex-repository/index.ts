@@ -8,12 +8,11 @@
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findSourceDocuments, type PublicDocument } from "#advisories/store";
+import { findDocumentsOfForm, findSourceDocuments, type PublicDocument } from "#advisories/store";
 import { byNumber } from "../documents/entries.ts";
 import { documentAddress, type DocumentRequest, type DocumentResponse, type Feed, jsonList, respond, respondInPieces } from "../documents/index.ts";
 import { openVexDocument } from "../documents/openvex.ts";
 import { ownPackages } from "../documents/own-packages.ts";
-import { readDocumentsOfForm } from "../documents/reader.ts";
 import { choosePresent } from "../documents/published.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored } from "../stored-document.ts";
@@ -111,7 +110,7 @@ const otherFile = (document: PublicDocument, content: string, index: RepositoryI
 async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await readDocumentsOfForm(reader, "openvex", after, size);
+    const found = await findDocumentsOfForm(reader, "openvex", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const document = choosePresent("openvex", documents);
