@@ -1,5 +1,5 @@
 // Version of Gantry from package.json.
 
-import { readFileSync } from "node:fs";
+import manifest from "../package.json" with { type: "json" };
 
-export const version: string = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
+export const { version } = manifest;

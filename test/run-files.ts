@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
+import { pathToFileURL } from "node:url";
 import type { TogetherOptions } from "./together.ts";
 
 export interface Outcome {
@@ -43,10 +44,12 @@ const needsOwnProcess = (path: string): boolean =>
 const writeGroups = (paths: readonly string[], folder: string, root: string, times: TogetherOptions): readonly string[] => {
   const count = Math.ceil(paths.length / filesTogether);
   return Array.from({ length: count }, (_, group) => {
-    const files = paths.filter((__, index) => index % count === group).map((path) => [relative(root, path), path]);
+    const files = paths
+      .filter((__, index) => index % count === group)
+      .map((path) => `[${JSON.stringify(relative(root, path))}, () => import(${JSON.stringify(pathToFileURL(path).href)})]`);
     const file = join(folder, `group-${group}.mjs`);
     const together = JSON.stringify(new URL("together.ts", import.meta.url));
-    writeFileSync(file, `import { runTogether } from ${together};\nawait runTogether(${JSON.stringify(files)}, ${JSON.stringify(times)});\n`);
+    writeFileSync(file, `import { runTogether } from ${together};\nawait runTogether([${files.join()}], ${JSON.stringify(times)});\n`);
     return file;
   });
 };

@@ -3,7 +3,6 @@
 
 import { registerHooks } from "node:module";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { restartChance } from "./length.ts";
 import { recordDeclared } from "./recorded.ts";
 
@@ -24,19 +23,19 @@ const restoreEnvironment = (kept: Readonly<NodeJS.ProcessEnv>): void => {
   Object.assign(process.env, kept);
 };
 
-/** @param files by the name that their test gets, their path */
+/** @param files each with the name that its test gets */
 export const runTogether = async (
-  files: readonly (readonly [name: string, path: string])[],
+  files: readonly (readonly [name: string, load: () => Promise<unknown>])[],
   { testTimeoutMs, fileTimeoutMs }: TogetherOptions,
 ): Promise<void> => {
   const environment = { ...process.env };
   // A test that waits for nothing fails at its time limit; node would end the process, and the files left with it.
   const staysAlive = setInterval(() => {}, fileTimeoutMs);
-  for (const [name, path] of files) {
+  for (const [name, load] of files) {
     restoreEnvironment(environment);
     await test(name, { timeout: fileTimeoutMs }, async (file) => {
       restartChance();
-      const declared = await recordDeclared(() => import(pathToFileURL(path).href));
+      const declared = await recordDeclared(load);
       for (const run of declared.beforeEach) file.beforeEach(run);
       for (const run of declared.afterEach) file.afterEach(run);
       for (const run of declared.after) file.after(run);

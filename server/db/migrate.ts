@@ -155,7 +155,10 @@ const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${
 
 /** Application names are visible to every role. Before version 0.2 they have no version and host. */
 const connectedStatement = `
-  select distinct case application_name when 'gantry' then concat_ws(' at ', 'a gantry of an earlier version', host(client_addr)) else application_name end as name
+  select distinct case application_name
+    when 'gantry' then concat_ws(' at ', 'a gantry of an earlier version', host(client_addr))
+    else application_name
+  end as name
   from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name ~ '^gantry( |$)' and application_name <> 'gantry migrate'
   order by 1`;

@@ -184,7 +184,8 @@ test("a database that has become read-only is not ready", { timeout: 60_000 }, (
     await asOwner(database.url, `alter database ${name} set default_transaction_read_only = on`);
     await asOwner(
       database.url,
-      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'gantry%' and pid <> pg_backend_pid()",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name like 'gantry%' and pid <> pg_backend_pid()`,
     );
     await untilFailed(store);
     await asOwner(database.url, `begin read write; alter database ${name} reset default_transaction_read_only; commit`);
