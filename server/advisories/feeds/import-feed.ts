@@ -28,7 +28,7 @@ import {
   findFeedValidators,
   findFilesOfForms,
   findHeldBack,
-  findToldRecords,
+  findAssertedRecords,
   type HeldBack,
   type HeldReason,
   keepParts,
@@ -69,7 +69,7 @@ import { addressLabel, type Fetch, type Fetching, Validators } from "./fetching.
 import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
-import { factsPublic, isToldKind, markStep, reassignGone, type TellContext, tellParts } from "./select-source.ts";
+import { factsPublic, isAssertedKind, markStep, reassignGone, type TellContext, tellParts } from "./select-source.ts";
 import { judgeDrop } from "./withdrawal-guard.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
 
@@ -329,10 +329,10 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
   });
 
 /** Finds missing records that have no documents. Writes nothing. */
-const findMissingUntold = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
+const findMissingUnasserted = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
   const missing = new Set<string>();
   const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
-    const told = await findToldRecords(rows, feed, keys);
+    const told = await findAssertedRecords(rows, feed, keys);
     for (const key of keys) if (!told.has(key)) missing.add(key);
     return new Set(keys);
   };
@@ -354,7 +354,7 @@ const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Wit
     await lockFeed(rows, feed);
     if (told) await releaseMissing(rows, { feed, run }, "moved", nowMs);
     const documents = told ? await countMissing(rows, feed) : { records: 0, digest: "" };
-    const untold = await findMissingUntold(rows, from);
+    const untold = await findMissingUnasserted(rows, from);
     const missing = documents.records + untold.size;
     const records = await countFeedRecords(rows, feed);
     const history = await findFeedHistory(rows, feed, nowMs);
@@ -406,11 +406,11 @@ const writePendingSome = async (rows: Write, { feed, told, options }: SourceImpo
 };
 
 /** Withdraws missing records of kinds without documents, and records of the previous version. */
-const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
+const withdrawUnasserted = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const findAsserted = async (keys: readonly string[]): Promise<Set<string>> => {
     const asked = keys.filter((key) => allowed.has(key));
-    const known = await findToldRecords(rows, feed, asked);
+    const known = await findAssertedRecords(rows, feed, asked);
     for (const key of keys) if (!allowed.has(key)) known.add(key);
     return known;
   };
@@ -463,7 +463,7 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
       await lockFeed(rows, feed);
       if (!mayHaveVanished) return tellImport(rows, from, result, false).then(() => undefined);
       const some = await reassignSome(rows, from);
-      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from, allowed)) : some.counts;
+      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUnasserted(rows, from, allowed)) : some.counts;
       await addUnreported(rows, feed, counts);
       // While records are held back, every run checks again.
       if (some.isLast) await tellImport(rows, from, result, result.missing === undefined);
@@ -519,7 +519,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const { kind, group, author, format, progress } = options;
   const { store, log } = services;
   // Kinds with stored documents publish after the files (markPublic).
-  const manner = JSON.stringify([readerVersion, author ?? "", format ?? "", options.license ?? null, isToldKind(kind) ? null : (options.public ?? null)]);
+  const manner = JSON.stringify([readerVersion, author ?? "", format ?? "", options.license ?? null, isAssertedKind(kind) ? null : (options.public ?? null)]);
   const opened = { kind, group, source: source.key, sourceName: sharedNameOf(source), manner, license: options.license, author: author ?? "" };
   const nowMs = services.clock();
   const { allowWithdrawals = false, allowOlder = false } = options;
@@ -535,7 +535,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     return row;
   });
   const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs };
-  const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, run: number, allowOlder, nowMs } : undefined;
+  const told = isAssertedKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, run: number, allowOlder, nowMs } : undefined;
   const from: SourceImport = { ...run, source, feed, run: number, target, told };
   const goOn = (): Promise<void> => requireGoingOn(options);
   const fetching = await openFetching(run, feed, manner, source);

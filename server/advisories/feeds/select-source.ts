@@ -20,9 +20,9 @@ import {
   findPublicVulnerabilities,
   findAssertions,
   findAssertionsOfNumbers,
-  findToldAdvisories,
-  findToldOrigins,
-  findToldVulnerabilities,
+  findAssertedAdvisories,
+  findAssertedOrigins,
+  findAssertedVulnerabilities,
   type GoneRecord,
   isFact,
   markAdvisoriesPublic,
@@ -34,7 +34,7 @@ import {
   type RecordAssertion,
   type Successor,
   type Assertion,
-  type ToldRow,
+  type AssertedRow,
   vulnerabilityKey,
   withdrawAdvisories,
   withdrawVulnerabilities,
@@ -56,12 +56,12 @@ import { formats } from "./recognise.ts";
 import { valueOfStored } from "./stored-document.ts";
 
 /** Kinds with stored documents. */
-export type ToldKind = "advisories" | "vulnerabilities";
+export type AssertedKind = "advisories" | "vulnerabilities";
 
-export const isToldKind = (kind: string): kind is ToldKind => kind === "advisories" || kind === "vulnerabilities";
+export const isAssertedKind = (kind: string): kind is AssertedKind => kind === "advisories" || kind === "vulnerabilities";
 
 export interface TellContext {
-  readonly kind: ToldKind;
+  readonly kind: AssertedKind;
   readonly group: string;
   /** The imported source's row, key and license. */
   readonly feed: string;
@@ -75,7 +75,7 @@ export interface TellContext {
 }
 
 /** `older` counts records that did not replace newer ones. */
-export interface ToldParts {
+export interface AssertedParts {
   readonly counts: OwnedCounts;
   readonly older: number;
   /** Read again next time. */
@@ -97,7 +97,7 @@ type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 const isShown = ({ public: wanted, license }: Pick<Assertion, "public" | "license">): boolean => wanted && isPublishable(license);
 
 /** A public record is not replaced by one with a license that forbids publication. */
-const chooseAssertion = (assertions: readonly Assertion[], row: ToldRow | undefined): Assertion | undefined => {
+const chooseAssertion = (assertions: readonly Assertion[], row: AssertedRow | undefined): Assertion | undefined => {
   const allowed = row?.isPublic ? assertions.filter(({ license }) => isPublishable(license)) : [];
   let best: Assertion | undefined;
   for (const each of allowed.length > 0 ? allowed : assertions) {
@@ -106,12 +106,12 @@ const chooseAssertion = (assertions: readonly Assertion[], row: ToldRow | undefi
   return best;
 };
 
-const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" | "group">, { owner }: Scope, keys: Keys): Promise<ToldRow[]> =>
+const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" | "group">, { owner }: Scope, keys: Keys): Promise<AssertedRow[]> =>
   kind === "advisories"
-    ? findToldAdvisories(rows, group, [...keys.keys()])
-    : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
+    ? findAssertedAdvisories(rows, group, [...keys.keys()])
+    : findAssertedVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
 
-const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<ToldRow[]> => [
+const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<AssertedRow[]> => [
   ...(await findRowsOfOwner(rows, context, { owner: "group" }, keys)),
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
 ];
@@ -129,7 +129,7 @@ const findAssertionsOf = async (rows: Write, { kind, group }: TellContext, { own
 };
 
 /** Returns none if the format now refuses the document. */
-const readAgain = (kind: ToldKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
+const readAgain = (kind: AssertedKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
   try {
     const format = formats.find(({ name }) => name === form);
     return format?.read(new Field(valueOfStored(body)), { kind, author: author === "" ? undefined : author }) ?? [];
@@ -177,7 +177,7 @@ const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: re
 };
 
 /** Returns the losing documents. Their packages do not count, as in responses to scanners (documents/published.ts). */
-const findOutvoted = ({ assertions }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
+const findOutvoted = ({ assertions }: Rivals, stored: ReadonlyMap<string, AssertedRow>): Set<string> => {
   const outvoted = new Set<string>();
   for (const same of Map.groupBy(assertions, ({ originId }) => originId).values()) {
     const row = same.map(({ key }) => stored.get(key)).find((each) => each?.isPublic);
@@ -208,10 +208,10 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
     const row = stored.get(key);
     const best = chooseAssertion(assertions.get(key) ?? [], row);
     if (best && drafts.has(best.id)) chosen.set(key, best);
-    else if (best && !(row?.isTold && row.documentId === best.id)) again.set(key, best);
+    else if (best && !(row?.isAsserted && row.documentId === best.id)) again.set(key, best);
     else if (best) counts = addCounts(counts, { ...noCounts, unchanged: 1 });
     // Records written by the previous version have no document.
-    else if (row?.documentId !== undefined && (row.isTold || scope.hasMoved)) gone.set(key, number);
+    else if (row?.documentId !== undefined && (row.isAsserted || scope.hasMoved)) gone.set(key, number);
   }
   const write = async (by: ReadonlyMap<string, Assertion>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
     // Each row names its asserting source.
@@ -300,14 +300,14 @@ const noteRenamed = async (
   const keys = [...candidates.values()].flat();
   if (keys.length === 0) return;
   const before = await findRowsOf(rows, { kind, group }, new Map(keys.map(({ key, id }) => [key, id])));
-  const known = new Set(before.filter(({ isTold }) => isTold).map(({ key }) => key));
+  const known = new Set(before.filter(({ isAsserted }) => isAsserted).map(({ key }) => key));
   const appeared = new Map([...candidates].map(([each, records]) => [each, records.filter(({ key }) => !known.has(key))]));
   const all = [...appeared.values()].flat();
   // A record that reappeared was not renamed.
   const back = [...candidates].flatMap(([{ draft }, records]) => (collections.has(draft.form) ? [] : records));
   await deleteSuccessors(rows, feed, [...new Set([...back, ...all].map(({ id }) => id))]);
   const aliases = [...new Set(all.flatMap((each) => each.aliases))];
-  const named = await findToldOrigins(rows, feed, aliases);
+  const named = await findAssertedOrigins(rows, feed, aliases);
   const renamed = all.flatMap(({ id, aliases: own }) => own.flatMap((oldId): Successor[] => (named.has(oldId) ? [{ oldId, newId: id }] : [])));
   if (dropped.length > 0) {
     const ids = new Map(dropped.map(({ key, originId }) => [key, originId]));
@@ -334,7 +334,7 @@ export const tellParts = async (
   rows: Write,
   context: TellContext,
   parts: readonly (Omit<DocumentPart, "documents"> & { readonly documents: readonly ReadDocument[] })[],
-): Promise<ToldParts> => {
+): Promise<AssertedParts> => {
   const { kind, group, feed, source, license, run, allowOlder, nowMs } = context;
   const given = parts.flatMap(({ name, part, documents: read }) => read.flatMap(({ draft, records }) => (draft ? [{ name, part, draft, records }] : [])));
   const written = await writeDocuments(

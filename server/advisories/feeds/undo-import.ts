@@ -49,7 +49,7 @@ import { recordImport } from "./import-event.ts";
 import { matchImages } from "./match-images.ts";
 import type { ExploitPredictionRecord, KnownExploitRecord } from "./record.ts";
 import { sourceKeyOf, sourceLabel } from "./source.ts";
-import { isToldKind, reassignGone, type TellContext, tellParts, type ToldKind } from "./select-source.ts";
+import { isAssertedKind, reassignGone, type TellContext, tellParts, type AssertedKind } from "./select-source.ts";
 
 export interface UndoImport {
   readonly source: string;
@@ -68,7 +68,7 @@ export interface UndoSummary extends Omit<WriteCounts, "unchanged"> {
 const operation = "gantry import undo";
 
 /** Returns the run to undo; throws a Fault with the reason if there is none. */
-const findUndoable = async (services: Services, options: UndoImport): Promise<UndoableFeed & { readonly kind: ToldKind }> => {
+const findUndoable = async (services: Services, options: UndoImport): Promise<UndoableFeed & { readonly kind: AssertedKind }> => {
   const { store, clock } = services;
   const { source, group, kind, documentMs } = options;
   const label = sourceLabel(source);
@@ -81,7 +81,7 @@ const findUndoable = async (services: Services, options: UndoImport): Promise<Un
       "INVALID_ARGUMENT",
       `${label} was imported more than once (${found.map((each) => `${each.kind} for ${each.group}`).join(", ")}): name one with --kind and --group`,
     );
-  if (!isToldKind(only.kind))
+  if (!isAssertedKind(only.kind))
     throw new Fault(
       "FAILED_PRECONDITION",
       `cannot undo an import of ${only.kind}: only imports of advisories and vulnerabilities can be undone. Import an earlier copy of the source.`,
@@ -97,7 +97,7 @@ const findUndoable = async (services: Services, options: UndoImport): Promise<Un
 
 interface Undo {
   readonly services: Services;
-  readonly feed: UndoableFeed & { readonly kind: ToldKind };
+  readonly feed: UndoableFeed & { readonly kind: AssertedKind };
   readonly context: Omit<TellContext, "public">;
 }
 

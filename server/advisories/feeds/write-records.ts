@@ -19,8 +19,8 @@ import {
   refreshImageStatistics,
   refreshVulnerabilityStatistics,
   withdrawImages,
-  withdrawUntoldAdvisories,
-  withdrawUntoldVulnerabilities,
+  withdrawUnassertedAdvisories,
+  withdrawUnassertedVulnerabilities,
   writeAdvisories,
   type WriteCounts,
   writeImages,
@@ -76,11 +76,11 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
   const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
   switch (kind) {
     case "advisory":
-      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, findAsserted));
+      return withdrawnOf("group", await withdrawUnassertedAdvisories(rows, target, findAsserted));
     case "vulnerability":
       return {
-        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, findAsserted) },
-        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, findAsserted) },
+        group: { ...noCounts, withdrawn: await withdrawUnassertedVulnerabilities(rows, { ...target, public: false }, findAsserted) },
+        everybody: { ...noCounts, withdrawn: await withdrawUnassertedVulnerabilities(rows, { ...target, public: true }, findAsserted) },
       };
     case "library":
       return withdrawnOf("everybody", await withdrawLibraries(rows, target, findAsserted));

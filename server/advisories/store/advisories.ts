@@ -224,7 +224,7 @@ export const withdrawAdvisories = async (rows: Write, uids: readonly string[], n
 };
 
 /** Withdraws the feed's records that neither a document nor `findAsserted` asserts. In steps, for millions of rows. */
-export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
+export const withdrawUnassertedAdvisories = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -245,19 +245,19 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
 };
 
 /** A record's row, as source selection needs it. */
-export type ToldRow = RowOf<typeof toldAdvisory>;
+export type AssertedRow = RowOf<typeof assertedAdvisory>;
 
-const toldAdvisory = columns({
+const assertedAdvisory = columns({
   /** See recordKey. */
   key: expression("right(uid, 16)", text),
   documentId: nullableText,
   /** False if withdrawn for lack of a document. */
-  isTold: expression("digest <> ''", flag),
+  isAsserted: expression("digest <> ''", flag),
   isPublic: expression("public", flag),
 });
 
-export const findToldAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<ToldRow[]> =>
-  toldAdvisory.find(rows, `select ${toldAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
+export const findAssertedAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<AssertedRow[]> =>
+  assertedAdvisory.find(rows, `select ${assertedAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
 
 const publicNumber = columns({ advisoryId: text });
 

@@ -55,7 +55,7 @@ export const deleteAffectedPackages = async (rows: Write, documentIds: readonly 
 };
 
 /** A requested package; results start after the ID `after`. */
-export interface AskedPackage {
+export interface RequestedPackage {
   readonly ecosystem: string;
   readonly name: string;
   readonly after: string;
@@ -84,7 +84,7 @@ const packageDocument = columns({
 });
 
 /** Returns at most `perPackage` documents each and `limit` in all, by package and ID. */
-export const findPackageDocuments = (rows: Read, asked: readonly AskedPackage[], perPackage: number, limit: number): Promise<PackageDocument[]> =>
+export const findPackageDocuments = (rows: Read, asked: readonly RequestedPackage[], perPackage: number, limit: number): Promise<PackageDocument[]> =>
   packageDocument.find(
     rows,
     // Package by package through the index: after a bulk load the planner lacks statistics and reads whole tables.
@@ -121,7 +121,12 @@ const privatePackages = `(
   where feeds.id = any($1::integer[]) and not document.public and affected.name = any($2))`;
 
 /** Private counterpart of findPackageDocuments. */
-export const findPrivatePackageDocuments = (rows: Read, feeds: readonly string[], asked: readonly AskedPackage[], limit: number): Promise<PackageDocument[]> =>
+export const findPrivatePackageDocuments = (
+  rows: Read,
+  feeds: readonly string[],
+  asked: readonly RequestedPackage[],
+  limit: number,
+): Promise<PackageDocument[]> =>
   privatePackageDocument.find(
     rows,
     `select ${privatePackageDocument.list}

@@ -86,7 +86,7 @@ export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<
 const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
 /** Scans the source once: an index of keys would be as large as the records, for one query per import. */
-export const findToldRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
+export const findAssertedRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
   if (keys.length === 0) return new Set();
   const found = await recordOfFeed.find(
     rows,

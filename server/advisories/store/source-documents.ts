@@ -504,7 +504,7 @@ export const markMissing = async (rows: Write, ids: readonly string[]): Promise<
 
 const toldOrigin = columns({ originId: text });
 
-export const findToldOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
+export const findAssertedOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
   if (originIds.length === 0) return new Set();
   const found = await toldOrigin.find(
     rows,

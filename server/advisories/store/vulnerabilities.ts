@@ -2,7 +2,7 @@
 // publishes are hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
-import type { ToldRow } from "./advisories.ts";
+import type { AssertedRow } from "./advisories.ts";
 import {
   addParameter,
   columns,
@@ -179,7 +179,7 @@ export const deleteVulnerabilities = async (rows: Write, owner: string, ids: rea
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
 /** Hides the feed's records without a document that `findAsserted` does not return. */
-export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
+export const withdrawUnassertedVulnerabilities = async (rows: Write, target: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -198,11 +198,11 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
   }
 };
 
-const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: expression("digest <> ''", flag) });
+const assertedVulnerability = columns({ id: text, documentId: nullableText, isAsserted: expression("digest <> ''", flag) });
 
-export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
-  const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
-  return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
+export const findAssertedVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<AssertedRow[]> => {
+  const found = await assertedVulnerability.find(rows, `select ${assertedVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
+  return found.map(({ id, documentId, isAsserted }) => ({ key: uidSegmentOf(id), documentId, isAsserted, isPublic: owner === "" }));
 };
 
 export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: readonly string[]): Promise<Set<string>> => {

@@ -83,18 +83,18 @@ const getSbom = async (context: ReadContext): Promise<Outcome> => {
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
 
-interface AskedImage {
+interface RequestedImage {
   readonly digest: string;
   readonly architecture: string;
   readonly isIndex: boolean;
 }
 
-const askedImages = (request: JsonObject): AskedImage[] => {
+const askedImages = (request: JsonObject): RequestedImage[] => {
   const items = objectList(request, "items");
   if (items.length > limits.manifestMetadataItemsMax)
     throw invalid([{ field: "items", description: `items must be at most ${limits.manifestMetadataItemsMax}` }]);
   const violations: Violation[] = [];
-  const asked = items.map((item, index): AskedImage => {
+  const asked = items.map((item, index): RequestedImage => {
     const filter = part(item, "indexFilter");
     const isIndex = item.indexFilter !== undefined;
     const digest = isIndex ? text(filter, "digest") : text(item, "imageDigest");

@@ -15,7 +15,7 @@ export interface StoredManifest {
   readonly sizeBytes: number;
 }
 
-export type AskedManifest = RowOf<typeof storedManifest>;
+export type RequestedManifest = RowOf<typeof storedManifest>;
 
 const storedManifest = columns({
   sha256: text,
@@ -30,12 +30,12 @@ const storedManifest = columns({
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
 /** Returns the manifest with this digest of either algorithm. */
-export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
+export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<RequestedManifest | undefined> =>
   digest.startsWith("sha512:")
     ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
     : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
-export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<AskedManifest | undefined> =>
+export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<RequestedManifest | undefined> =>
   storedManifest.findOne(
     rows,
     `select ${storedManifest.listOf("manifest")} from tags join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = tags.digest

@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import { packageLabel, readPurlParts, versionOf } from "../formats/purl.ts";
 import type { Field } from "../field.ts";
 
-export interface ToldPackage {
+export interface AssertedPackage {
   readonly purl: Field;
   /** "" if only the package URL has one. */
   readonly version: string;
@@ -21,7 +21,7 @@ export interface Packages {
 }
 
 export interface PackageCollection extends Packages {
-  add(told: ToldPackage): void;
+  add(told: AssertedPackage): void;
 }
 
 // Not packages.

@@ -13,13 +13,13 @@ import { countDays, type TagFacts } from "./counts.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-interface TagAsked {
+interface RequestedTag {
   readonly repo: string;
   readonly tag: string;
 }
 
 /** `references` override the single tag. */
-const askedTags = (request: JsonObject): TagAsked[] => {
+const askedTags = (request: JsonObject): RequestedTag[] => {
   const references = objectList(request, "references");
   const asked = (references.length > 0 ? references : [request]).map((each) => ({ repo: text(each, "repo"), tag: text(each, "tag") }));
   const violations = asked.flatMap(({ repo, tag }, index): Violation[] => {
@@ -46,7 +46,7 @@ const tooMuch = (): Fault => blocked("LIST_TOO_LONG", "", ["these reports are to
 const factsOf = async (
   context: ReadContext,
   uid: string,
-  { repo, tag }: TagAsked,
+  { repo, tag }: RequestedTag,
   leftBytes: number,
 ): Promise<{ readonly facts: TagFacts; readonly bytes: number }> => {
   const { rows, request } = context;

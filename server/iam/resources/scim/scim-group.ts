@@ -23,7 +23,7 @@ import {
   updateScimGroup,
 } from "#iam/store";
 import type { Read } from "#db";
-import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
+import { type ScimRequest, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
 import { namingTaken, noResource, requireIfMatch, scimFault } from "./documents/faults.ts";
 import { valueNamed, withCoreNames } from "./documents/names.ts";
@@ -41,14 +41,14 @@ interface Moves {
   readonly removed: readonly string[];
 }
 
-const groupUidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
+const groupUidOf = ({ request }: ScimRequest): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
-const noGroup = ({ request }: Asked): Fault => noResource("Group", text(request, "id"));
+const noGroup = ({ request }: ScimRequest): Fault => noResource("Group", text(request, "id"));
 
 const toldIds = (uids: readonly string[]): string[] => uids.slice(0, limits.scimToldMembersMax).map(idOf);
 
 /** Returns the event body of a group; `document`: the response. */
-const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Moves, document?: JsonObject): JsonObject => ({
+const toldGroup = ({ request }: ScimRequest, row: ScimGroupRow, { added, removed }: Moves, document?: JsonObject): JsonObject => ({
   uid: row.uid,
   identityProviderUid: text(request, "identityProviderUid"),
   ...(row.externalId === undefined ? {} : { externalId: row.externalId }),

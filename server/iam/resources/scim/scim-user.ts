@@ -27,7 +27,7 @@ import {
   writeScimRemoval,
 } from "#iam/store";
 import type { Read } from "#db";
-import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
+import { type ScimRequest, baseOf, listResponse } from "./documents/answer.ts";
 import { namingTaken, noResource, requireIfMatch } from "./documents/faults.ts";
 import { withCoreNames } from "./documents/names.ts";
 import { patched, readOperations } from "./documents/patch.ts";
@@ -41,11 +41,11 @@ import { holdProvider } from "./rules/held-provider.ts";
 import { namingPeopleQuota } from "./rules/people-quota.ts";
 import { wholePage } from "./rules/whole-page.ts";
 
-const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
+const uidOf = ({ request }: ScimRequest): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
-const noUser = ({ request }: Asked): Fault => noResource("User", text(request, "id"));
+const noUser = ({ request }: ScimRequest): Fault => noResource("User", text(request, "id"));
 
-const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUser[], shown: Shown): JsonObject => {
+const toldUser = (asked: ScimRequest, row: ScimUserRow, groups: readonly GroupOfScimUser[], shown: Shown): JsonObject => {
   const { userName } = documentOf(row);
   return {
     uid: row.uid,

@@ -35,7 +35,7 @@ export const readRange = (header: string, sizeBytes: number): ByteRange | undefi
  * Extends the blob's lease: a client that sees the blob does not upload it, so it must exist until the manifest arrives. Throws if
  * it was deleted meanwhile.
  */
-const keepTold = async ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): Promise<void> => {
+const keepAsserted = async ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): Promise<void> => {
   const untilMs = nowMs + limits.blobLeaseMs;
   if (untilMs - leaseMs < limits.blobLeaseMs / 4) return;
   const isThere = await services.store.write(async (rows) => {
@@ -53,7 +53,7 @@ export const getBlob = async (context: ReadContext): Promise<Outcome> => {
   const found = await findRepoBlob(rows, repo, digest.text);
   if (!found) throw blobUnknown();
   const isHead = request.head === true;
-  if (isHead) await keepTold(context, repo, found);
+  if (isHead) await keepAsserted(context, repo, found);
   const { sizeBytes, key } = found;
   const range = readRange(text(request, "range"), sizeBytes);
   const elsewhere = isHead ? undefined : await blobs.signedUrl?.(key, { seconds: signedSeconds, contentType: blobType });

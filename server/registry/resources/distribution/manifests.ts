@@ -5,7 +5,7 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { boundOf, change, type Outcome, type ReadContext, type WriteContext } from "#kernel";
 import {
-  type AskedManifest,
+  type RequestedManifest,
   deleteImageFacts,
   deleteManifest as deleteManifestRow,
   findManifestByDigest,
@@ -28,7 +28,7 @@ import { listTagNames } from "./tag-lists.ts";
 const indexType = "application/vnd.oci.image.index.v1+json";
 
 /** Records the use from time to time, before the response; false if the manifest was collected meanwhile. */
-const noteUse = async ({ services }: ReadContext, repo: string, { sha256, usedMs }: AskedManifest): Promise<boolean> => {
+const noteUse = async ({ services }: ReadContext, repo: string, { sha256, usedMs }: RequestedManifest): Promise<boolean> => {
   const nowMs = services.clock();
   if (nowMs - usedMs < limits.manifestUseMs) return true;
   return (await services.store.write((rows) => useManifests(rows, repo, [sha256], nowMs))) > 0;

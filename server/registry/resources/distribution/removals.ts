@@ -6,24 +6,24 @@ import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import { removeLeftContents } from "#registry/collection";
 
-let isAsked = false;
+let isRequested = false;
 let isLooking = false;
 
 /** Repeats while requests arrive, and once more, because a request within a transaction has not committed yet. */
 const look = async (services: Services): Promise<void> => {
   do {
-    isAsked = false;
+    isRequested = false;
     await setImmediate();
     await removeLeftContents(services);
-    if (isAsked) continue;
+    if (isRequested) continue;
     await setTimeout(limits.blobRemovalAgainMs, undefined, { ref: false });
     await removeLeftContents(services);
-  } while (isAsked);
+  } while (isRequested);
 };
 
 /** Starts the removal in the background; failures are retried with the next one. */
 export const removeSoon = (services: Services): void => {
-  isAsked = true;
+  isRequested = true;
   if (isLooking) return;
   isLooking = true;
   look(services)

@@ -3,9 +3,10 @@
 import { type JsonObject, text } from "#base/json.ts";
 import type { ReadContext } from "#kernel";
 
-export type Asked = Pick<ReadContext, "request" | "services">;
+export type ScimRequest = Pick<ReadContext, "request" | "services">;
 
-export const baseOf = ({ request, services }: Asked): string => `${services.publicUrl.replace(/\/$/, "")}/scim/v2/${text(request, "identityProviderUid")}`;
+export const baseOf = ({ request, services }: ScimRequest): string =>
+  `${services.publicUrl.replace(/\/$/, "")}/scim/v2/${text(request, "identityProviderUid")}`;
 
 /** RFC 7644, 3.4.2. `skip`: number of results before these. */
 export const listResponse = (resources: JsonObject[], totalResults: number, skip: number): JsonObject => ({
