@@ -25,7 +25,7 @@ const questions: readonly (readonly [question: string, page: RegExp])[] = [
   ["webhook signature", /webhooks|events|clients/],
   ["scan an image", /scanners|scan-reports|registry/],
   ["docker login", /log-in-with-docker|push-and-pull/],
-  ["permission denied", /access|why|iam/i],
+  ["permission denied", /how-to\/permission-denied/],
   ["backup", /operate\/back-up/],
   ["restore a deleted group", /restore-deleted/],
   ["install with systemd", /operate\/install/],
