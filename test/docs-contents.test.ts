@@ -26,7 +26,7 @@ const slugsOf = (markdown: string): string[] =>
   );
 
 test("the contents list every page for readers once, and every listed page exists", () => {
-  const written = [...files.keys()].flatMap((path) => /^docs\/((?:guides|how-to|operate|reference)\/.+)\.md$/.exec(path)?.[1] ?? []);
+  const written = [...files.keys()].flatMap((path) => /^docs\/((?:guides|concepts|how-to|operate|reference)\/.+)\.md$/.exec(path)?.[1] ?? []);
   assert.ok(written.length > 50, `only ${written.length} pages`);
   assert.deepEqual(listed.toSorted(), [...written, "first-change", "find-the-code", "architecture", "adding-a-resource"].toSorted());
 });

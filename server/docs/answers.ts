@@ -50,6 +50,12 @@ export const fileAnswer = (type: string, text: string, caching = "public, max-ag
   body: text,
 });
 
+/** Returns a picture, which may load and run nothing when opened by itself. */
+export const pictureAnswer = (text: string): EndpointAnswer => {
+  const { status, headers, body } = fileAnswer("image/svg+xml", text, "public, max-age=3600");
+  return { status, headers: { ...headers, "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }, body };
+};
+
 export const goTo = (address: string, vary?: string): EndpointAnswer => ({
   status: 303,
   headers: { ...safety, location: address, "cache-control": "no-cache", ...(vary === undefined ? {} : { vary }) },

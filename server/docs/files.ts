@@ -1,6 +1,7 @@
-// Files of the pages, read at the first request. Paths are content-addressed, so browsers can cache them forever.
+// Files of the pages, read at the first request. Paths are content-addressed, so browsers can cache them forever; only pictures, which
+// Markdown names, have a plain path.
 
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mark, palette } from "#base/html.ts";
 import { hashOfText } from "./answers.ts";
@@ -13,9 +14,11 @@ interface PageFile {
 
 export interface PageFiles {
   readonly style: string;
-  readonly script: string;
+  readonly scripts: readonly string[];
   readonly icon: string;
   readonly byPath: ReadonlyMap<string, PageFile>;
+  /** Pictures of the pages, by path. */
+  readonly pictures: ReadonlyMap<string, string>;
 }
 
 /** A color visible on light and dark backgrounds. */
@@ -27,12 +30,21 @@ const pageFile = (name: string, ending: string, type: string, text: string): Pag
   text,
 });
 
+const pictureFolder = join(import.meta.dirname, "..", "..", "docs", "images");
+
+const readPictures = async (): Promise<ReadonlyMap<string, string>> => {
+  const names = (await readdir(pictureFolder).catch(() => [])).filter((name) => name.endsWith(".svg"));
+  return new Map(await Promise.all(names.map(async (name) => [`/docs/images/${name}`, await readFile(join(pictureFolder, name), "utf8")] as const)));
+};
+
 const readPageFiles = async (): Promise<PageFiles> => {
   const read = (name: string): Promise<string> => readFile(join(import.meta.dirname, "browser", name), "utf8");
   const style = pageFile("style", "css", "text/css; charset=utf-8", `${palette}\n${await read("style.css")}`);
-  const script = pageFile("page", "js", "text/javascript; charset=utf-8", await read("page.js"));
+  const script = (name: string, text: string): PageFile => pageFile(name, "js", "text/javascript; charset=utf-8", text);
+  const scripts = [script("page", await read("page.js")), script("suggestions", await read("suggestions.js"))];
   const icon = pageFile("icon", "svg", "image/svg+xml", iconText);
-  return { style: style.path, script: script.path, icon: icon.path, byPath: new Map([style, script, icon].map((file) => [file.path, file])) };
+  const byPath = new Map([style, ...scripts, icon].map((file) => [file.path, file]));
+  return { style: style.path, scripts: scripts.map(({ path }) => path), icon: icon.path, byPath, pictures: await readPictures() };
 };
 
 let held: Promise<PageFiles> | undefined;

@@ -4,6 +4,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import type { Fill } from "./own-address.ts";
 import { type RenderedText, renderMarkdown, sectionsOf, type TextSection } from "./markdown.ts";
 
 export interface Guide {
@@ -99,13 +100,23 @@ const linkFrom =
     return target.startsWith(base) && pages.has(target.slice(base.length)) ? pathOfFile(target.slice(base.length)) + hash : undefined;
   };
 
-/** Returns the page at a path below /docs/; undefined if there is none. */
-export const findText = async (path: string): Promise<(RenderedText & { readonly title: string }) | undefined> => {
+/** Undefined for images outside of docs/images. */
+const imageFrom =
+  (path: string, isFolder: boolean, images: ReadonlySet<string>) =>
+  (source: string): string | undefined => {
+    const target = posix.join(isFolder ? path : posix.dirname(path), source);
+    return images.has(target) ? target : undefined;
+  };
+
+/** Returns the page at a path below /docs/; undefined if there is none. `images`: addresses of the images of the docs. */
+export const findText = async (path: string, images: ReadonlySet<string>, fill: Fill): Promise<(RenderedText & { readonly title: string }) | undefined> => {
   const name = path.slice(base.length);
   const markdown = await readPageText(name);
   if (markdown === undefined) return undefined;
   const pages = new Set(await namesBelow());
-  return { title: firstHeading(markdown) || name, ...renderMarkdown(markdown, linkFrom(path, pages.has(posix.join(name, "README.md")), pages)) };
+  const isFolder = pages.has(posix.join(name, "README.md"));
+  const text = renderMarkdown(markdown, linkFrom(path, isFolder, pages), { imageAt: imageFrom(path, isFolder, images), fill });
+  return { title: firstHeading(markdown) || name, ...text };
 };
 
 export const guideSections = ({ markdown }: Guide): TextSection[] => sectionsOf(markdown);

@@ -73,13 +73,15 @@ const accountHtml =
   '<form id="paste"><label for="token">Or paste a token</label>' +
   '<textarea id="token" rows="4" autocomplete="off" autocapitalize="off" spellcheck="false" required></textarea>' +
   '<p class="actions"><button class="secondary">Use this token</button></p></form></div>' +
-  '<div id="account-in" hidden><p class="person" id="whose"></p><p class="actions"><button type="button" id="forget">Forget the token</button></p></div>' +
+  '<div id="account-in" hidden><p class="person" id="whose"></p>' +
+  '<p id="sample-group-field" hidden><label for="sample-group">Group in samples</label><select id="sample-group"></select></p>' +
+  '<p class="actions"><button type="button" id="forget">Forget the token</button></p></div>' +
   '<p role="status" id="account-status"></p><p class="actions"><button type="button" class="secondary" id="account-close">Close</button></p></dialog>';
 
 const headHtml = (files: PageFiles, title: string): string =>
   '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
   `<title>${escapeHtml(title)} – Gantry</title><link rel="icon" href="${files.icon}" type="image/svg+xml"><link rel="stylesheet" href="${files.style}">` +
-  `<script type="module" src="${files.script}"></script></head>`;
+  `${files.scripts.map((script) => `<script type="module" src="${script}"></script>`).join("")}</head>`;
 
 /** Renders a whole page with the contents. */
 export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
@@ -87,8 +89,8 @@ export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Sectio
   `<header><a class="home" href="/docs">${mark}<span>Gantry</span></a>` +
   '<button type="button" class="secondary" id="contents-button" popovertarget="contents">Contents</button>' +
   '<form role="search" action="/docs/search"><label class="unseen" for="search">Search guides and reference</label>' +
-  `<input type="search" id="search" name="q" maxlength="100" placeholder="Search" value="${escapeHtml(query)}">` +
-  '<button class="secondary">Search</button></form>' +
+  `<div class="field-with-list"><input type="search" id="search" name="q" maxlength="100" placeholder="Search" value="${escapeHtml(query)}">` +
+  '<ul id="suggestions" hidden></ul></div><button class="secondary">Search</button><p id="suggested" role="status" class="unseen"></p></form>' +
   `${accountHtml}</header>` +
   `<nav id="contents" popover aria-label="Contents">${contentsHtml(sections, path)}</nav>` +
   `<main id="main" tabindex="-1">${main}</main></body></html>\n`;

@@ -1,8 +1,10 @@
 // Renders guides and descriptions as HTML. Although it is our own text, markup in it stays text, links lead only to docs pages or
-// the web, and an image becomes its description.
+// the web, and an image that is not one of the docs becomes its description.
 
 import makeParser, { type MarkdownIt, type Token } from "markdown-it";
 import { escapeHtml } from "#base/html.ts";
+import { codeBlockHtml } from "./highlight.ts";
+import type { Fill } from "./own-address.ts";
 
 interface Environment {
   /** Resolves a link; undefined: the text is shown without one. */
@@ -11,6 +13,9 @@ interface Environment {
   readonly headings: Heading[];
   /** Number of levels to shift headings down. */
   readonly below: number;
+  /** Returns the address of an image; undefined: its description is shown. */
+  readonly imageAt: (source: string) => string | undefined;
+  readonly fill: Fill;
 }
 
 export interface Heading {
@@ -51,10 +56,10 @@ const nameHeadings = (tokens: readonly Token[], environment: Environment): void 
   }
 };
 
-const resolveLinks = (tokens: Token[], environment: Environment): void => {
+const resolveAddresses = (tokens: Token[], environment: Environment): void => {
   const open: boolean[] = [];
   for (const token of tokens) {
-    if (token.children) resolveLinks(token.children, environment);
+    if (token.children) resolveAddresses(token.children, environment);
     if (token.type === "link_open") {
       const address = environment.resolve(String(token.attrGet("href") ?? ""));
       open.push(address !== undefined);
@@ -62,6 +67,8 @@ const resolveLinks = (tokens: Token[], environment: Environment): void => {
       else token.attrs = [["href", address], ...(address.startsWith("/") || address.startsWith("#") ? [] : [["rel", "noreferrer"] as [string, string]])];
     }
     if (token.type === "link_close" && open.pop() === false) token.hidden = true;
+    if (token.type === "image") token.attrs = [["src", environment.imageAt(String(token.attrGet("src") ?? "")) ?? ""]];
+    if (token.type === "fence" || token.type === "code_block") token.content = environment.fill(token.content);
     // The parser writes alignment as a style, which the content policy refuses.
     if (token.type === "th_open" || token.type === "td_open") token.attrs = null;
   }
@@ -80,11 +87,17 @@ const replaceEmptyHeads = (tokens: readonly Token[]): void => {
 const makeOwnParser = (): MarkdownIt => {
   const parser = makeParser("default", { html: false, linkify: false, typographer: false, maxNesting: 50 });
   const { rules } = parser.renderer;
-  const code = (token: Token): string => `<div class="code"><pre tabindex="0"><code>${escapeHtml(token.content.replace(/\n$/, ""))}</code></pre></div>\n`;
-  const at = (tokens: Token[], index: number): string => (tokens[index] ? code(tokens[index]) : "");
-  rules.fence = at;
-  rules.code_block = at;
-  rules.image = (tokens, index) => escapeHtml(tokens[index]?.content ?? "");
+  const code: NonNullable<typeof rules.fence> = (tokens, index) => {
+    const { content = "", info = "" } = tokens[index] ?? {};
+    return `${codeBlockHtml(content.replace(/\n$/, ""), info.trim())}\n`;
+  };
+  rules.fence = code;
+  rules.code_block = code;
+  rules.image = (tokens, index) => {
+    const description = escapeHtml(tokens[index]?.content ?? "");
+    const address = tokens[index]?.attrGet("src");
+    return address ? `<img class="picture" src="${escapeHtml(String(address))}" alt="${description}">` : description;
+  };
   rules.table_open = () => '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n';
   rules.table_close = () => "</table></div>\n";
   // Unresolved links are not written.
@@ -95,13 +108,27 @@ const makeOwnParser = (): MarkdownIt => {
 
 let parser: MarkdownIt | undefined;
 
-/** Renders Markdown. `below`: number of levels to shift headings down. */
-export const renderMarkdown = (markdown: string, resolve: Environment["resolve"], below = 0): RenderedText => {
+export interface RenderOptions {
+  readonly below?: Environment["below"];
+  readonly imageAt?: Environment["imageAt"];
+  readonly fill?: Fill;
+}
+
+const newEnvironment = (resolve: Environment["resolve"], { below = 0, imageAt = () => undefined, fill = (code) => code }: RenderOptions = {}): Environment => ({
+  resolve,
+  slugs: new Map(),
+  headings: [],
+  below,
+  imageAt,
+  fill,
+});
+
+export const renderMarkdown = (markdown: string, resolve: Environment["resolve"], options: RenderOptions = {}): RenderedText => {
   parser ??= makeOwnParser();
-  const environment: Environment = { resolve, slugs: new Map(), headings: [], below };
+  const environment = newEnvironment(resolve, options);
   const tokens = parser.parse(markdown, {});
   nameHeadings(tokens, environment);
-  resolveLinks(tokens, environment);
+  resolveAddresses(tokens, environment);
   replaceEmptyHeads(tokens);
   return { html: parser.renderer.render(tokens, parser.options, {}), headings: environment.headings };
 };
@@ -115,7 +142,7 @@ export interface TextSection {
 /** Splits a text at its headings, for search results. */
 export const sectionsOf = (markdown: string): TextSection[] => {
   parser ??= makeOwnParser();
-  const environment: Environment = { resolve: () => undefined, slugs: new Map(), headings: [], below: 0 };
+  const environment = newEnvironment(() => undefined);
   const tokens = parser.parse(markdown, {});
   nameHeadings(tokens, environment);
   const sections: { heading: Heading | undefined; text: string }[] = [{ heading: undefined, text: "" }];

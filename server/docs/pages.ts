@@ -6,18 +6,21 @@
 //   /docs/reference/<document>         an OpenAPI document
 //   /docs/reference/<document>/<id>    an operation
 //   /docs/search?q=                    search results
+//   /docs/suggestions?q=               the first results, for the script
 //   /docs/signed-in                    end of a sign-in window
 //   /docs/files/<name>-<hash>.<ending> files of the pages
+//   /docs/images/<name>.svg            pictures of the pages
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
-import { fileAnswer, pageAnswer, privatePageAnswer } from "./answers.ts";
+import { fileAnswer, jsonAnswer, pageAnswer, pictureAnswer, privatePageAnswer } from "./answers.ts";
 import { type OpenApiSource, type Reference, readReference, referencePath } from "./document.ts";
 import { pageFiles } from "./files.ts";
 import { findMoved, findText, type Guide, type GuideGroup, type MovedSection, readGuideGroups } from "./guides.ts";
 import { keptFor } from "./kept.ts";
 import { type DocsPage, docsPageHtml, type Link, onPageHtml, pagerHtml, type Section, signedInHtml } from "./layout.ts";
 import { addressesHtml } from "./entrance.ts";
+import { fillWith } from "./own-address.ts";
 import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
 import { buildSearchIndex, type SearchIndex } from "./search.ts";
 
@@ -119,6 +122,10 @@ const searchHtml = (index: SearchIndex, query: string): string => {
   return `${heading}<ol class="found">${entries.join("")}</ol>`;
 };
 
+const queryOf = ({ query }: EndpointRequest): string => (query.get("q") ?? "").slice(0, 100).toWellFormed();
+
+const suggestedMax = 8;
+
 const absent = (path: string): DocsPage => ({
   path,
   title: "No such page",
@@ -130,11 +137,12 @@ export type AnswerPage = (path: string, request: EndpointRequest) => Promise<End
 export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => {
   const library = keptFor(idleMs, () => readLibrary(source));
   const index = keptFor(idleMs, () => buildSearchIndex(source));
+  const fill = fillWith(issuer);
 
   const findPage = async (path: string, request: EndpointRequest): Promise<DocsPage | undefined> => {
     if (path === "/docs") return { path, title: "Docs", main: homeHtml(await library()) };
     if (path === "/docs/search") {
-      const query = (request.query.get("q") ?? "").slice(0, 100).toWellFormed();
+      const query = queryOf(request);
       return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
     }
     const [, name, id] = /^\/docs\/reference\/([a-z0-9-]+)(?:\/(\w+))?$/.exec(path) ?? [];
@@ -143,9 +151,9 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
     if (reference) {
       if (id === undefined) return { path, title: reference.title, main: referencePageHtml(reference) };
       const operation = reference.tags.flatMap(({ operations }) => operations).find((each) => each.id === id);
-      return operation && { path, title: titleOfOperation(operation), main: operationPageHtml(reference, operation) };
+      return operation && { path, title: titleOfOperation(operation), main: operationPageHtml(reference, operation, fill) };
     }
-    const found = await findText(path);
+    const found = await findText(path, new Set((await pageFiles()).pictures.keys()), fill);
     if (found) {
       const pager = pagerOf((await library()).groups, path);
       return { path, title: found.title, main: `${onPageHtml(found.headings)}<div class="text">${found.html}</div>${pager}` };
@@ -159,6 +167,12 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
     if (path === "/docs/signed-in") return privatePageAnswer(signedInHtml(files));
     const file = files.byPath.get(path);
     if (file) return fileAnswer(file.type, file.text);
+    const picture = files.pictures.get(path);
+    if (picture !== undefined) return pictureAnswer(picture);
+    if (path === "/docs/suggestions") {
+      const found = (await index()).find(queryOf(request)).slice(0, suggestedMax);
+      return jsonAnswer({ suggestions: found.map(({ href, title, where }) => ({ href, title, where })) });
+    }
     const page = await findPage(path, request);
     const html = docsPageHtml({ files, issuer }, (await library()).sections, page ?? absent(path));
     return pageAnswer(request, html, page ? 200 : 404);

@@ -1,14 +1,16 @@
 // Reference pages, generated from the OpenAPI documents: documents, and operations with parameters, responses and a request form.
 
 import { escapeHtml } from "#base/html.ts";
+import { codeBlockHtml, highlight } from "./highlight.ts";
 import { type Content, type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
 import { renderMarkdown } from "./markdown.ts";
+import type { Fill } from "./own-address.ts";
 import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
 import { tryFormHtml } from "./try-form.ts";
 
 /** Links in descriptions lead only to the web and to docs pages. */
 const describe: Describe = (markdown) =>
-  markdown === "" ? "" : renderMarkdown(markdown, (href) => (/^https?:\/\/|^\/docs(?:\/|$)/.test(href) ? href : undefined), 2).html;
+  markdown === "" ? "" : renderMarkdown(markdown, (href) => (/^https?:\/\/|^\/docs(?:\/|$)/.test(href) ? href : undefined), { below: 2 }).html;
 
 /** Returns an operation's summary, such as "List groups", or its ID. */
 export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
@@ -56,8 +58,13 @@ const places: readonly (readonly [Parameter["place"], string])[] = [
   ["header", "Headers"],
 ];
 
-const codeHtml = (label: string, code: string): string =>
-  `<p class="label">${escapeHtml(label)}</p><div class="code"><pre tabindex="0"><code>${escapeHtml(code)}</code></pre></div>`;
+const labelHtml = (label: string): string => `<p class="label">${escapeHtml(label)}</p>`;
+
+/** Output has no copy button. */
+const outputHtml = (label: string, code: string): string =>
+  `${labelHtml(label)}<div class="code"><pre tabindex="0"><code>${highlight(code, "json")}</code></pre></div>`;
+
+const sampleHtml = (label: string, code: string, kind = label): string => labelHtml(label) + codeBlockHtml(code, kind);
 
 const typeHtml = (type: string): string => `<code>${escapeHtml(type)}</code>`;
 
@@ -74,9 +81,9 @@ const answerHtml = ({ resolve }: Reference, { status, description, content }: Op
   (content === undefined
     ? ""
     : isFile(content)
-      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`Example of ${status}, as ${content.types[0]}`, content.example))
+      ? fileHtml(content) + (content.example === undefined ? "" : outputHtml(`Example of ${status}, as ${content.types[0]}`, content.example))
       : `${content.types[0] === "application/json" ? "" : `<p class="quiet">As ${typeHtml(content.types[0])}</p>`}` +
-        `${content.example === undefined ? "" : codeHtml(`Example of ${status}`, content.example)}` +
+        `${content.example === undefined ? "" : outputHtml(`Example of ${status}`, content.example)}` +
         schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
 
 const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
@@ -92,7 +99,7 @@ const answersHtml = (reference: Reference, answers: readonly OperationAnswer[]):
     })
     .join("");
 
-export const operationPageHtml = (reference: Reference, operation: Operation): string => {
+export const operationPageHtml = (reference: Reference, operation: Operation, fill: Fill): string => {
   const words = { resolve: reference.resolve, describe, requiredWord: "required" } as const;
   const parameters = places
     .map(([place, title]) => [title, operation.parameters.filter((each) => each.place === place)] as const)
@@ -108,11 +115,11 @@ export const operationPageHtml = (reference: Reference, operation: Operation): s
     `<h2 id="try">Try it</h2>${tryFormHtml(reference, operation)}` +
     (operation.samples.length === 0
       ? ""
-      : `<h2 id="samples">Code samples</h2>${operation.samples.map(({ label, source }) => codeHtml(label, source)).join("")}`) +
+      : `<h2 id="samples">Code samples</h2>${operation.samples.map(({ label, source }) => sampleHtml(label, fill(source))).join("")}`) +
     (parameters === "" ? "" : `<h2 id="parameters">Parameters</h2>${parameters}`) +
     (body === undefined
       ? ""
-      : `<h2 id="body">Request body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("Example", body.example)}` +
+      : `<h2 id="body">Request body</h2>${describe(body.description)}${body.example === undefined ? "" : sampleHtml("Example", body.example, "json")}` +
         schemaHtml(words, body.schema)) +
     `<h2 id="responses">Responses</h2>${answersHtml(reference, operation.answers)}`
   );

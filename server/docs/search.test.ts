@@ -19,13 +19,13 @@ const index = await buildSearchIndex({
 const questions: readonly (readonly [question: string, page: RegExp])[] = [
   ["How do I let GitHub Actions push?", /ci-identities\/github-actions/],
   ["SSO", /how-to\/sign-in/],
-  ["SSO with Okta", /how-to\/sign-in/],
+  ["SSO with Okta", /how-to\/sign-in-providers/],
   ["RBAC", /api-tour|access|roles|iam/i],
   ["webhook", /how-to\/webhooks/],
   ["webhook signature", /webhooks|events|clients/],
   ["scan an image", /scanners|scan-reports|registry/],
   ["docker login", /log-in-with-docker|push-and-pull/],
-  ["permission denied", /access|why|iam/i],
+  ["permission denied", /how-to\/permission-denied/],
   ["backup", /operate\/back-up/],
   ["restore a deleted group", /restore-deleted/],
   ["install with systemd", /operate\/install/],
@@ -40,6 +40,12 @@ const questions: readonly (readonly [question: string, page: RegExp])[] = [
   ["kubernetes pull secret", /push-and-pull|kubernetes|pull-tokens/],
   ["rate limit", /quotas|limits/],
   ["audit log export", /audit/],
+  ["migrate from Harbor", /migrate-images/],
+  ["helm chart", /charts-and-signatures|push-and-pull/],
+  ["disk full", /operate\/runbooks/],
+  ["secret key lost", /runbooks|operate\/keys/],
+  ["threat model", /threat-model/],
+  ["event types", /reference\/events/],
 ];
 
 for (const [question, page] of questions)

@@ -54,6 +54,10 @@ const bodyOf = ({ resolve }: Reference, { body }: Operation): string => {
   return JSON.stringify(Object.fromEntries(begun), undefined, 2);
 };
 
+/** Whether the path names a group, which the script can offer. */
+const takesGroup = ({ parameters }: Operation): boolean =>
+  parameters.some(({ place, description }) => place === "path" && /\bUid of a Group\./.test(description));
+
 const shownAtOnce = 4;
 
 export const tryFormHtml = (reference: Reference, operation: Operation): string => {
@@ -73,7 +77,7 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
   return (
     `<noscript><p>Requests are made by a script of this page, which your browser does not run.</p></noscript>` +
     `<form class="try" hidden data-verb="${verb}" data-path="${escapeHtml(path)}"` +
-    `${body ? ` data-type="${escapeHtml(body.types[0])}"` : ""}${operation.open ? " data-open" : ""}>` +
+    `${body ? ` data-type="${escapeHtml(body.types[0])}"` : ""}${operation.open ? " data-open" : ""}${takesGroup(operation) ? " data-group" : ""}>` +
     shown.join("") +
     (hidden.length > 0 ? `<details><summary>${hidden.length} more parameters</summary>${hidden.join("")}</details>` : "") +
     (body === undefined
@@ -82,7 +86,7 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
         `<textarea id="body-text" class="body" rows="${isJson ? 8 : 3}" spellcheck="false" autocomplete="off">` +
         `\n${escapeHtml(bodyOf(reference, operation))}</textarea></div>`) +
     `<p class="actions"><button>Send request</button></p>` +
-    `<details class="command"><summary>The same with curl</summary><div class="code"><pre tabindex="0"><code></code></pre></div></details>` +
+    `<details class="command"><summary>The same with curl</summary><div class="code copy"><pre tabindex="0"><code></code></pre></div></details>` +
     `<p role="status" class="outcome"></p><div class="answer" hidden><details><summary>Headers</summary><dl class="headers"></dl></details>` +
     `<pre tabindex="0" aria-label="The answer's body"></pre></div></form>`
   );

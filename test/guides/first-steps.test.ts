@@ -1,11 +1,6 @@
-// The guides for new users, operators and auditors.
+// Guides on one server, in the order of the contents.
 
-import { suite } from "node:test";
-import { testGuide } from "./test-guide.ts";
+import { testGuides } from "./test-guide.ts";
 
-// Each on its own server.
-suite("every guide runs as written", { concurrency: 2 }, () => {
-  testGuide("first-steps.md");
-  testGuide("audit.md");
-  testGuide("operations.md");
-});
+testGuides(["first-steps.md", "registry.md", "events.md", "audit.md"], ["skopeo", "tar"]);
+testGuides(["operations.md"]);

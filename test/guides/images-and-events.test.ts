@@ -1,9 +1,7 @@
-// The README's first five minutes, and the guides on images, vulnerabilities and events.
+// Guides on one server, in another order than that of the contents, with how-to pages between them.
 
-import { testGuide } from "./test-guide.ts";
+import { testGuides } from "./test-guide.ts";
 
-testGuide("README.md", ["skopeo", "tar"]);
-testGuide("registry.md", ["skopeo", "tar"]);
-testGuide("advisories.md");
-testGuide("../how-to/author-advisories.md");
-testGuide("events.md");
+testGuides(["../how-to/permission-denied.md", "../how-to/migrate-images.md", "advisories.md", "registry.md"], ["skopeo", "tar"]);
+testGuides(["README.md"], ["skopeo", "tar"]);
+testGuides(["../how-to/author-advisories.md"]);

@@ -1,10 +1,10 @@
-// Runs a guide as a new user would: on a fresh server, with every command in order, comparing the output with the guide.
+// Runs guides as a user would: several on one server, with every command in order, comparing the output with the guide.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
+import { after, before, suite, test } from "node:test";
 import { freshDatabase } from "../database.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
 import { freePort } from "../free-port.ts";
@@ -36,9 +36,15 @@ const readSteps = async (guide: string): Promise<Step[]> => {
   return guide === "first-steps.md" ? steps : [...(await readPreparation()), ...steps];
 };
 
-/** Runs commands of guides on a new server, in a directory with the files that a reader has. */
-const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>): Promise<void> => {
-  const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(t), freePort(), freePort()]);
+interface ReaderServer {
+  /** Runs steps in a new shell. */
+  readonly follow: (steps: readonly Step[]) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts a new server, and makes a directory with the files that a reader has. */
+const openReaderServer = async (): Promise<ReaderServer> => {
+  const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(), freePort(), freePort()]);
   const cwd = join(home, "gantry");
   await mkdir(cwd);
   await symlink(join(root, "node_modules"), join(cwd, "node_modules"));
@@ -54,14 +60,18 @@ const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>
   };
   const server = start(gantryFile, ["serve"], { env: environment });
   await server.says(/npx gantry token/);
-  try {
-    const steps = (await read()).map(({ commands, shown }) => ({ commands: commands.replaceAll("9090", String(sinkPort)), shown }));
-    await walk(steps, { port: String(port), home, environment, cwd });
-  } finally {
-    server.signal("SIGTERM");
-    await server.ended;
-    await database.drop();
-  }
+  return {
+    follow: (steps) => {
+      const own = steps.map(({ commands, shown }) => ({ commands: commands.replaceAll("9090", String(sinkPort)), shown }));
+      return walk(own, { port: String(port), home, environment, cwd });
+    },
+    close: async () => {
+      server.signal("SIGTERM");
+      await server.ended;
+      await database.drop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
 };
 
 const skipped = (programs: readonly string[]): string | false => {
@@ -69,10 +79,19 @@ const skipped = (programs: readonly string[]): string | false => {
   return missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`;
 };
 
-/** Declares the test of a guide, which needs these programs and curl. */
-export const testGuide = (guide: string, programs: readonly string[] = []): void => {
-  after(stopAll);
-  test(`every command of the guide ${guide} runs, and prints what the guide shows`, { skip: skipped(programs) }, (t) =>
-    walkOnServer(t, () => readSteps(guide)),
-  );
+/** Declares the tests of guides that run one after another on one server, in this order, and need these programs and curl. */
+export const testGuides = (guides: readonly string[], programs: readonly string[] = []): void => {
+  const skip = skipped(programs);
+  suite(`guides on one server, in the order ${guides.join(", ")}`, { skip }, () => {
+    let reader: ReaderServer;
+    before(async () => {
+      reader = await openReaderServer();
+    });
+    after(async () => {
+      await reader?.close();
+      await stopAll();
+    });
+    for (const guide of guides)
+      test(`every command of the guide ${guide} runs, and prints what the guide shows`, async () => reader.follow(await readSteps(guide)));
+  });
 };

@@ -200,6 +200,71 @@ test("search finds an operation by name, path or description and a guide by head
   assert.match(textOf((await fetchPage("/docs/search")).html), /Type what you look for/);
 });
 
+test("typing shows suggestions, which the keyboard chooses, with the synonyms of the results page", async () => {
+  const { page, problems } = await openPage("/docs");
+  const field = page.getByRole("combobox", { name: "Search guides and reference" });
+  const options = page.getByRole("listbox", { name: "Suggestions" }).getByRole("option");
+  await page.keyboard.press("Control+k");
+  assert.equal(await page.evaluate("document.activeElement.id"), "search");
+  assert.equal(await field.getAttribute("aria-expanded"), "false");
+  await page.keyboard.type("rbac");
+  await options.first().waitFor();
+  assert.equal(await field.getAttribute("aria-expanded"), "true");
+  await says(page, "#suggested", /^\d suggestions$/);
+  const { suggestions } = (await (await fetch(`${world.url}/docs/suggestions?q=rbac`)).json()) as JsonObject;
+  const results = linksIn(/<main.*<\/main>/s.exec((await fetchPage("/docs/search?q=rbac")).html)?.[0] ?? "");
+  assert.deepEqual(
+    objectList({ suggestions: suggestions ?? [] }, "suggestions").map(({ href }) => href),
+    results.slice(0, 8),
+  );
+  assert.match(results.join(), /roles|access/i);
+  await page.evaluate(axe.source);
+  assert.deepEqual(await page.evaluate("axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))"), []);
+  for (const [key, chosen] of [
+    ["ArrowDown", 0],
+    ["ArrowDown", 1],
+    ["ArrowUp", 0],
+  ] as const) {
+    await page.keyboard.press(key);
+    assert.equal(await field.getAttribute("aria-activedescendant"), `suggestion-${chosen}`);
+    assert.equal(await options.nth(chosen).getAttribute("aria-selected"), "true");
+  }
+  await page.keyboard.press("Escape");
+  assert.deepEqual([await field.getAttribute("aria-expanded"), await options.count(), await field.inputValue()], ["false", 0, "rbac"]);
+  await page.keyboard.press("ArrowDown");
+  await options.first().waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(world.url + (results[0] ?? ""));
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("samples have the server's address and colors, commands have a copy button, and their output has none", async () => {
+  const { html } = await fetchPage("/docs/guides/registry");
+  assert.ok(!html.includes("127.0.0.1:8080/first-organization") && html.includes(`docker://${new URL(world.url).host}/first-organization/team/hello:1.0`));
+  assert.match(html, /<span class="string">&quot;\$BASE/);
+  assert.ok(textOf((await fetchPage(listGroups)).html).includes(`curl "${world.url}/iam/v2/groups"`));
+  const { page, problems } = await openPage("/docs/guides/registry");
+  for (const block of await page.locator(".code").all()) {
+    const isOutput = (await block.getAttribute("class")) === "code";
+    assert.equal(await block.getByRole("button", { name: "Copy" }).count(), isOutput ? 0 : 1);
+  }
+  await page.click("#account");
+  await page.fill("#token", await world.token());
+  await page.click("#paste button");
+  await page.locator("#sample-group option").first().waitFor({ state: "attached" });
+  assert.equal(await page.locator("#sample-group").inputValue(), world.organization);
+  await page.click("#account-close");
+  await page.click("#contents summary:has-text('API reference')");
+  await page.click("#contents a:text-is('iam')");
+  await page.click(`main a[href="/docs/reference/iam/RolesService_CreateRole"]`);
+  await page.locator(`#samples ~ .code.copy:has-text("/iam/v2/roles/${world.organization}")`).waitFor();
+  assert.equal(await page.inputValue('form.try [data-place="path"]'), world.organization);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test("an old address leads to the section's current page, with and without scripts", async () => {
   const { html } = await fetchPage("/docs/operations");
   const { href = "" } = /<li id="audit-log-out"><a href="(?<href>[^"]+)"/.exec(html)?.groups ?? {};
@@ -451,7 +516,9 @@ test("a list can continue with its next page, and lists, enums and headers are s
   await page.fill('[data-name="uidp.descendants_of"]', world.organization);
   await page.click("text=Send request");
   await Promise.all([page.waitForRequest(/page_token=/), page.click(".next-page")]);
-  const [first, second] = requests.filter(({ pathname }) => pathname === "/iam/v2/groups").map(({ searchParams }) => searchParams);
+  // The sign-in itself lists groups for the samples.
+  const isSent = ({ pathname, searchParams }: URL): boolean => pathname === "/iam/v2/groups" && searchParams.get("page_size") !== "100";
+  const [first, second] = requests.filter(isSent).map(({ searchParams }) => searchParams);
   assert.deepEqual([first?.get("page_size"), first?.get("uidp.descendants_of"), first?.has("page_token")], ["2", world.organization, false]);
   assert.ok((second?.get("page_token") ?? "").length > 10);
   await page.close();

@@ -84,8 +84,10 @@ const showAccount = () => {
 /** @param {string} why */
 const forgetToken = (why, isBad = false) => {
   held = undefined;
+  groups = [];
   clearTimeout(ending);
   showAccount();
+  showGroups();
   say("#account-status", why, isBad);
 };
 
@@ -130,6 +132,72 @@ const holdToken = (text) => {
   find("#forget", HTMLButtonElement)?.focus();
   // A failed request says nothing about the token.
   askWhose(held).catch(() => {});
+  askGroups(held).catch(() => {});
+};
+
+// ---- the user's groups -----------------------------------------------------------------------------------------
+//
+// The samples name a group: the first organization of a new server in guides, UID in the reference. After a sign-in they name one of
+// the user's groups, and fields for a group offer all of them.
+
+/**
+ * @typedef {{ readonly uid: string, readonly name: string }} Group
+ * @type {readonly Group[]}
+ */
+let groups = [];
+
+const sampleName = "first-organization";
+
+/** Texts of samples before they named a group. @type {WeakMap<Node, string>} */
+const samples = new WeakMap();
+
+/** @param {HeldToken} token */
+const askGroups = async (token) => {
+  const response = await fetch("/iam/v2/groups?page_size=100&order_by=name", { ...bareRequest(), headers: { authorization: `Bearer ${token.text}` } });
+  const answer = response.ok ? await response.json() : {};
+  if (held?.text !== token.text || !Array.isArray(answer.groups)) return;
+  groups = answer.groups.map((/** @type {Record<string, unknown>} */ { uid, name }) => ({ uid: String(uid), name: String(name) }));
+  showGroups();
+};
+
+const showGroups = () => {
+  const organizations = groups.filter(({ uid }) => !uid.includes("/"));
+  const choice = find("#sample-group", HTMLSelectElement);
+  const place = find("#sample-group-field", HTMLElement);
+  if (!choice || !place) return;
+  choice.replaceChildren(...organizations.map(({ uid, name }) => new Option(name, uid, name === sampleName, name === sampleName)));
+  place.hidden = organizations.length === 0;
+  fillGroups();
+};
+
+const fillGroups = () => {
+  const uid = find("#sample-group", HTMLSelectElement)?.value;
+  const group = groups.find((each) => each.uid === uid);
+  const form = find("form.try[data-group]", HTMLFormElement);
+  for (const block of document.querySelectorAll(".code.copy code")) {
+    const isSample = form !== undefined && !form.contains(block);
+    const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      const text = samples.get(node) ?? node.nodeValue ?? "";
+      const filled = group ? text.replaceAll(sampleName, () => group.name) : text;
+      const next = group && isSample ? filled.replaceAll(/(?<=[/"])UID(?=[/"?])/g, () => group.uid) : filled;
+      if (next === node.nodeValue) continue;
+      samples.set(node, text);
+      node.nodeValue = next;
+    }
+  }
+  const field = form && find('[data-place="path"]', HTMLInputElement, form);
+  if (!form || !field) return;
+  const offered = document.createElement("datalist");
+  offered.id = "groups";
+  offered.append(...groups.map((each) => new Option(each.name, each.uid)));
+  find("#groups", HTMLDataListElement, form)?.remove();
+  form.append(offered);
+  field.setAttribute("list", offered.id);
+  if (group && field.value === "") {
+    field.value = group.uid;
+    showCommand(form);
+  }
 };
 
 // ---- sign-in with the browser ---------------------------------------------------------------------------------
@@ -378,7 +446,7 @@ const sendRequest = async (form) => {
 const addCopyButtons = () => {
   // The clipboard API requires TLS or localhost.
   if (!navigator.clipboard) return;
-  for (const block of document.querySelectorAll(".code")) {
+  for (const block of document.querySelectorAll(".code.copy")) {
     const code = find("pre", HTMLElement, block);
     if (!code || find("button", HTMLButtonElement, block)) continue;
     const button = document.createElement("button");
@@ -426,6 +494,7 @@ const preparePage = () => {
     showCommand(form);
   }
   addCopyButtons();
+  fillGroups();
   find("#contents [aria-current]", HTMLElement)?.scrollIntoView({ block: "nearest" });
 };
 
@@ -497,6 +566,7 @@ const prepareAccount = () => {
   const dialog = find("#account-dialog", HTMLDialogElement);
   find("#account", HTMLButtonElement)?.addEventListener("click", () => dialog?.showModal());
   find("#account-close", HTMLButtonElement)?.addEventListener("click", () => dialog?.close());
+  find("#sample-group", HTMLSelectElement)?.addEventListener("change", fillGroups);
   find("#sign-in", HTMLButtonElement)?.addEventListener("click", () => void signIn());
   find("#forget", HTMLButtonElement)?.addEventListener("click", () => forgetToken("The token is forgotten."));
   find("#paste", HTMLFormElement)?.addEventListener("submit", (event) => {
