@@ -38,10 +38,7 @@ test("no listed page is larger than 24 KB, and README has at most 6 KB", () => {
 
 test("every section of a removed page redirects to an existing section", () => {
   const moved = Object.entries(part(contents, "moved"));
-  assert.deepEqual(
-    moved.map(([page]) => page).sort(),
-    Object.keys(oldAnchors),
-  );
+  assert.deepEqual(moved.map(([page]) => page).sort(), Object.keys(oldAnchors));
   for (const [page, sections] of moved) {
     assert.ok(!files.has(`docs/${page}.md`), `${page} is still a page`);
     const targets = Object.entries(isObject(sections) ? sections : {});

@@ -99,19 +99,19 @@ const main = async (args: readonly string[]): Promise<void> => {
   const onlyTree = args[0] === "--tree" ? resolve(args[1] ?? "") : undefined;
   const release = resolve(args[0] ?? join(root, "release"));
   requireChanges();
-  const seconds = onlyTree === undefined ? releaseTime() : 0;
+  const seconds = onlyTree === undefined ? releaseTime() : Number(process.env.SOURCE_DATE_EPOCH ?? 0);
   const work = mkdtempSync(join(tmpdir(), "gantry-release-"));
   try {
     const dist = join(work, "dist");
     process.stdout.write(run(process.execPath, [join(root, "tools", "build.ts"), dist], root));
     const tree = onlyTree ?? join(work, `${name}-${version}`);
     await layOutTree(dist, tree);
+    const bom = `${name}-${version}.cdx.json`;
+    writeFileSync(join(tree, bom), makeBom(tree, seconds));
     if (onlyTree !== undefined) return;
     rmSync(release, { recursive: true, force: true });
     mkdirSync(release, { recursive: true });
-    const bom = `${name}-${version}.cdx.json`;
-    writeFileSync(join(release, bom), makeBom(tree, seconds));
-    copyFileSync(join(release, bom), join(tree, bom));
+    copyFileSync(join(tree, bom), join(release, bom));
     writeFileSync(join(release, `${name}-${version}-${process.platform}-${process.arch}.tar.gz`), pack(tree, seconds));
     const client = join(work, "client");
     run(process.execPath, [join(root, "tools", "build-client.ts"), client], root);

@@ -12,7 +12,7 @@ export interface DockerStage {
   readonly steps: readonly DockerStep[];
 }
 
-const known = ["COPY", "RUN", "ENV", "USER", "WORKDIR", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"];
+const known = ["ARG", "COPY", "RUN", "ENV", "USER", "WORKDIR", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"];
 
 const wordsOf = (text: string): string[] => (text.startsWith("[") ? (JSON.parse(text) as string[]) : text.split(/\s+/));
 
