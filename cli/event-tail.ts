@@ -2,8 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Application } from "#application";
-import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { onOneLine } from "./output/escape.ts";
 
 export interface EventTail {
   readonly group: string | undefined;
@@ -23,14 +24,40 @@ const shortType = (type: string): string =>
     .replace(/^platform\./, "")
     .replace(/\.v\d+$/, "");
 
-const actorSubject = (event: JsonObject): string => {
-  const data: unknown = JSON.parse(text(event, "data") || "{}");
-  const actor = isObject(data as JsonObject) ? (data as JsonObject).actor : undefined;
-  return isObject(actor) ? text(actor, "subject") : "";
+const dataOf = (event: JsonObject): JsonObject => {
+  const data = JSON.parse(text(event, "data") || "{}") as Json;
+  return isObject(data) ? data : {};
 };
 
-const eventLine = (event: JsonObject): string =>
-  `${text(event, "createTime")}  ${shortType(text(event, "type")).padEnd(32)}  ${text(event, "subject")}  by ${actorSubject(event) || "the server"}`;
+/** The uid follows the name, because users choose names. */
+const named = (uid: string, name: string): string => (name === "" ? uid : `${onOneLine(name)} (${uid})`);
+
+type Call = Application["call"];
+
+/** Returns the name of an identity; "" for a deleted one. Each is read once. */
+const openCallerNames = (call: Call): ((uid: string) => Promise<string>) => {
+  const names = new Map<string, Promise<string>>();
+  const read = async (uid: string): Promise<string> => {
+    try {
+      return text(await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid }), "name");
+    } catch {
+      return "";
+    }
+  };
+  return (uid) => {
+    const name = names.get(uid) ?? read(uid);
+    names.set(uid, name);
+    return name;
+  };
+};
+
+const eventLine = async (event: JsonObject, nameOf: (uid: string) => Promise<string>): Promise<string> => {
+  const { actor, body } = dataOf(event);
+  const caller = isObject(actor) ? text(actor, "subject") : "";
+  const subject = named(text(event, "subject"), isObject(body) ? text(body, "name") : "");
+  const by = caller === "" ? "the server" : named(caller, await nameOf(caller));
+  return `${text(event, "createTime")}  ${shortType(text(event, "type")).padEnd(32)}  ${subject}  by ${by}`;
+};
 
 /** Writes events, oldest first, until `stop`. */
 export const tailEvents = async ({ call }: Pick<Application, "call">, { group, types, past, json, write, stop }: EventTail): Promise<void> => {
@@ -39,15 +66,16 @@ export const tailEvents = async ({ call }: Pick<Application, "call">, { group, t
     const { events } = await call(listEvents, { ...filter, ...page });
     return Array.isArray(events) ? events.filter(isObject) : [];
   };
-  const writeEvents = (events: readonly JsonObject[]): void => {
-    for (const event of events) write(json ? JSON.stringify(event) : eventLine(event));
+  const nameOf = openCallerNames(call);
+  const writeEvents = async (events: readonly JsonObject[]): Promise<void> => {
+    for (const event of events) write(json ? JSON.stringify(event) : await eventLine(event, nameOf));
   };
   const latest = (await readPage({ orderBy: "position desc", pageSize: Math.max(1, past) })).reverse();
-  writeEvents(past > 0 ? latest : []);
+  await writeEvents(past > 0 ? latest : []);
   let position = text(latest.at(-1) ?? {}, "position") || "0";
   while (!stop.aborted) {
     const events = await readPage({ afterPosition: position, pageSize: limits.pageSizeMax });
-    writeEvents(events);
+    await writeEvents(events);
     position = text(events.at(-1) ?? {}, "position") || position;
     if (events.length < limits.pageSizeMax) await sleep(limits.tailPollMs, undefined, { signal: stop }).catch(() => {});
   }

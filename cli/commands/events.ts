@@ -1,6 +1,7 @@
 // `gantry events`: follow events live.
 
 import type { Command } from "commander";
+import { findNamedGroup } from "#application";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { withApplication } from "../application.ts";
@@ -26,7 +27,7 @@ export const tailCommand = (terminal: Terminal): Command =>
     notes: "Example:  gantry events tail --json | jq .subject",
     wrongArguments,
   })
-    .option("--group <UID>", "Only events of this group and the groups below it")
+    .option("--group <GROUP>", "Only events of this group and the groups below it: a uid or a path of names")
     .option("--type <TYPE>", "Only these types, separated by commas")
     .option("--past <NUMBER>", "Number of past events to show first (default: 10)")
     .option("--json", "Print each event as one line of JSON")
@@ -37,9 +38,9 @@ export const tailCommand = (terminal: Terminal): Command =>
       const stopping = new AbortController();
       void stopSignal().then(() => stopping.abort());
       terminal.out.on("error", () => stopping.abort());
-      await withApplication(terminal, (application) =>
+      await withApplication(terminal, async (application) =>
         tailEvents(application, {
-          group,
+          group: group === undefined ? undefined : await findNamedGroup(application.call, group, "--group: "),
           types: type.split(",").filter((each) => each !== ""),
           past: pastCount,
           json,

@@ -1,11 +1,11 @@
 // Search over guides and reference, by words and prefixes, with fuzzy matching of longer words. The index is created at the first
 // search (server/docs/kept.ts), from a few hundred operations and guide sections.
 
+import { synonymsOf } from "#base/search-synonyms.ts";
 import MiniSearch from "minisearch";
 import { type OpenApiSource, readReference, referencePath } from "./document.ts";
 import { guideSections, readGuides } from "./guides.ts";
 import { restOfDescription, titleOfOperation } from "./reference.ts";
-import { synonymsOf } from "./synonyms.ts";
 
 export interface Found {
   readonly href: string;

@@ -3,6 +3,7 @@
 
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { synonymsOf } from "#base/search-synonyms.ts";
 import { invalidArguments } from "./refusal.ts";
 import { seenText } from "./result.ts";
 import type { Refusal } from "./tool-answer.ts";
@@ -72,16 +73,16 @@ export const discoveryDefinitions = (writes: boolean): readonly ToolDefinition[]
 
 const wordsOf = (content: string): string[] => (content.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) => word.replace(/(?:ies|y)$|(?<=[^s])s$/, ""));
 
-/** Words of the name count most, then the first sentence, then the rest. */
-const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
+/** Words of the name count most, then the first sentence, then the rest. Synonyms count half, and only in place of a word that is not found. */
+const scoreOf = ({ definition }: Tool, query: readonly string[], synonyms: ReadonlyMap<string, readonly string[]>): number => {
   const [first = "", ...rest] = definition.description.split(/(?<=\.) /);
   const parts = [
     wordsOf(definition.name.replaceAll("_", " ")),
     wordsOf(first),
     wordsOf(`${rest.join(" ")} ${Object.keys(definition.inputSchema.properties).join(" ")}`),
   ];
-  const found = query.map((word) => parts.findIndex((words) => words.includes(word)));
-  return found.reduce((sum, part) => sum + ([9, 3, 1][part] ?? 0), 0);
+  const weightOf = (word: string): number => [9, 3, 1][parts.findIndex((words) => words.includes(word))] ?? 0;
+  return query.reduce((sum, word) => sum + (weightOf(word) || Math.max(0, ...(synonyms.get(word) ?? []).map(weightOf)) / 2), 0);
 };
 
 /** A type, not an interface: it is sent as JSON. */
@@ -93,8 +94,9 @@ export const searchOperations = (tools: readonly Tool[], given: JsonObject): Sea
   if (asked.length > limits.mcpQueryLengthMax)
     return invalidArguments([{ field: "query", description: `must have at most ${limits.mcpQueryLengthMax} characters` }]);
   const query = [...new Set(wordsOf(asked))];
+  const synonyms = new Map(query.map((word) => [word, wordsOf(synonymsOf(word).join(" "))]));
   const found = tools
-    .map((tool) => ({ tool, score: scoreOf(tool, query) }))
+    .map((tool) => ({ tool, score: scoreOf(tool, query, synonyms) }))
     .filter(({ score }) => score > 0)
     .sort((one, other) => other.score - one.score || one.tool.definition.name.length - other.tool.definition.name.length)
     .slice(0, limits.mcpOperationsMax);

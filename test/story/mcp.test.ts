@@ -94,6 +94,11 @@ for (const line of mcpLines) {
     assert.ok(crossed.isError && /operation: must be called with write_operation/.test(crossed.texts[0] ?? ""));
     await assert.rejects(client.callTool("iam_create_group", asked.arguments), /tool "\w+" not found in this selection/);
     assert.match((await client.callTool("write_operation", asked)).texts[1] ?? "", /^Nothing was changed/);
+    const subscriptions = objectList((await client.callTool("search_operations", { query: "webhook" })).structured ?? {}, "operations");
+    assert.ok(
+      subscriptions.some((each) => text(each, "name") === "events_list_subscriptions"),
+      "a word of other products finds the operation",
+    );
     assert.match((await client.callTool("search_operations", { query: "zebra" })).texts[0] ?? "", /no operation has any of these words: zebra/);
     await client.close();
   });

@@ -37,11 +37,12 @@ test("past events are printed first, then each new one with time, type, subject 
   const before = await repo(group, "before");
   await installation.world.server.delivery.finish();
   const program = tail("--past", "5");
-  await program.says(new RegExp(`registry\\.repo\\.created +${before}`));
+  await program.says(new RegExp(`registry\\.repo\\.created +before \\(${before}\\)`));
   const later = await repo(group, "later");
   const [line] = await program.says(new RegExp(`^.*${later}.*$`, "m"));
-  assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}registry\.repo\.created +[0-9a-f/]+ {2}by [0-9a-f]{40}$/);
+  assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}registry\.repo\.created +later \([0-9a-f/]+\) {2}by operator \([0-9a-f]{40}\)$/);
   await installation.world.ok("registry.ReposService/DeleteRepo", { uid: later });
+  // The body of a deletion has no name.
   await program.says(new RegExp(`registry\\.repo\\.deleted +${later}`));
   program.signal("SIGINT");
   const { code, stderr, stdout } = await program.ended;
@@ -60,7 +61,7 @@ test("--json prints whole events of the given group and types only, one per line
   const past = await repo(group, "past");
   await repo(beside, "unwanted");
   await installation.world.server.delivery.finish();
-  const program = tail("--json", "--past", "1", "--group", group, "--type", "dev.chainguard.api.platform.registry.repo.created.v1");
+  const program = tail("--json", "--past", "1", "--group", "first-organization/wanted", "--type", "dev.chainguard.api.platform.registry.repo.created.v1");
   await program.says(new RegExp(past));
   await repo(beside, "unwanted-too");
   const next = await repo(group, "next");

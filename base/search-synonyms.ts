@@ -1,4 +1,4 @@
-// Words of other products, and the words of these docs for them. The search looks for both.
+// Words of other products, and the words of these docs for them. The searches of pages and of tools look for both.
 
 const wordsOfDocs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
