@@ -4,10 +4,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Fault } from "#base/fault.ts";
+import { version } from "./version.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
-import { version } from "#base/version.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { poolsTransactions } from "./pooler.ts";
@@ -155,7 +155,8 @@ const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${
 
 /** Application names are visible to every role. Before version 0.2 they have no version and host. */
 const connectedStatement = `
-  select distinct case application_name when 'gantry' then concat_ws(' at ', 'a gantry of an earlier version', host(client_addr)) else application_name end as name
+  select distinct case application_name when 'gantry' then concat_ws(' at ', 'a gantry of an earlier version', host(client_addr))
+    else application_name end as name
   from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name ~ '^gantry( |$)' and application_name <> 'gantry migrate'
   order by 1`;

@@ -57,7 +57,8 @@ test("a database that has become read-only is not ready, and is checked again on
     await asOwner(database.url, `alter database ${name} set default_transaction_read_only = on`);
     await asOwner(
       database.url,
-      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'gantry %' and pid <> pg_backend_pid()",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name like 'gantry %' and pid <> pg_backend_pid()`,
     );
     assert.equal(await store.isReady(), false);
     assert.equal(await store.isReady(), false);
