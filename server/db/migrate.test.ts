@@ -131,7 +131,7 @@ test("an older server refuses a newer schema with a breaking migration and names
   await assert.rejects(
     run(),
     refusedWith(
-      /^the database is at migration 4, newer than this version of Gantry \(\d\S+\) knows \(1\), and this version cannot run on 0003_third.sql: start Gantry \d/,
+      /newer than this version of Gantry \(\d\S+\) knows \(1\), and this version cannot run on 0003_third.sql: start Gantry \d/,
     ),
   );
 });
