@@ -34,7 +34,7 @@ export const openProgressBar = (err: NodeJS.WriteStream, { lines = false }: { re
         return;
       }
       drawn = true;
-      const filled = total === 0 ? widthColumns : Math.round((done / total) * widthColumns);
+      const filled = total === 0 ? widthColumns : Math.min(widthColumns, Math.round((done / total) * widthColumns));
       err.write(`\r\u001b[2K[${"#".repeat(filled)}${" ".repeat(widthColumns - filled)}] ${told} ${what}`);
     },
     end() {

@@ -57,7 +57,9 @@ export const verifyAudit = async (
   const nameOf = await organizationNames(read, roots);
   for (const [done, root] of roots.entries()) {
     progress({ done, total: roots.length, what: "logs" });
-    const { entries, last, problems, notes } = await verifyChain(read, seal, root, known.get(root));
+    const { entries, last, problems, notes } = await verifyChain(read, seal, root, known.get(root), (count) =>
+      progress({ done, total: roots.length, what: `logs: ${count} entries of ${nameOf(root)}` }),
+    );
     report({ organization: root, name: nameOf(root), entries, last, problems, notes });
   }
   // Needed for a single log too: only this detects an older seal.

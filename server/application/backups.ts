@@ -44,7 +44,7 @@ import { commandOrigin, recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
 import { writeLastBackup } from "./last-backup.ts";
 import type { Settings } from "./settings.ts";
-import { version } from "#base/version.ts";
+import { version } from "./version.ts";
 
 export interface BackupWork {
   readonly settings: Settings;
@@ -193,10 +193,14 @@ const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from
     return restore;
   });
 
-const verifyRestoredLog = async ({ read }: Store, vault: Vault): Promise<readonly string[]> => {
+const verifyRestoredLog = async ({ read }: Store, vault: Vault, progress: BackupWork["progress"]): Promise<readonly string[]> => {
   const problems: string[] = [];
-  for (const root of await findChainRoots(read))
-    problems.push(...(await verifyChain(read, vault, root)).problems.map((problem) => `the log of ${root}: ${problem}`));
+  let done = 0;
+  for (const root of await findChainRoots(read)) {
+    const verdict = await verifyChain(read, vault, root, undefined, (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }));
+    done += verdict.entries;
+    problems.push(...verdict.problems.map((problem) => `the log of ${root}: ${problem}`));
+  }
   return [...problems, ...(await verifyAllChains(read, vault))];
 };
 
@@ -230,7 +234,7 @@ export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary>
       let restore: Restore;
       let logProblems: readonly string[];
       try {
-        logProblems = await verifyRestoredLog(store, vault);
+        logProblems = await verifyRestoredLog(store, vault, progress);
         restore = await recordRestore(store, vault, publicUrl, { backupId: head.id, stateTime: head.createTime }, nowMs);
       } finally {
         await store.close();

@@ -215,6 +215,7 @@ const writeTables = async (writer: SummingWriter, snapshot: Snapshot, { progress
       goesOn();
       const compressed = await compress(piece, compression);
       rows[table.name] = (rows[table.name] ?? 0) + countLines(piece);
+      progress({ done, total: tables.length, what: `tables: ${table.name}, ${rows[table.name]} rows` });
       await writer.add(pieceName(table.name, ++ordinal), compressed.byteLength, singlePiece(compressed));
     }
   }

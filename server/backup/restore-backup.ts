@@ -68,7 +68,8 @@ const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }
   };
   const onMember = async (member: Member): Promise<void> => {
     const kind = memberKindOf(member.name);
-    progress({ done: ++done, total: manifest.members, what: "members restored" });
+    // The digests, the manifest and its seal follow.
+    progress({ done: ++done, total: manifest.members + 3, what: "members restored" });
     if (kind?.is === "blob") await writeBlob(kind.hex, member);
     if (kind?.is !== "piece") return;
     const table = tables.get(kind.table);

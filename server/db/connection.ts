@@ -2,8 +2,8 @@
 
 import { hostname } from "node:os";
 import { limits } from "#base/limits.ts";
-import { version } from "#base/version.ts";
 import type pg from "pg";
+import { version } from "./version.ts";
 import { sendStatement } from "./driver-internals.ts";
 import { exchange } from "./exchange.ts";
 import { quotaSettings } from "./resource-counts.ts";

@@ -4,10 +4,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Fault } from "#base/fault.ts";
+import { version } from "./version.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
-import { version } from "#base/version.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { poolsTransactions } from "./pooler.ts";

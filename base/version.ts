@@ -1,5 +1,0 @@
-// Version of Gantry from package.json.
-
-import manifest from "../package.json" with { type: "json" };
-
-export const { version } = manifest;
