@@ -29,6 +29,7 @@ const builtExpressions: Readonly<Record<string, string>> = {
   "base/versions/pep440.ts": "of expressions that stand there; judged as it is built, below",
   "server/advisories/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
   "server/advisories/resources/advisory.ts": "of a number of limits.ts; judged as it is built, below",
+  "server/docs/highlight.ts": "of the words of a language, over code of our own documents",
   "server/kernel/field-behavior.ts": "of the contract's patterns; each is judged below",
   "server/kernel/schema.ts": "of the name of a column, over the text of an index",
 };

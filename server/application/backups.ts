@@ -37,6 +37,7 @@ import {
   vaultOf,
   type Write,
   writeSecretKey,
+  version,
 } from "#db";
 import { findChainRoots } from "#audit/store";
 import { findOrganizations } from "#iam/store";
@@ -44,7 +45,6 @@ import { commandOrigin, recordCommand } from "./command-record.ts";
 import { withOwnersStore } from "./database.ts";
 import { writeLastBackup } from "./last-backup.ts";
 import type { Settings } from "./settings.ts";
-import { version } from "./version.ts";
 
 export interface BackupWork {
   readonly settings: Settings;

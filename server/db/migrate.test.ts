@@ -130,9 +130,7 @@ test("an older server refuses a newer schema with a breaking migration and names
   for (const name of ["0002_second.sql", "0003_third.sql", "0004_fourth.sql"]) rmSync(join(directory, name));
   await assert.rejects(
     run(),
-    refusedWith(
-      /newer than this version of Gantry \(\d\S+\) knows \(1\), and this version cannot run on 0003_third.sql: start Gantry \d/,
-    ),
+    refusedWith(/newer than this version of Gantry \(\d\S+\) knows \(1\), and this version cannot run on 0003_third.sql: start Gantry \d/),
   );
 });
 
@@ -161,8 +159,7 @@ test("a breaking migration is refused while servers are connected, changes nothi
   await connectAs(t, url, "gantry migrate");
   await connectAs(t, url, "psql");
   add({ "0003_third.sql": "create table c ();", "0004_fourth.sql": "-- breaking\ndrop table b;" });
-  const refusal =
-    /^migration 0004_fourth.sql would break servers that are connected: a gantry of an earlier version[^,]*, gantry 0\.1\.0 on web-1:12/;
+  const refusal = /^migration 0004_fourth.sql would break servers that are connected: a gantry of an earlier version[^,]*, gantry 0\.1\.0 on web-1:12/;
   await assert.rejects(run(), refusedWith(refusal));
   assert.deepEqual(lines.at(-1), "Migrated the database: 0003_third.sql");
   assert.deepEqual(await rows("select to_regclass('b') is not null"), [[true]]);

@@ -15,7 +15,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readMigrations } from "../../server/db/migration-files.ts";
-import { version } from "../../server/application/version.ts";
+import { version } from "../../server/db/version.ts";
 import { sealAudit } from "../audit.ts";
 import { openStage, type Stage } from "../conformance/stage.ts";
 import { freshDatabase } from "../database.ts";

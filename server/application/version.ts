@@ -1,5 +1,0 @@
-// Version of Gantry from package.json.
-
-import { readFileSync } from "node:fs";
-
-export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
