@@ -20,11 +20,13 @@ export interface Declared {
   readonly afterEach: Hook[];
 }
 
+const noTests = (): Declared => ({ tests: [], before: [], after: [], beforeEach: [], afterEach: [] });
+
 let recording: Declared | undefined;
 
 /** Returns what a file declares while `load` loads it. */
 export const recordDeclared = async (load: () => Promise<unknown>): Promise<Declared> => {
-  const declared: Declared = { tests: [], before: [], after: [], beforeEach: [], afterEach: [] };
+  const declared = noTests();
   recording = declared;
   try {
     await load();
@@ -54,5 +56,26 @@ export function test(name: string, second: TestOptions | TestFn | undefined, thi
   recording.tests.push({ name, options, body });
   return Promise.resolve();
 }
+
+/** A suite is recorded as a test with subtests, which run one after another. */
+export const suite = (name: string, options: TestOptions, declare: () => void): void => {
+  const around = recording;
+  if (!around) throw new Error("a suite within a test is not recorded");
+  const declared = noTests();
+  recording = declared;
+  declare();
+  recording = around;
+  around.tests.push({ name, options, body: (context) => runDeclared(context, declared) });
+};
+
+/** Runs what was declared within a test. */
+export const runDeclared = async (context: TestContext, declared: Declared, timeout?: number): Promise<void> => {
+  for (const run of declared.beforeEach) context.beforeEach(run);
+  for (const run of declared.afterEach) context.afterEach(run);
+  for (const run of declared.after) context.after(run);
+  // node would not wait for them in a test that has begun.
+  for (const run of declared.before) await run(context);
+  for (const { name, options, body } of declared.tests) await context.test(name, { ...(timeout === undefined ? {} : { timeout }), ...options }, body);
+};
 
 export const { mock } = runner;

@@ -20,7 +20,10 @@ const runPlanted = async (context: TestContext, linesOfFiles: readonly string[],
   context.after(() => rm(folder, { recursive: true, force: true }));
   const files = linesOfFiles.map((_, index) => join(folder, index === 0 ? "planted.test.ts" : `planted-${index}.test.ts`));
   for (const [index, lines] of linesOfFiles.entries())
-    await writeFile(files[index] ?? "", `import assert from "node:assert/strict";\nimport { after, before, beforeEach, test } from "node:test";\n${lines}\n`);
+    await writeFile(
+      files[index] ?? "",
+      `import assert from "node:assert/strict";\nimport { after, before, beforeEach, suite, test } from "node:test";\n${lines}\n`,
+    );
   const program = `
     import { runFiles } from ${JSON.stringify(join(import.meta.dirname, "run-files.ts"))};
     const end = new AbortController();
@@ -96,13 +99,21 @@ test("many files share processes: each has its hooks, its environment and its fa
       await t.test("within", (within) => within.after(() => void (isCleaned = true)));
       assert.equal(isCleaned, true);
     });`;
+  const withSuite = `
+    suite("a suite", { skip: false }, () => {
+      let isReady = false;
+      before(async () => { isReady = true; });
+      after(() => { isReady = false; });
+      test("inside", () => assert.equal(isReady, true));
+    });
+    suite("a skipped suite", { skip: "no program" }, () => test("skipped", () => assert.fail()));`;
   const badHook = `before(() => { throw new Error("no world"); });\n${passes}`;
   const badLoad = `import "./absent.ts";\n${passes}`;
   const many = Array.from({ length: 24 }, () => good);
   const own = await runLines(t, good);
   assert.deepEqual({ ...own, text: "" }, { ran: 3, failed: false, text: "" }, own.text);
-  const whole = await runPlanted(t, many);
-  assert.deepEqual({ ...whole, text: "" }, { ran: 72, failed: false, text: "" }, whole.text);
+  const whole = await runPlanted(t, [withSuite, ...many]);
+  assert.deepEqual({ ...whole, text: "" }, { ran: 74, failed: false, text: "" }, whole.text);
   for (const bad of [fails, badHook, badLoad]) {
     const { failed, text } = await runPlanted(t, [bad, ...many]);
     assert.equal(failed, true);

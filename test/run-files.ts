@@ -36,9 +36,9 @@ const preloaded = (fileTimeoutMs: number): readonly string[] => ["without-promis
 // More lose time at the end, when one process has files left; fewer load the server more often.
 const filesTogether = 12;
 
-/** Files that measure or change their process, and those with suites. */
+/** Files that measure their process or replace its timers, and those with what recorded.ts does not record. */
 const needsOwnProcess = (path: string): boolean =>
-  /\b(?:memoryUsage|cpuUsage|resourceUsage|mock\.timers|process\.env(?:\.\w+|\[\w+\]) =(?!=)|suite|describe)\b/.test(readFileSync(path, "utf8"));
+  /\b(?:memoryUsage|cpuUsage|resourceUsage|mock\.timers)\b|\bdescribe\b.* from "node:test"/.test(readFileSync(path, "utf8"));
 
 /** Writes a file for each process. Neighbors in the list, which are often slow together, are in different ones. */
 const writeGroups = (paths: readonly string[], folder: string, root: string, times: TogetherOptions): readonly string[] => {

@@ -4,7 +4,7 @@
 import { registerHooks } from "node:module";
 import { test } from "node:test";
 import { restartChance } from "./length.ts";
-import { recordDeclared } from "./recorded.ts";
+import { recordDeclared, runDeclared } from "./recorded.ts";
 
 const recorded = new URL("recorded.ts", import.meta.url).href;
 
@@ -35,13 +35,7 @@ export const runTogether = async (
     restoreEnvironment(environment);
     await test(name, { timeout: fileTimeoutMs }, async (file) => {
       restartChance();
-      const declared = await recordDeclared(load);
-      for (const run of declared.beforeEach) file.beforeEach(run);
-      for (const run of declared.afterEach) file.afterEach(run);
-      for (const run of declared.after) file.after(run);
-      // node would not wait for them in a test that has begun.
-      for (const run of declared.before) await run(file);
-      for (const each of declared.tests) await file.test(each.name, { timeout: testTimeoutMs, ...each.options }, each.body);
+      await runDeclared(file, await recordDeclared(load), testTimeoutMs);
     });
   }
   clearInterval(staysAlive);

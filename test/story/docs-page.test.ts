@@ -259,7 +259,7 @@ test("samples have the server's address and colors, commands have a copy button,
   await page.click("#contents summary:has-text('API reference')");
   await page.click("#contents a:text-is('iam')");
   await page.click(`main a[href="/docs/reference/iam/RolesService_CreateRole"]`);
-  await page.locator(`#samples ~ .code.copy:has-text("/iam/v2/roles/${world.organization}")`).waitFor();
+  await page.locator(`#samples ~ .code.copy:has-text("curl"):has-text("/iam/v2/roles/${world.organization}")`).waitFor();
   assert.equal(await page.inputValue('form.try [data-place="path"]'), world.organization);
   assert.deepEqual(problems, []);
   await page.close();
