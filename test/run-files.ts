@@ -87,10 +87,11 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTi
   events.on("test:complete", ({ name, todo, details }) => void (!todo && !details.passed && !(signal.aborted && isFile(name)) && (failed = true)));
   events.on("test:fail", ({ name, todo }) => void (!todo && !isFile(name) && ran++));
   events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && alone.includes(file) && seconds.set(file, ms / 1000)));
-  events.on("test:complete", ({ name, nesting, file, details }) => {
-    if (nesting > 0 || file === undefined || groups.includes(name) || (groups.includes(file) && !isFile(name))) return;
+  events.on("test:complete", ({ name, nesting, file = "", details }) => {
+    if (nesting > 0) return;
     const path = alone.includes(file) ? file : join(root, name);
-    if (!alone.includes(file)) seconds.set(path, details.duration_ms / 1000);
+    if (path !== file && !isFile(name)) return;
+    if (path !== file) seconds.set(path, details.duration_ms / 1000);
     if (!details.passed && !signal.aborted) failedFiles.add(relative(root, path));
   });
   async function* untilTheEnd(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
