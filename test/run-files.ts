@@ -36,9 +36,12 @@ const preloaded = (fileTimeoutMs: number): readonly string[] => ["without-promis
 // More lose time at the end, when one process has files left; fewer load the server more often.
 const filesTogether = 12;
 
-/** Files that measure their process or replace its timers, and those with what recorded.ts does not record. */
+/**
+ * Files that measure their process or replace its timers, those with what recorded.ts does not record, and those that say
+ * `In its own process:` with a reason.
+ */
 const needsOwnProcess = (path: string): boolean =>
-  /\b(?:memoryUsage|cpuUsage|resourceUsage|mock\.timers)\b|\bdescribe\b.* from "node:test"/.test(readFileSync(path, "utf8"));
+  /\b(?:memoryUsage|cpuUsage|resourceUsage|mock\.timers)\b|\bdescribe\b.* from "node:test"|^\/\/ In its own process: /m.test(readFileSync(path, "utf8"));
 
 /** Writes a file for each process. Neighbors in the list, which are often slow together, are in different ones. */
 const writeGroups = (paths: readonly string[], folder: string, root: string, times: TogetherOptions): readonly string[] => {

@@ -1,4 +1,6 @@
 // Metrics that an operator's Prometheus reads from a server with several organizations, compared with the work done.
+//
+// In its own process: metrics of the process count for all its servers.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
