@@ -15,7 +15,7 @@ import { findRestores } from "#audit/store";
 import { openOwnBlobPlace } from "./blob-place.ts";
 import { type FoundationOptions, openFoundation } from "./foundation.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
-import { version } from "#db";
+import { version } from "./version.ts";
 
 export interface Application {
   readonly services: Services;

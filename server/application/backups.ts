@@ -37,8 +37,8 @@ import {
   vaultOf,
   type Write,
   writeSecretKey,
-  version,
 } from "#db";
+import { version } from "./version.ts";
 import { findChainRoots } from "#audit/store";
 import { findOrganizations } from "#iam/store";
 import { commandOrigin, recordCommand } from "./command-record.ts";

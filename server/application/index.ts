@@ -48,4 +48,4 @@ export type { Server } from "./server.ts";
 export { refuseUnknownNames, settingNames, type SettingText, settingTexts } from "./setting-names.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
 export { trustAuthorities } from "./trusted-authorities.ts";
-export { version } from "#db";
+export { version } from "./version.ts";

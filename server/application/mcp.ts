@@ -9,7 +9,7 @@ import { openMcp } from "#mcp";
 import { errorBody, logFault, readJsonText, withDeadline } from "#transport";
 import type { Application } from "./application.ts";
 import type { Settings } from "./settings.ts";
-import { version } from "#db";
+import { version } from "./version.ts";
 
 /** Returns the MCP endpoint of a path, if any. */
 export const openMcpEndpoints = (

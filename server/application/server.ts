@@ -51,7 +51,7 @@ import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
 import { startUntaggedCollection } from "./untagged-manifests.ts";
-import { version } from "#db";
+import { version } from "./version.ts";
 
 export interface ServerOptions {
   readonly log: Log;

@@ -122,4 +122,3 @@ export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountT
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { timeText } from "./time-text.ts";
 export { type Binding, openVault, readSecretKey, type Vault, vaultOf, writeSecretKey } from "./vault.ts";
-export { version } from "./version.ts";

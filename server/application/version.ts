@@ -1,0 +1,5 @@
+// Version of Gantry from package.json. Client commands load it, and must not load the database module.
+
+import { readFileSync } from "node:fs";
+
+export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
