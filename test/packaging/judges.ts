@@ -2,7 +2,7 @@
 // skipped with the reason.
 
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache/packaging");
@@ -44,7 +44,12 @@ const findHelm = (): Judge => {
   if (spawnSync("helm", ["version"]).status === 0) return { program: "helm", missing: false };
   const program = join(cache, "helm");
   if (existsSync(program)) return { program, missing: false };
-  const { status } = spawnSync("go", ["install", "helm.sh/helm/v3/cmd/helm@v3.22.0"], { env: { ...process.env, GOBIN: cache }, timeout: 60_000 });
+  // Another test file may build it at the same time, or run it.
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "helm-"));
+  const { status } = spawnSync("go", ["install", "helm.sh/helm/v3/cmd/helm@v3.22.0"], { env: { ...process.env, GOBIN: folder }, timeout: 60_000 });
+  if (status === 0) renameSync(join(folder, "helm"), program);
+  rmSync(folder, { recursive: true, force: true });
   return { program, missing: status === 0 ? false : "NOT TESTED: helm is not installed here, and cannot be built from its Go modules within a minute" };
 };
 

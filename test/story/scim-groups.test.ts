@@ -379,17 +379,17 @@ test("adding or removing one member of a group of 100,000 touches only a few row
   // The first requests plan their statements.
   await change("add");
   await change("remove");
-  const rows = await rowsRead();
-  const microseconds: number[] = [];
+  const [microseconds, rows]: [number[], number[]] = [[], []];
   for (const op of ["add", "remove", "add"] as const) {
-    const used = process.cpuUsage();
+    const [before, used] = [await rowsRead(), process.cpuUsage()];
     await change(op);
     const { user: userTime, system } = process.cpuUsage(used);
     microseconds.push(userTime + system);
+    rows.push((await rowsRead()) - before);
   }
-  // The least: others' garbage may be collected meanwhile.
+  // The least and the middle: garbage of other work may be collected meanwhile, and PostgreSQL counts rows late.
   assert.ok(Math.min(...microseconds) < 100_000, `${microseconds.join(", ")} us of processor time`);
-  assert.ok((await rowsRead()) - rows < 1_000, "the members are not read");
+  assert.ok((rows.toSorted((one, other) => one - other)[1] ?? 0) < 1_000, `the members are not read: ${rows.join(", ")}`);
   const { body } = await idp.ask("GET", `/Groups/${id}?excludedAttributes=members`);
   assert.equal(body.displayName, "Everybody");
   assert.equal((await membersOf(id)).length, 10_000, "as many members are shown as one answer has");
