@@ -3,8 +3,6 @@
 //
 // A proof takes up to a second and remains valid, so test/golden/expressions.json lists the proved ones, which the short form
 // trusts. New ones are checked at once; `npm run golden` adds them. The long form checks all.
-//
-// In its own process: expressions are built when their modules load.
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync, writeFileSync } from "node:fs";

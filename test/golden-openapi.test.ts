@@ -1,8 +1,6 @@
 // Examples in the OpenAPI documents are recorded from a run and compared with test/golden/openapi-examples.json and
 // openapi-examples-version-1.json. `npm run golden` accepts changes, `npm run gen` copies them into the documents. Values that
 // differ per run (uids, times, secrets) are replaced.
-//
-// In its own process: samples are numbered per process.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";

@@ -33,12 +33,7 @@ export const randomNumbers = (salt = 0): (() => number) => {
   };
 };
 
-let chance = randomNumbers(1);
-
-/** Starts the choices of `oneOrAll` anew, so that a file's do not depend on the files before it in the same process. */
-export const restartChance = (): void => {
-  chance = randomNumbers(1);
-};
+const chance = randomNumbers(1);
 
 /** Returns a random one, different on each call; all in a long run. */
 export const oneOrAll = <T>(among: readonly T[]): readonly T[] => {

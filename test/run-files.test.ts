@@ -14,16 +14,11 @@ interface Told {
   readonly text: string;
 }
 
-/** @param linesOfFiles one planted file each */
-const runPlanted = async (context: TestContext, linesOfFiles: readonly string[], endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
+const runLines = async (context: TestContext, lines: string, endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
   context.after(() => rm(folder, { recursive: true, force: true }));
-  const files = linesOfFiles.map((_, index) => join(folder, index === 0 ? "planted.test.ts" : `planted-${index}.test.ts`));
-  for (const [index, lines] of linesOfFiles.entries())
-    await writeFile(
-      files[index] ?? "",
-      `import assert from "node:assert/strict";\nimport { after, before, beforeEach, suite, test } from "node:test";\n${lines}\n`,
-    );
+  const file = join(folder, "planted.test.ts");
+  await writeFile(file, `import assert from "node:assert/strict";\nimport { test } from "node:test";\n${lines}\n`);
   const program = `
     import { runFiles } from ${JSON.stringify(join(import.meta.dirname, "run-files.ts"))};
     const end = new AbortController();
@@ -33,7 +28,7 @@ const runPlanted = async (context: TestContext, linesOfFiles: readonly string[],
       if (${new RegExp(endsAt)}.test(text)) end.abort();
     };
     const options = { testTimeoutMs: 60_000, fileTimeoutMs: ${fileTimeoutMs}, nodeOptions: [], signal: end.signal, write };
-    const { ran, failed } = await runFiles(${JSON.stringify(files)}, options);
+    const { ran, failed } = await runFiles([${JSON.stringify(file)}], options);
     console.log(JSON.stringify({ ran, failed, text }));`;
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "NODE_TEST_CONTEXT"));
   const programFile = join(folder, "program.mjs");
@@ -41,9 +36,6 @@ const runPlanted = async (context: TestContext, linesOfFiles: readonly string[],
   const { stdout } = await promisify(execFile)(process.execPath, [programFile], { env: environment });
   return JSON.parse(stdout) as Told;
 };
-
-const runLines = (context: TestContext, lines: string, endsAt?: string, fileTimeoutMs?: number): Promise<Told> =>
-  runPlanted(context, [lines], endsAt, fileTimeoutMs);
 
 const passes = `test("this one passes", () => {});`;
 const fails = `test("this one fails", () => assert.equal(1, 2));`;
@@ -64,7 +56,9 @@ test("a failure before the file was cut off is reported and fails the run", asyn
 
 test("a file that ends passes or fails by its tests", async (t) => {
   assert.deepEqual({ ...(await runLines(t, passes)), text: "" }, { ran: 1, failed: false, text: "" });
-  assert.deepEqual({ ...(await runLines(t, `${passes}\n${fails}`)), text: "" }, { ran: 2, failed: true, text: "" });
+  const { text, ...failing } = await runLines(t, `${passes}\n${fails}`);
+  assert.deepEqual(failing, { ran: 2, failed: true });
+  assert.match(text, /Again: npm test -- \S+planted\.test\.ts\n/);
 });
 
 test("a file that does not end after its tests have passed is stopped and fails the run", async (t) => {
@@ -82,51 +76,4 @@ test("an uncaught error fails its file, from a timer or a promise", async (t) =>
     assert.equal(failed, true);
     assert.match(text, /loose/);
   }
-});
-
-test("many files share processes: each has its hooks, its environment and its failures", async (t) => {
-  const good = `
-    let steps = "";
-    before(async () => { steps += "b"; });
-    beforeEach(() => { steps += "e"; });
-    after(() => assert.equal(steps, "beoete"));
-    test("one", () => { steps += "o"; });
-    test("two", async (t) => {
-      steps += "t";
-      assert.equal(process.env.PLANTED, undefined);
-      Object.assign(process.env, { PLANTED: "left behind" });
-      let isCleaned = false;
-      await t.test("within", (within) => within.after(() => void (isCleaned = true)));
-      assert.equal(isCleaned, true);
-    });`;
-  const withSuite = `
-    suite("a suite", { skip: false }, () => {
-      let isReady = false;
-      before(async () => { isReady = true; });
-      after(() => { isReady = false; });
-      test("inside", () => assert.equal(isReady, true));
-    });
-    suite("a skipped suite", { skip: "no program" }, () => test("skipped", () => assert.fail()));`;
-  const badHook = `before(() => { throw new Error("no world"); });\n${passes}`;
-  const badLoad = `import "./absent.ts";\n${passes}`;
-  const many = Array.from({ length: 24 }, () => good);
-  const own = await runLines(t, good);
-  assert.deepEqual({ ...own, text: "" }, { ran: 3, failed: false, text: "" }, own.text);
-  const whole = await runPlanted(t, [withSuite, ...many]);
-  assert.deepEqual({ ...whole, text: "" }, { ran: 74, failed: false, text: "" }, whole.text);
-  for (const bad of [fails, badHook, badLoad]) {
-    const { failed, text } = await runPlanted(t, [bad, ...many]);
-    assert.equal(failed, true);
-    assert.equal(text.match(/✔ two /g)?.length, 24);
-    assert.match(text, /Again: npm test -- \S*planted\.test\.ts\n/);
-  }
-});
-
-test("a test without an end fails, and the files after it in its process run", async (t) => {
-  const { failed, text } = await runPlanted(t, [
-    `test("endless", { timeout: 200 }, () => new Promise(() => setInterval(() => {}, 1000).unref()));`,
-    ...Array.from({ length: 23 }, () => passes),
-  ]);
-  assert.equal(failed, true);
-  assert.equal(text.match(/✔ this one passes/g)?.length, 23);
 });
