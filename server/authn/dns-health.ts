@@ -21,7 +21,8 @@ export const watchLookups = <T>(
     silentNames.clear();
   };
   const fail = (name: string, code: unknown): void => {
-    silentNames.add(name);
+    // No more: a tenant may have any number of names in a dead zone.
+    if (silentNames.size < limits.dnsNamesMin) silentNames.add(name);
     if (silentNames.size < limits.dnsNamesMin) return;
     dependency.bad(`the last ${silentNames.size} names got no response (${String(code)})`);
     // Without lookups nothing would ever end it.
