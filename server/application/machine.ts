@@ -8,6 +8,7 @@ import type { Clock } from "#base/time.ts";
 import { type Health, startProbe } from "#health";
 import type { Metrics } from "#metrics";
 import { readLastBackupMs } from "./last-backup.ts";
+import { memoryLimitBytes } from "./postgres-tuning.ts";
 import type { Settings } from "./settings.ts";
 
 const secondsText = (ms: number): string => `${(Math.abs(ms) / 1000).toFixed(1)} s`;
@@ -40,12 +41,6 @@ const diskFolders = ({ dataDirectory, blobs }: Pick<Settings, "dataDirectory" | 
 const freeBytes = async (folder: string): Promise<number | undefined> => {
   const found = await statfs(folder).catch(() => undefined);
   return found === undefined || found.bsize === 0 ? undefined : found.bavail * found.bsize;
-};
-
-/** Returns the memory that this process and its siblings may use. */
-export const memoryLimitBytes = (): number => {
-  const constrained = process.constrainedMemory();
-  return constrained > 0 && constrained < totalmem() ? constrained : totalmem();
 };
 
 /** The container's memory without its file cache, which the kernel frees by itself; undefined outside of cgroup version 2. */

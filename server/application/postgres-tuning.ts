@@ -42,11 +42,15 @@ const sizeOfFileSystem = (directory: string): number => {
   }
 };
 
+/** Returns the memory that this process and its siblings may use: the machine's, or a container's limit. */
+export const memoryLimitBytes = (): number => {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+};
+
 /** Reads the machine's size, or a container's memory limit. */
 export const readMachine = (dataDirectory: string): Machine => {
-  const limitBytes = process.constrainedMemory();
-  const memoryBytes = limitBytes > 0 ? Math.min(limitBytes, totalmem()) : totalmem();
-  return { memoryMb: memoryBytes / mib, diskMb: sizeOfFileSystem(dataDirectory) / mib };
+  return { memoryMb: memoryLimitBytes() / mib, diskMb: sizeOfFileSystem(dataDirectory) / mib };
 };
 
 const isTunedName = (name: string): name is keyof Tuning => tunedNames.some((each) => each === name);
