@@ -769,6 +769,13 @@ export const limits = {
   facetsMax: 2_000,
   /** The shortest text that a trigram index supports. */
   trigramLength: 3,
+  /** Results of a search, by default and at most, and resources that a path names at most. */
+  searchResultsDefault: 20,
+  searchResultsMax: 50,
+  /** Matches of a kind that a search reads in an organization before it checks which of them the caller can list. */
+  searchedRowsMax: 50_000,
+  /** Names in a path to resolve. */
+  pathNamesMax: 64,
   /** Days of one report on resolved vulnerabilities: ten years. Each day is one report. */
   reportDaysMax: 3_660,
   /** Vulnerabilities named in one request (resources: Advisory). */

@@ -5434,6 +5434,18 @@ export type MembershipState =
   | "MEMBERSHIP_STATE_ACCEPTED"
   | "MEMBERSHIP_STATE_DECLINED";
 
+/** Where. */
+export interface MineRequest {
+  /** Uid of a group, or of a resource in one. */
+  place: string;
+}
+
+/** What the caller may do there. */
+export interface MineResponse {
+  /** Names of the capabilities, such as `repo.list`, in the contract's order; empty: none. */
+  capabilities: string[];
+}
+
 /**
  * The purpose of an organization.
  *
@@ -6464,6 +6476,20 @@ export interface RequestedLibraryVersion {
   updateTime?: string;
 }
 
+/** The path to resolve. */
+export interface ResolveRequest {
+  /** Names from a group downwards with `/` between them; `:` before the name of a tag. */
+  path: string;
+  /** Kinds of results, such as `Repo`; empty: all. */
+  types?: readonly string[] | undefined;
+}
+
+/** What the path names. */
+export interface ResolveResponse {
+  /** At least one; 50 at most. */
+  results: SearchResult[];
+}
+
 /** A vulnerability that was resolved. */
 export interface ResolvedVuln {
   /** Its CVE number; the number of the advisory where it has none. */
@@ -6825,6 +6851,44 @@ export type ScannerName =
   | "UNKNOWN"
   | "GRYPE"
   | "TRIVY";
+
+/** What to search. */
+export interface SearchRequest {
+  /**
+   * A part of a name, a whole uid, the start of a digest (`sha256:…`), or the start of a vulnerability ID or of a
+   * package name. Upper and lower case are equal.
+   */
+  query: string;
+  /** Kinds of results, such as `Repo`, `Group`, `Vulnerability` or `Package`; empty: all. */
+  types?: readonly string[] | undefined;
+  /** Most results: 20 when absent, 50 at most. */
+  limit?: number | undefined;
+}
+
+/** The best matches. */
+export interface SearchResponse {
+  /** Best first. */
+  results: SearchResult[];
+  /** True: there are more matches than `limit`, or more than one search reads. A longer query finds them. */
+  more: boolean;
+}
+
+/** One match. */
+export interface SearchResult {
+  /** Kind of the match: the name of its resource in the API, such as `Repo`; or `Vulnerability` or `Package`. */
+  type: string;
+  /** Its uid; empty for vulnerabilities and packages. */
+  uid: string;
+  /** Its name, or the ID of the vulnerability. */
+  name: string;
+  /**
+   * Its path of names from the highest group that the caller can list, as Resolve accepts it; empty if a group on
+   * the way is hidden.
+   */
+  path: string;
+  /** One line about it: the description of a resource, the digest of a tag, the summary of a vulnerability. */
+  description: string;
+}
 
 /**
  * Services of the public platform. A self-hosted server runs none of them; the names are kept for compatibility.

@@ -221,6 +221,8 @@ import type {
   ManifestMetadataFilterRequest,
   ManifestMetadataList,
   Membership,
+  MineRequest,
+  MineResponse,
   Overlay,
   OverlayBinding,
   PackageVersionMetadata,
@@ -266,6 +268,8 @@ import type {
   RequestGroupItem,
   RequestedLibrary,
   RequestedLibraryVersion,
+  ResolveRequest,
+  ResolveResponse,
   ResolvedVulnsReport,
   RestoreItemsRequest,
   RestoreItemsResponse,
@@ -280,6 +284,8 @@ import type {
   RotateSubscriptionSecretResponse,
   Sbom2,
   SbomRequest,
+  SearchRequest,
+  SearchResponse,
   Session,
   SetScimEnabledRequest,
   SetScimEnabledResponse,
@@ -1916,6 +1922,19 @@ export class IamAccessApi {
    */
   whoCan(request: WhoCanRequest, options?: RequestOptions): ApiCall<WhoCanResponse> {
     return this.#client.one(operations.iamAccessWhoCan, request, options);
+  }
+
+  /**
+   * List the capabilities that the caller holds at a resource with this token. Whether the resource exists is not
+   * checked.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.iam.access.mine({ place: "PLACE" });
+   * ```
+   */
+  mine(request: MineRequest, options?: RequestOptions): ApiCall<MineResponse> {
+    return this.#client.one(operations.iamAccessMine, request, options);
   }
 }
 
@@ -3683,6 +3702,42 @@ export class DeletionsApi {
   }
 }
 
+/** The operations of `gantry names`. */
+export class NamesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Search resources by a part of their name, by uid, by digest, and vulnerabilities and affected packages by the
+   * start of their ID or name. Exact matches come first, then names that begin with the query, then the rest.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.search({ query: "app" });
+   * ```
+   */
+  search(request: SearchRequest, options?: RequestOptions): ApiCall<SearchResponse> {
+    return this.#client.one(operations.namesSearch, request, options);
+  }
+
+  /**
+   * Resolve a path of names, such as `acme/team/app` or `acme/team/app:1.2`, to the resources that it names. A path
+   * may start at any group that the caller can list. Several results: the path is ambiguous. NOT_FOUND if there are
+   * none.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.resolve({ path: "acme/team/app" });
+   * ```
+   */
+  resolve(request: ResolveRequest, options?: RequestOptions): ApiCall<ResolveResponse> {
+    return this.#client.one(operations.namesResolve, request, options);
+  }
+}
+
 /**
  * Lists and revokes sessions. A session begins with an interactive sign-in and holds the access tokens and the
  * refresh token that its program gets. Revoking it takes effect with the next request on every server.
@@ -3804,6 +3859,8 @@ export class ResourcesApi {
   readonly audit: AuditApi;
   /** The operations of `gantry deletions`. */
   readonly deletions: DeletionsApi;
+  /** The operations of `gantry names`. */
+  readonly names: NamesApi;
   /** The operations of `gantry sessions`. */
   readonly sessions: SessionsApi;
 
@@ -3819,6 +3876,7 @@ export class ResourcesApi {
     this.vulnerabilities = new VulnerabilitiesApi(client);
     this.audit = new AuditApi(client);
     this.deletions = new DeletionsApi(client);
+    this.names = new NamesApi(client);
     this.sessions = new SessionsApi(client);
   }
 

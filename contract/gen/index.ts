@@ -53,6 +53,7 @@ import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affect
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
+import { file_gantry_names_v1_names } from "./gantry/names/v1/names_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
@@ -115,6 +116,7 @@ export const files = [
   file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
+  file_gantry_names_v1_names,
   file_gantry_registry_v1_distribution,
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
