@@ -774,6 +774,8 @@ export const limits = {
   searchResultsMax: 50,
   /** Matches of a kind that a search reads in an organization before it checks which of them the caller can list. */
   searchedRowsMax: 50_000,
+  /** Names from the first of an organization on that a search reads before it uses the trigram index. */
+  searchedFirstRows: 2_000,
   /** Names in a path to resolve. */
   pathNamesMax: 64,
   /** Days of one report on resolved vulnerabilities: ten years. Each day is one report. */

@@ -5436,7 +5436,7 @@ export type MembershipState =
 
 /** Where. */
 export interface MineRequest {
-  /** Uid of a group, or of a resource in one. */
+  /** Uid of a group, or of a resource below one. */
   place: string;
 }
 

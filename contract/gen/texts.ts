@@ -2043,7 +2043,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.access.v1.Holder.identity_uid": "Uid of the identity.",
   "gantry.access.v1.Holder.name": "Name of the identity; empty where it has none, or the caller may not see it.",
   "gantry.access.v1.MineRequest": "Where.",
-  "gantry.access.v1.MineRequest.place": "Uid of a group, or of a resource in one.",
+  "gantry.access.v1.MineRequest.place": "Uid of a group, or of a resource below one.",
   "gantry.access.v1.MineResponse": "What the caller may do there.",
   "gantry.access.v1.MineResponse.capabilities": "Names of the capabilities, such as `repo.list`, in the contract's order; empty: none.",
   "gantry.access.v1.WhoCanRequest": "What, and where.",

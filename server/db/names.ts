@@ -21,21 +21,28 @@ const isVisible = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
 const boundsOf = (branches: readonly Branch[]): [string[], string[]] => [branches.map(({ low }) => low), branches.map(({ high }) => high)];
 
 /**
- * Returns rows in the branches whose name starts with the query, then those that contain it. Each part stops after `limit` rows, and after
- * limits.searchedRowsMax matches in an organization.
+ * Returns rows in the branches whose name starts with the query, and if these are fewer than `limit`, rows that contain it. A part of names
+ * that is in many is in one of the first, where the index of names finds it; the trigram index would first collect all of them.
  */
 export const findByPartOfName = async (read: Read, table: string, branches: readonly Branch[], query: string, limit: number): Promise<NamedRows> => {
   if (branches.length === 0) return { uids: [], isCut: false };
-  const part = (terms: string) => `(select found.uid from ${roots} cross join lateral (
-     select matched.uid from (
-       select uid from ${table} where left(uid, 40) = root and ${terms} limit ${limits.searchedRowsMax}) as matched
-     where ${isVisible} limit $3) as found limit $3)`;
+  const part = (terms: string, rest = "") => `select found.uid from ${roots} cross join lateral (
+     select matched.uid from (select uid, name from ${table} where left(uid, 40) = root ${terms}) as matched
+     where ${isVisible} ${rest} limit $3) as found limit $3`;
+  const notFirst = "and not (name >= $4 and name < $5)";
   const found = await read.query(
-    `${part("name >= $4 and name < $5 order by name, uid")} union all ${part("lower(name) like $6")}`,
+    `with started as materialized (${part(`and name >= $4 and name < $5 order by name, uid limit ${limits.searchedRowsMax}`)}),
+       near as materialized (${part(`order by name, uid limit ${limits.searchedFirstRows}`, `and lower(name) like $6 ${notFirst}`)}),
+       far as materialized (${part(
+         `and lower(name) like $6 and (select count(*) from started) + (select count(*) from near) < $3 limit ${limits.searchedRowsMax}`,
+         notFirst,
+       )})
+     select uid from started union all select uid from near union all select uid from far`,
     [...boundsOf(branches), limit, query, `${query}\u{10ffff}`, containingPattern(query)],
-    costOf(2 * limit),
+    costOf(3 * limit),
   );
-  return { uids: [...new Set(found.map(([uid]) => uid ?? ""))], isCut: found.length >= limit };
+  const uids = [...new Set(found.map(([uid]) => uid ?? ""))];
+  return { uids, isCut: uids.length >= limit };
 };
 
 /** Returns rows in the branches with this name. */

@@ -42,6 +42,7 @@ const peopleIssuer = "https://people.example.com";
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
 const membershipAnswers = ["AcceptMembership", "DeclineMembership"].map((rpc) => `gantry.memberships.v1.MembershipsService/${rpc}`);
 const revokeSession = "gantry.sessions.v1.SessionsService/RevokeSession";
+const namesService = "gantry.names.v1.NamesService";
 const revokeAllSessions = "gantry.sessions.v1.SessionsService/RevokeAllSessions";
 const revokeGroupSession = "gantry.sessions.v1.SessionsService/RevokeGroupSession";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
@@ -349,6 +350,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
+    // A question about the caller at a place, which no capability is needed for.
+    const asked = isForEverybody(method) && !path ? method.input.byName.get("place") : undefined;
+    if (asked?.required) built = { ...built, place };
+    if (method.service === namesService) {
+      const name = text(await world.ok("iam.GroupsService/GetGroup", { uid: world.organization }), "name");
+      built = method.input.byName.has("path") ? { path: name } : { query: name };
+    }
     for (const field of method.input.fields) if (path && liesBelowSubject(method, field)) built[field.json] = [firstItemOf(String(valueAt(built, path)))];
     if (method.name === deleteOneself) {
       leaver = await colleague();
@@ -500,6 +508,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
         return { uid, token };
       }
       if (membershipAnswers.includes(method.name)) return boundStranger();
+      // Names are found by those who can list them, and strangers hold nothing.
+      if (method.service === namesService || (isForEverybody(method) && method.input.byName.get("place")?.required))
+        return { uid: "", token: await owners.token() };
       return isForEverybody(method) ? colleague() : otherwise;
     },
     world,

@@ -97,6 +97,7 @@ test("a path may start at any group that the caller can list", async () => {
   assert.deepEqual(pathsOf((await resolve("payments team/app", inTeam)).body), ["payments team/app"]);
 });
 
+// Attack 370.
 test("callers find nothing that their lists do not contain", async () => {
   const { organization, uid } = await home.world
     .ok("iam.GroupsService/CreateGroup", { group: { name: "rival-of-acme" } })

@@ -21,7 +21,7 @@ export declare const file_gantry_access_v1_access: GenFile;
  */
 export declare type MineRequest = Message<"gantry.access.v1.MineRequest"> & {
   /**
-   * Uid of a group, or of a resource in one.
+   * Uid of a group, or of a resource below one.
    *
    * @generated from field: string place = 1;
    */
@@ -35,7 +35,7 @@ export declare type MineRequest = Message<"gantry.access.v1.MineRequest"> & {
  */
 export declare type MineRequestJson = {
   /**
-   * Uid of a group, or of a resource in one.
+   * Uid of a group, or of a resource below one.
    *
    * @generated from field: string place = 1;
    */
