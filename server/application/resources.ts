@@ -8,4 +8,12 @@ import { librariesResources } from "#libraries/resources";
 import { registryResources } from "#registry/resources";
 import { searchResources } from "#search";
 
-export const resources = [...iamResources, ...registryResources, ...advisoriesResources, ...librariesResources, ...eventsResources, ...auditResources, ...searchResources];
+export const resources = [
+  ...iamResources,
+  ...registryResources,
+  ...advisoriesResources,
+  ...librariesResources,
+  ...eventsResources,
+  ...auditResources,
+  ...searchResources,
+];
