@@ -9,6 +9,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Protocol } from "../client.ts";
 import { asOwner } from "../database.ts";
+import { symbolsOf } from "../conformance/stage.ts";
 import { descriptorOf, ociIndex, ociManifest, openPusher, type Pusher } from "../pusher.ts";
 import { indexType } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";
@@ -168,6 +169,25 @@ test("attack 340: a promotion needs the permissions of a pull in the source and 
   const both = await identityIn(ours, [ours, "registry.pull"]);
   const asked = { ...into, sourceRepo: "ours-promote/secret", sourceReference: "1" };
   assert.equal((await promote(both, asked)).code, codes.NOT_FOUND);
+});
+
+test("attack 340: each permission of a pull is needed in the source, and a visible source without it is denied by name", async () => {
+  const organization = await group("needs-promote");
+  const [from, to] = [await group("from", organization), await group("to", organization)];
+  const owner = await identityIn(organization, [organization, "owner"]);
+  await openPusher(world, "needs-promote/from/app", owner).image("amd64", "1");
+  const pull = ["manifest.list", "repo.blobs.get", "referrers.list"];
+  const asked = { tag: "1", sourceRepo: "needs-promote/from/app", sourceReference: "1" };
+  for (const missing of ["", ...pull]) {
+    const role = { name: `all but ${missing}`, capabilities: symbolsOf(["repo.list", ...pull.filter((name) => name !== missing)]) };
+    const roleUid = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role }), "uid");
+    const claimMatch = { issuer: "https://issuer.example.com", subject: randomBytes(8).toString("hex") };
+    const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: from, roleBinding: { identityUid: uid, roleUid } });
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: to, roleBinding: { identityUid: uid, roleUid: builtInRoleUid("registry.push") } });
+    const { code } = await promote(await world.token(uid), { ...asked, repo: `needs-promote/to/app${pull.indexOf(missing) + 1}` });
+    assert.equal(code, missing === "" ? 0 : codes.PERMISSION_DENIED, missing);
+  }
 });
 
 test("attack 340: rules, quotas and conditions of the target apply to a promotion, and a refused one leaves nothing", async () => {
