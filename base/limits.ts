@@ -893,8 +893,21 @@ export const limits = {
   manifestBytesMax: 4 * 1024 * 1024,
   /** Image configuration, read for the platform. */
   imageConfigBytesMax: 4 * 1024 * 1024,
+  /** Levels of indexes within indexes whose platforms and protection are known. */
+  indexNestingMax: 8,
+  /**
+   * Immutable tag rules: of one repo or group, instructions of one pattern (compiling takes 2 µs for each), and steps of matching in one
+   * request, in turns of `matchingStepsMax`.
+   */
+  immutableTagRulesEach: 50,
+  immutableTagCostMax: 500,
+  immutableTagStepsMax: 50_000_000,
+  /** Manifests of one promotion, with referrers: each takes a few statements in one transaction. */
+  promotedManifestsMax: 1_000,
   /** Tags of one push. */
   pushedTagsMax: 100,
+  /** Names in a list of repositories: each has the names of its groups. */
+  catalogNamesMax: 1_000,
   /** Names in a list of tags, and entries in a list of referrers. */
   tagNamesMax: 10_000,
   /**

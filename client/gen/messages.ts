@@ -1463,7 +1463,11 @@ export type Capability =
   | "CAP_GULFSTREAM"
   | "CAP_GANTRY_DELETIONS_LIST"
   | "CAP_GANTRY_DELETIONS_UNDELETE"
-  | "CAP_GANTRY_DELETIONS_EXPUNGE";
+  | "CAP_GANTRY_DELETIONS_EXPUNGE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_CREATE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_UPDATE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_LIST"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE";
 
 /** Whether one capability is held at the place, and why. */
 export interface CapabilityReason {
@@ -1774,6 +1778,14 @@ export interface CreateIdentityRequest {
   parent: string;
   /** The identity. */
   identity: IdentityInput;
+}
+
+/** The rule to create, and where. */
+export interface CreateImmutableTagRuleRequest {
+  /** Repo, or group for all repos below it. Each has at most 50 rules. */
+  parent: string;
+  /** The rule. */
+  immutableTagRule: ImmutableTagRuleInput;
 }
 
 /** The overlay to bind, and to what. */
@@ -2097,6 +2109,12 @@ export interface DeleteIdentityProviderRequest {
 
 /** Which identity to delete. */
 export interface DeleteIdentityRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which rule to delete. */
+export interface DeleteImmutableTagRuleRequest {
   /** Its uid. */
   uid: string;
 }
@@ -2928,6 +2946,12 @@ export interface GetIdentityProviderRequest {
 
 /** Which identity to get. */
 export interface GetIdentityRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which rule to get. */
+export interface GetImmutableTagRuleRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3963,6 +3987,53 @@ export type ImageSbomState =
   | "IMAGE_SBOM_STATE_UNREADABLE";
 
 /**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRule {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern: string;
+  /** The reason for the rule. */
+  description: string;
+  /** When it was created. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRuleInput {
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern: string;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type ImmutableTagRulePath =
+  | "*"
+  | "pattern"
+  | "description";
+
+/**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRuleUpdate {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern?: string | undefined;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
+
+/**
  * Format of what a request group is made from.
  *
  * - `INPUT_FORMAT_UNSPECIFIED`: Not given.
@@ -4752,6 +4823,34 @@ export interface ListImageSbomsRequest {
 export interface ListImageSbomsResponse {
   /** The SBOMs of this page. */
   imageSboms: ImageSbom[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which to list; all when nothing is set. */
+export interface ListImmutableTagRulesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of results. */
+export interface ListImmutableTagRulesResponse {
+  /** The results of this page. */
+  immutableTagRules: ImmutableTagRule[];
   /** Token for the next page; empty on the last one. */
   nextPageToken: string;
   /** How many results match in all, over every page. */
@@ -5644,6 +5743,44 @@ export interface PkgMetadata {
   buildTimestamp?: string;
   /** Its licence, as an SPDX expression. Not known here: never answered. */
   license: string;
+}
+
+/** The image to promote, and where. */
+export interface PromoteImageRequest {
+  /**
+   * Repo to copy to: its uid, or its path of names from the organization on. A path without a repo is created, as
+   * by a push.
+   */
+  repo: string;
+  /** Tag to point to the image. Absent: the tag of the source, if it is named by one. */
+  tag?: string | undefined;
+  /** Repo to copy from: its uid, or its path of names from the organization on. */
+  sourceRepo: string;
+  /** Tag or digest of the image in the source repo. */
+  sourceReference: string;
+}
+
+/** A promotion, the body of its event. */
+export interface Promotion {
+  /** Uid of the repo that has the image now. */
+  repoUid: string;
+  /** Tag that points to the image; empty if none does. */
+  tag: string;
+  /** Digest of the image. */
+  digest: string;
+  /** Digest that the tag pointed to before; empty if the tag is new or has not moved. */
+  previousDigest: string;
+  /** Uid of the repo that the image was copied from. */
+  sourceRepoUid: string;
+  /** Tag by which the source was named; empty if it was named by its digest. */
+  sourceTag: string;
+  /** Number of manifests that the repo did not have before, with referrers. */
+  manifestCount: number;
+  /**
+   * Tags of signatures and attestations (`sha256-….sig`) that the repo already had with another digest. They were
+   * left as they were.
+   */
+  keptTags: string[];
 }
 
 /** Several questions in one request. */
@@ -7492,6 +7629,14 @@ export interface UpdateIdentityRequest {
   identity: IdentityUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly IdentityPath[] | undefined;
+}
+
+/** The rule to change. */
+export interface UpdateImmutableTagRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  immutableTagRule: ImmutableTagRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly ImmutableTagRulePath[] | undefined;
 }
 
 /** The new readme. */

@@ -40,6 +40,7 @@ import type {
   CreateGroupRequest,
   CreateIdentityProviderRequest,
   CreateIdentityRequest,
+  CreateImmutableTagRuleRequest,
   CreateOverlayBindingRequest,
   CreateOverlayRequest,
   CreateRepoRequest,
@@ -57,6 +58,7 @@ import type {
   DeleteGroupRequest,
   DeleteIdentityProviderRequest,
   DeleteIdentityRequest,
+  DeleteImmutableTagRuleRequest,
   DeleteOverlayBindingRequest,
   DeleteOverlayRequest,
   DeleteRepoRequest,
@@ -104,6 +106,7 @@ import type {
   GetHeadlessSessionRequest,
   GetIdentityProviderRequest,
   GetIdentityRequest,
+  GetImmutableTagRuleRequest,
   GetOverlayBindingRequest,
   GetOverlayRequest,
   GetRawVulnReportRequest,
@@ -134,6 +137,7 @@ import type {
   ImageConfig,
   ImageConfigRequest,
   ImageSbom,
+  ImmutableTagRule,
   ListAccountAssociationsRequest,
   ListAccountAssociationsResponse,
   ListAdvisoriesRequest,
@@ -178,6 +182,8 @@ import type {
   ListIdentityProvidersResponse,
   ListImageSbomsRequest,
   ListImageSbomsResponse,
+  ListImmutableTagRulesRequest,
+  ListImmutableTagRulesResponse,
   ListMembershipsRequest,
   ListMembershipsResponse,
   ListOverlayBindingsRequest,
@@ -229,6 +235,8 @@ import type {
   PackageVersionMetadataRequest,
   PingRequest,
   PingResponse,
+  PromoteImageRequest,
+  Promotion,
   QueryOsvBatchRequest,
   QueryOsvRequest,
   RawSbom,
@@ -311,6 +319,7 @@ import type {
   UpdateIdentityMetadataRequest,
   UpdateIdentityProviderRequest,
   UpdateIdentityRequest,
+  UpdateImmutableTagRuleRequest,
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
@@ -2964,6 +2973,113 @@ export class RegistryImageSbomsApi {
   }
 }
 
+/** Immutable tags of repos and groups. */
+export class RegistryImmutableTagRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a rule in a repo, or in a group for all repos below it. It takes effect immediately, also for tags that
+   * exist.
+   *
+   * Needs `gantry.immutable_tag_rules.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.create({ parent: "GROUP_UID", immutableTagRule: { pattern: "v[0-9]+.*" } });
+   * ```
+   */
+  create(request: CreateImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesCreate, request, options);
+  }
+
+  /**
+   * Get a rule by its uid.
+   *
+   * Needs `gantry.immutable_tag_rules.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.get({ uid: "IMMUTABLE_TAG_RULE_UID" });
+   * ```
+   */
+  get(request: GetImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesGet, request, options);
+  }
+
+  /**
+   * List rules of the groups and repos where the caller can list them. `uidp.ancestors_of` with the uid of a tag
+   * lists the rules that apply to the tag's repo.
+   *
+   * Needs `gantry.immutable_tag_rules.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const immutableTagRule of gantry.registry.immutableTagRules.list()) console.log(immutableTagRule.uid);
+   * ```
+   */
+  list(request: ListImmutableTagRulesRequest = {}, options?: ListOptions): List<ImmutableTagRule, ListImmutableTagRulesResponse> {
+    return this.#client.list(operations.registryImmutableTagRulesList, request, options);
+  }
+
+  /**
+   * Update a rule: only the fields that the mask names. A changed pattern takes effect immediately.
+   *
+   * Needs `gantry.immutable_tag_rules.update`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.update({ immutableTagRule: { uid: "IMMUTABLE_TAG_RULE_UID", pattern: "v[0-9]+.*" }, updateMask: ["pattern"] });
+   * ```
+   */
+  update(request: UpdateImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesUpdate, request, options);
+  }
+
+  /**
+   * Delete a rule. Its tags are mutable again, unless another rule matches them.
+   *
+   * Needs `gantry.immutable_tag_rules.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.immutableTagRules.delete({ uid: "IMMUTABLE_TAG_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteImmutableTagRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registryImmutableTagRulesDelete, request, options);
+  }
+}
+
+/** Copies of images from one repo to another. */
+export class RegistryPromotionsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Copy an image to a repo and point a tag to it, with the manifests that it lists and the referrers of all of
+   * them (signatures, SBOMs, attestations). All of it becomes visible at once. The permissions to pull are also
+   * required in the source repo. A repeated promotion changes nothing. `If-Match` with the digest of the tag, and
+   * `If-None-Match: *`, are conditions on the tag (412).
+   *
+   * Needs `manifest.create`, `tag.create`, `manifest.list`, `repo.blobs.get`, `referrers.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.promotions.promoteImage({ repo: "REPO", sourceRepo: "SOURCE_REPO", sourceReference: "rc1" });
+   * ```
+   */
+  promoteImage(request: PromoteImageRequest, options?: RequestOptions): ApiCall<Promotion> {
+    return this.#client.one(operations.registryPromotionsPromoteImage, request, options);
+  }
+}
+
 /** The digests that tags have had. */
 export class RegistryTagHistoryApi {
   readonly #client: TypedClient;
@@ -3298,6 +3414,10 @@ export class RegistryApi {
   readonly affectedImages: RegistryAffectedImagesApi;
   /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
   readonly imageSboms: RegistryImageSbomsApi;
+  /** Immutable tags of repos and groups. */
+  readonly immutableTagRules: RegistryImmutableTagRulesApi;
+  /** Copies of images from one repo to another. */
+  readonly promotions: RegistryPromotionsApi;
   /** The digests that tags have had. */
   readonly tagHistory: RegistryTagHistoryApi;
   /** The operations of `gantry registry repo-count-by-source`. */
@@ -3328,6 +3448,8 @@ export class RegistryApi {
     this.overlays = new RegistryOverlaysApi(client);
     this.affectedImages = new RegistryAffectedImagesApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
+    this.immutableTagRules = new RegistryImmutableTagRulesApi(client);
+    this.promotions = new RegistryPromotionsApi(client);
     this.tagHistory = new RegistryTagHistoryApi(client);
     this.repoCountBySource = new RegistryRepoCountBySourceApi(client);
     this.repoTagsSummary = new RegistryRepoTagsSummaryApi(client);

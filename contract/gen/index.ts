@@ -55,6 +55,8 @@ import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
 import { file_gantry_names_v1_names } from "./gantry/names/v1/names_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
+import { file_gantry_registry_v1_immutable_tag_rules } from "./gantry/registry/v1/immutable_tag_rules_pb.js";
+import { file_gantry_registry_v1_promotions } from "./gantry/registry/v1/promotions_pb.js";
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
 import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
@@ -118,6 +120,8 @@ export const files = [
   file_gantry_memberships_v1_memberships,
   file_gantry_names_v1_names,
   file_gantry_registry_v1_distribution,
+  file_gantry_registry_v1_immutable_tag_rules,
+  file_gantry_registry_v1_promotions,
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
   file_gantry_scim_v1_scim,

@@ -8,6 +8,7 @@ export type { Cause, ChangeContext, Context, FindPlace, Delegation, Place, Servi
 export { eventOf, registrySource, toldEvent } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
+export { etagOf } from "./safe-write.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
 export { keyForCaller, keyForAddress } from "./fairness-keys.ts";

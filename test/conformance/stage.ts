@@ -297,6 +297,14 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
+  /** Pushes the sample manifest with a tag. */
+  const pushSample = async (repo: string): Promise<void> => {
+    const operation = methods.find(({ rpc }) => rpc === "PutManifest");
+    if (!operation) throw new Error("there is no PutManifest");
+    const answer = await callDistribution(world.url, operation, { repo, reference: "sample" }, { token: await owners.token(rootOf(repo)) });
+    if (answer.code !== 0) throw new Error(`PutManifest: ${answer.message}`);
+  };
+
   /** Returns request fields for an existing target in a repo, which the OCI protocol needs. */
   const distributionFields = async (method: MethodFact, repo: string | undefined): Promise<JsonObject> => {
     const push = async (rpc: string, request: JsonObject, content?: Uint8Array): Promise<Answer> => {
@@ -331,6 +339,11 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (!method.scope) return {};
       const repo = uid ?? text(await make(repoMessage, { place }), "uid");
       return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
+    }
+    if (method.rpc === "PromoteImage") {
+      const source = text(await make(repoMessage, { place }), "uid");
+      await pushSample(source);
+      return { repo: uid ?? text(await make(repoMessage, { place }), "uid"), tag: "sample", sourceRepo: source, sourceReference: "sample" };
     }
     let built: JsonObject = createOf(method.output.name) === method && !bodyField(method) ? await ownFieldsOf(method, seeds) : {};
     for (const field of method.input.fields) {

@@ -7,10 +7,12 @@ import { eolTag } from "./eol-tag.ts";
 import { imageConfig } from "./image-config.ts";
 import { imageContents } from "./image-contents.ts";
 import { image } from "./image.ts";
+import { immutableTagRule } from "./immutable-tag-rule.ts";
 import { manifestDigestCount } from "./manifest-digest-count.ts";
 import { overlayBinding } from "./overlay-binding.ts";
 import { overlay } from "./overlay.ts";
 import { packageVersionMetadata } from "./package-version-metadata.ts";
+import { promotion } from "./promotion.ts";
 import { repo } from "./repo.ts";
 import { syncStatus } from "./sync-status.ts";
 import { tagHistory } from "./tag-history.ts";
@@ -25,10 +27,12 @@ export const registryResources = [
   imageConfig,
   imageContents,
   image,
+  immutableTagRule,
   manifestDigestCount,
   overlayBinding,
   overlay,
   packageVersionMetadata,
+  promotion,
   repo,
   syncStatus,
   tagHistory,

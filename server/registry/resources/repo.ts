@@ -23,6 +23,7 @@ import { findReadme, type Readme } from "#registry/store";
 import { findRow, lockNamed } from "#db";
 import { judgeReadme } from "./readme/judge.ts";
 import { overlayViolations } from "./rules/custom-overlay.ts";
+import { requireMutableRepo } from "./tags/immutable-tags.ts";
 
 const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
 
@@ -115,6 +116,7 @@ export const repo = resource({
   message: "chainguard.platform.registry.v2.Repo",
   table: "repos",
   rules,
+  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),
   // In this order: a manifest keeps the blobs that it needs.
   sideTables: [
     { table: "ended_tags", column: "tag_uid" },

@@ -7,6 +7,9 @@ const place = "server/registry/resources/distribution/place.ts";
 const putManifest = "server/registry/resources/distribution/put-manifest.ts";
 const scope = "server/registry/resources/distribution/token-scope.ts";
 const repo = "server/registry/resources/distribution/repo.ts";
+const manifests = "server/registry/resources/distribution/manifests.ts";
+const promotion = "server/registry/resources/promotion.ts";
+const catalog = "server/registry/resources/distribution/catalog.ts";
 const manifest = "server/registry/resources/distribution/manifest.ts";
 
 export const registry: readonly Mutant[] = [
@@ -65,6 +68,42 @@ export const registry: readonly Mutant[] = [
     file: scope,
     find: 'const own = isUid(text(request, "repo")) ? capabilitiesOf(actions) : actionCapabilities.push;',
     replace: "const own = capabilitiesOf(actions);",
+  },
+  { attack: 337, file: "server/registry/resources/tag.ts", find: "  requireDeletable,\n", replace: "" },
+  { attack: 337, file: "server/registry/resources/repo.ts", find: "  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),\n", replace: "" },
+  { attack: 337, file: manifests, find: "  await requireMutableManifest(rows, repo.uid, found.sha256);\n", replace: "" },
+  {
+    attack: 338,
+    file: "server/registry/resources/immutable-tag-rule.ts",
+    find: "if (patternCost(pattern) > limits.immutableTagCostMax) return",
+    replace: "if (false) return",
+  },
+  { attack: 338, file: "server/registry/resources/tags/immutable-tags.ts", find: "      await setImmediate();\n", replace: "" },
+  { attack: 339, file: "server/registry/resources/tags/write-tag.ts", find: "  await check?.(before);\n", replace: "" },
+  { attack: 340, file: promotion, find: "  context.require(pullCapabilities, source);\n", replace: "" },
+  {
+    attack: 340,
+    file: promotion,
+    find: 'return isSeen ? found.uid : missing("registry", "Repo", name);',
+    replace: 'return found ? found.uid : missing("registry", "Repo", name);',
+  },
+  {
+    attack: 341,
+    file: promotion,
+    find: "const made = await copy(context, target.uid, source, promoted);",
+    replace: "const made = await copy(context, target.uid, source, { ...promoted, digests: [image.sha256] });",
+  },
+  {
+    attack: 342,
+    file: catalog,
+    find: "if (!caller.registry.catalog || !rights.beforeRegistry) throw catalogScopeMissing();",
+    replace: "if (!rights.beforeRegistry) throw catalogScopeMissing();",
+  },
+  {
+    attack: 342,
+    file: catalog,
+    find: "if (!found || missingCapability(rights, method.capabilities, found.uid) !== undefined) throw lastUnknown();",
+    replace: "if (!found) throw lastUnknown();",
   },
   { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
 ];
