@@ -44,6 +44,7 @@ import type {
   CreateOverlayRequest,
   CreateRepoRequest,
   CreateRequestGroupRequest,
+  CreateRetentionRuleRequest,
   CreateRoleBindingRequest,
   CreateRoleRequest,
   CreateSubscriptionRequest,
@@ -61,6 +62,7 @@ import type {
   DeleteOverlayRequest,
   DeleteRepoRequest,
   DeleteRequestGroupRequest,
+  DeleteRetentionRuleRequest,
   DeleteRoleBindingRequest,
   DeleteRoleRequest,
   DeleteSubscriptionRequest,
@@ -84,6 +86,10 @@ import type {
   ExpungeDeletionRequest,
   ExternalGroupRoleMapping,
   Feed,
+  FindInUseRequest,
+  FindInUseResponse,
+  FindPullsRequest,
+  FindPullsResponse,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -106,6 +112,7 @@ import type {
   GetIdentityRequest,
   GetOverlayBindingRequest,
   GetOverlayRequest,
+  GetPullsRequest,
   GetRawVulnReportRequest,
   GetRegistrySettingsRequest,
   GetRepoCountBySourceRequest,
@@ -113,9 +120,11 @@ import type {
   GetRepoRequest,
   GetRepoTagsSummaryRequest,
   GetRequestGroupRequest,
+  GetRetentionRuleRequest,
   GetRoleBindingRequest,
   GetRoleRequest,
   GetSizeRequest,
+  GetStorageRequest,
   GetSubscriptionRequest,
   GetSyncStatusRequest,
   GetTagHistoryRequest,
@@ -196,6 +205,8 @@ import type {
   ListRequestedLibraryVersionsResponse,
   ListResolvedVulnsReportsRequest,
   ListResolvedVulnsReportsResponse,
+  ListRetentionRulesRequest,
+  ListRetentionRulesResponse,
   ListRoleBindingsRequest,
   ListRoleBindingsResponse,
   ListRolesRequest,
@@ -227,6 +238,9 @@ import type {
   PackageVersionMetadataRequest,
   PingRequest,
   PingResponse,
+  PreviewRetentionRulesRequest,
+  PreviewRetentionRulesResponse,
+  Pulls,
   QueryOsvBatchRequest,
   QueryOsvRequest,
   RawSbom,
@@ -260,6 +274,8 @@ import type {
   RepoCount,
   RepoReadme,
   RepoTagsSummary,
+  ReportInUseRequest,
+  ReportInUseResponse,
   RequestGroup,
   RequestGroupAccessRequest,
   RequestGroupAccessResponse,
@@ -269,6 +285,7 @@ import type {
   ResolvedVulnsReport,
   RestoreItemsRequest,
   RestoreItemsResponse,
+  RetentionRule,
   RevokeAllSessionsRequest,
   RevokeGroupSessionRequest,
   RevokeScimTokenRequest,
@@ -285,6 +302,7 @@ import type {
   SetScimEnabledResponse,
   SignInSession,
   Size,
+  Storage,
   SubmitRequestGroupRequest,
   Subscription,
   SyncStatus,
@@ -308,6 +326,7 @@ import type {
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
+  UpdateRetentionRuleRequest,
   UpdateRoleBindingRequest,
   UpdateRoleRequest,
   UpdateStatus,
@@ -2945,6 +2964,204 @@ export class RegistryImageSbomsApi {
   }
 }
 
+/** Reports and lists images in use. Retention rules keep them. */
+export class RegistryInUseApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Report images in use. Each stays in use until the report expires; report it again before. Images that are not
+   * below the group are returned as unknown and ignored.
+   *
+   * Needs `registry.deployments.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.report({ parent: "GROUP_UID", source: "cluster-a", images: ["example/app:1.0"] });
+   * ```
+   */
+  report(request: ReportInUseRequest, options?: RequestOptions): ApiCall<ReportInUseResponse> {
+    return this.#client.one(operations.registryInUseReport, request, options);
+  }
+
+  /**
+   * Find the reported images of a repo, a group or an organization that have not expired.
+   *
+   * Needs `registry.deployments.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.find({ uid: "IN_USE_UID" });
+   * ```
+   */
+  find(request: FindInUseRequest, options?: RequestOptions): ApiCall<FindInUseResponse> {
+    return this.#client.one(operations.registryInUseFind, request, options);
+  }
+}
+
+/**
+ * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+ * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+ */
+export class RegistryPullsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the pulls of a repo by day (UTC), for up to 400 days.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.get({ uid: "PULLS_UID" });
+   * ```
+   */
+  get(request: GetPullsRequest, options?: RequestOptions): ApiCall<Pulls> {
+    return this.#client.one(operations.registryPullsGet, request, options);
+  }
+
+  /**
+   * Find the tags and digests by which images of a repo were pulled, with the last pull of each.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.find({ uid: "PULLS_UID" });
+   * ```
+   */
+  find(request: FindPullsRequest, options?: RequestOptions): ApiCall<FindPullsResponse> {
+    return this.#client.one(operations.registryPullsFind, request, options);
+  }
+}
+
+/**
+ * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+ * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+ */
+export class RegistryRetentionRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a retention rule. A rule that contradicts another one is refused (INVALID_ARGUMENT); the error names
+   * both.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.create({ parent: "GROUP_UID", retentionRule: { name: "old builds" } });
+   * ```
+   */
+  create(request: CreateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesCreate, request, options);
+  }
+
+  /**
+   * Get a retention rule by its uid.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.get({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  get(request: GetRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesGet, request, options);
+  }
+
+  /**
+   * List the retention rules visible to the caller.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const retentionRule of gantry.registry.retentionRules.list()) console.log(retentionRule.uid);
+   * ```
+   */
+  list(request: ListRetentionRulesRequest = {}, options?: ListOptions): List<RetentionRule, ListRetentionRulesResponse> {
+    return this.#client.list(operations.registryRetentionRulesList, request, options);
+  }
+
+  /**
+   * Update a retention rule: only the fields that the mask names. It is checked against other rules like a new one.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.update({ retentionRule: { uid: "RETENTION_RULE_UID", name: "old builds" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesUpdate, request, options);
+  }
+
+  /**
+   * Delete a retention rule. Tags that it deleted can still be restored.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.retentionRules.delete({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteRetentionRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registryRetentionRulesDelete, request, options);
+  }
+
+  /**
+   * Preview a run: list each tag of a repo with its verdict and the reason. Changes nothing.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.preview({ repoUid: "REPO_UID" });
+   * ```
+   */
+  preview(request: PreviewRetentionRulesRequest, options?: RequestOptions): ApiCall<PreviewRetentionRulesResponse> {
+    return this.#client.one(operations.registryRetentionRulesPreview, request, options);
+  }
+}
+
+/** Reports used storage. */
+export class RegistryStorageApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the bytes that the blobs of a repo, a group or an organization use now, exactly.
+   *
+   * Needs `repo.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.storage.get({ uid: "STORAGE_UID" });
+   * ```
+   */
+  get(request: GetStorageRequest, options?: RequestOptions): ApiCall<Storage> {
+    return this.#client.one(operations.registryStorageGet, request, options);
+  }
+}
+
 /** The digests that tags have had. */
 export class RegistryTagHistoryApi {
   readonly #client: TypedClient;
@@ -3279,6 +3496,20 @@ export class RegistryApi {
   readonly affectedImages: RegistryAffectedImagesApi;
   /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
   readonly imageSboms: RegistryImageSbomsApi;
+  /** Reports and lists images in use. Retention rules keep them. */
+  readonly inUse: RegistryInUseApi;
+  /**
+   * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+   * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+   */
+  readonly pulls: RegistryPullsApi;
+  /**
+   * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+   * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+   */
+  readonly retentionRules: RegistryRetentionRulesApi;
+  /** Reports used storage. */
+  readonly storage: RegistryStorageApi;
   /** The digests that tags have had. */
   readonly tagHistory: RegistryTagHistoryApi;
   /** The operations of `gantry registry repo-count-by-source`. */
@@ -3309,6 +3540,10 @@ export class RegistryApi {
     this.overlays = new RegistryOverlaysApi(client);
     this.affectedImages = new RegistryAffectedImagesApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
+    this.inUse = new RegistryInUseApi(client);
+    this.pulls = new RegistryPullsApi(client);
+    this.retentionRules = new RegistryRetentionRulesApi(client);
+    this.storage = new RegistryStorageApi(client);
     this.tagHistory = new RegistryTagHistoryApi(client);
     this.repoCountBySource = new RegistryRepoCountBySourceApi(client);
     this.repoTagsSummary = new RegistryRepoTagsSummaryApi(client);

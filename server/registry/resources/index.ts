@@ -7,11 +7,15 @@ import { eolTag } from "./eol-tag.ts";
 import { imageConfig } from "./image-config.ts";
 import { imageContents } from "./image-contents.ts";
 import { image } from "./image.ts";
+import { inUse } from "./in-use.ts";
 import { manifestDigestCount } from "./manifest-digest-count.ts";
 import { overlayBinding } from "./overlay-binding.ts";
 import { overlay } from "./overlay.ts";
 import { packageVersionMetadata } from "./package-version-metadata.ts";
+import { pulls } from "./pulls.ts";
 import { repo } from "./repo.ts";
+import { retentionRule } from "./retention-rule.ts";
+import { storage } from "./storage.ts";
 import { syncStatus } from "./sync-status.ts";
 import { tagHistory } from "./tag-history.ts";
 import { tag } from "./tag.ts";
@@ -25,11 +29,15 @@ export const registryResources = [
   imageConfig,
   imageContents,
   image,
+  inUse,
   manifestDigestCount,
   overlayBinding,
   overlay,
   packageVersionMetadata,
+  pulls,
   repo,
+  retentionRule,
+  storage,
   syncStatus,
   tagHistory,
   tag,
