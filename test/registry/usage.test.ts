@@ -6,6 +6,8 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { Param, Read } from "#db";
+import { findImagesInUse, findLastPull, findPullDays, findPulledNames, findReposAfter, findTagFacts, findUsedStorage } from "#registry/store";
 import { runMaintenance } from "../../server/application/maintenance.ts";
 import { finishPullCounts } from "../../server/registry/resources/distribution/pull-records.ts";
 import { openOwners } from "../owner.ts";
@@ -187,5 +189,38 @@ test("images in use are those reported below the group, until the report expires
   ] as const) {
     const refused = await owner.call(`${operations}.InUseService/ReportInUse`, { ...report, expireTime: new Date(expireTime).toISOString() }, {});
     assert.deepEqual([refused.code, refused.message.includes(message)], [codes.INVALID_ARGUMENT, true], refused.message);
+  }
+});
+
+test("storage, pulls, images in use and the tags of a repo are read through indexes", async () => {
+  const { store } = world.server.application.services;
+  const [repo, nowMs] = [await uidOf("one"), world.clock.now];
+  const page = { order: { column: "digest", descending: false }, after: undefined, skip: 0, limit: 51, total: undefined };
+  const reads: Readonly<Record<string, (rows: Read) => Promise<unknown>>> = {
+    findUsedStorage: (rows) => findUsedStorage(rows, repo),
+    findPullDays: (rows) => findPullDays(rows, repo, "", "", nowMs),
+    findLastPull: (rows) => findLastPull(rows, repo, "1", ""),
+    findPulledNames: (rows) => findPulledNames(rows, repo, page),
+    findImagesInUse: (rows) => findImagesInUse(rows, repo, nowMs, page),
+    findTagFacts: (rows) => findTagFacts(rows, repo, nowMs, 100),
+    findReposAfter: (rows) => findReposAfter(rows, world.organization, "", 50),
+  };
+  for (const [name, read] of Object.entries(reads)) {
+    const statements: (readonly [string, readonly Param[] | undefined])[] = [];
+    const noting: Read = {
+      ...store.read,
+      query: (statement, values, cost) => {
+        statements.push([statement, values]);
+        return store.read.query(statement, values, cost);
+      },
+    };
+    await read(noting);
+    await store.write(async (rows) => {
+      await rows.query("select set_config('enable_seqscan', 'off', true)");
+      for (const [statement, values] of statements) {
+        const plan = (await rows.query(`explain ${statement}`, values)).map(([line]) => line ?? "").join("\n");
+        assert.doesNotMatch(plan, /Seq Scan on (?!pg_)/, `${name}\n${plan}`);
+      }
+    });
   }
 });
