@@ -947,6 +947,33 @@ export const limits = {
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,
   pullsWrittenMax: 500,
+  /**
+   * Counted pulls, by day, name and caller, about 300 bytes each: in memory, for one organization, the interval of writes, and rows per
+   * statement. Pulls are kept as long as tag history.
+   */
+  pullRecordsMax: 50_000,
+  pullRecordsEach: 10_000,
+  pullRecordsMs: 2_000,
+  pullRecordsWritten: 1_000,
+  pullsKeptMs: 400 * 24 * 60 * 60 * 1000,
+  /** Images in use: lifetimes of a report, and images of one organization, which pages of a retention run read. */
+  inUseDefaultMs: 24 * 60 * 60 * 1000,
+  inUseMaxMs: 30 * 24 * 60 * 60 * 1000,
+  imagesInUseEach: 100_000,
+  /**
+   * Retention rules: rules of an organization, tags of a repo that are judged together (about 300 bytes each), tags deleted in one
+   * transaction, repos looked at in one, interval of runs of an organization, and of the server's looking for due ones.
+   */
+  retentionRulesEach: 50,
+  retentionMatchingSteps: 30_000_000,
+  retentionPatternCostMax: 300,
+  versionComparisonsMax: 4,
+  retentionTagsMax: 100_000,
+  retentionPieceTags: 200,
+  retentionPieceRepos: 50,
+  retentionRunMs: 6 * 60 * 60 * 1000,
+  retentionLookMs: 60_000,
+  runtimePullDays: 30,
   /** Tag history: a few weeks of a tag that moves with each build; otherwise a year and a month. */
   tagHistoryMax: 1000,
   tagHistoryKeptMs: 400 * 24 * 60 * 60 * 1000,

@@ -50,6 +50,7 @@ import { openOpenApi } from "./openapi.ts";
 import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
+import { startTagRetention } from "./tag-retention.ts";
 import { startUntaggedCollection } from "./untagged-manifests.ts";
 import { version } from "./version.ts";
 
@@ -249,6 +250,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (runsByItself) targets.start();
     const maintenance = leads ? startMaintenance(kernel, settings) : undefined;
     const tagEnds = leads ? startTagEnds(kernel) : undefined;
+    const tagRetention = leads ? startTagRetention(kernel) : undefined;
     const untagged = leads ? startUntaggedCollection(kernel, settings.untaggedDays) : undefined;
     const memory = watchMemory();
     const machine = watchMachine(settings, health, metrics);
@@ -285,6 +287,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           archives?.close(),
           sboms.stop(),
           tagEnds?.stop(),
+          tagRetention?.stop(),
           untagged?.stop(),
           transport.close(),
           metricsPort?.close(),

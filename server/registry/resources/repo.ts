@@ -132,6 +132,10 @@ export const repo = resource({
     // Uploads in progress end.
     { table: "uploads", column: "repo_uid", isDeletedForGood: true },
     { table: "repo_deployments", column: "repo_uid" },
+    { table: "last_pulls", column: "repo_uid" },
+    { table: "images_in_use", column: "repo_uid" },
+    // Up to 400 rows for each name, and nothing depends on them.
+    { table: "pull_days", column: "repo_uid", isDeletedForGood: true },
     { table: "vuln_reports", column: "repo_uid" },
   ],
   methods: {

@@ -307,11 +307,15 @@ export const copyManifests = async (rows: Write, repo: string, from: string, dig
 
 export type ManifestName = readonly [repo: string, sha256: string];
 
-/** No tag points to it, or did since $3; no index lists it; its subject does not exist. Neither it nor a referrer was used since $3. */
+/**
+ * No tag points to it, or did since $3, or did and can be restored; no index lists it; its subject does not exist. Neither it nor a
+ * referrer was used since $3.
+ */
 const unusedText = `held.use_time < $3
   and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
   and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
     and (past.end_time is null or past.end_time >= $3))
+  and not exists (select from deleted_rows where table_name = 'tags' and left(content ->> 'uid', -17) = held.repo_uid and content ->> 'digest' = held.sha256)
   and not exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.child in (held.sha256, held.sha512))
   and not exists (select from repo_manifests as referrer where referrer.repo_uid = held.repo_uid and referrer.subject <> ''
     and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3)

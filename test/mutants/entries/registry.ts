@@ -12,7 +12,19 @@ const promotion = "server/registry/resources/promotion.ts";
 const catalog = "server/registry/resources/distribution/catalog.ts";
 const manifest = "server/registry/resources/distribution/manifest.ts";
 
+const inUse = "server/registry/resources/in-use.ts";
+const retentionRule = "server/registry/resources/retention-rule.ts";
+
 export const registry: readonly Mutant[] = [
+  { attack: 343, file: inUse, find: "if (name && repo !== undefined && covers(parent, repo)) known", replace: "if (name && repo !== undefined) known" },
+  { attack: 344, file: retentionRule, find: "!(covers(group, rule.repoUid) && (await", replace: "!((await" },
+  {
+    attack: 345,
+    file: "server/registry/resources/storage.ts",
+    find: 'missingCapability(rights, ["repo.list"], organization) === undefined',
+    replace: "true",
+  },
+  { attack: 346, file: retentionRule, find: "patternCost(tagPattern) > limits.retentionPatternCostMax || ", replace: "" },
   { attack: 99, file: putManifest, find: "if (missing.length > 0) throw blobsUnknown(missing);", replace: "" },
   { attack: 100, file: uploads, find: 'visiblePaths(rights, ["repo.blobs.get"])', replace: 'visiblePaths(rights, ["repo.list"])' },
   {

@@ -24,6 +24,7 @@ import { conditionIn, isConditional, requireCondition } from "../tags/write-cond
 import { isDigest, readDigest } from "./digest.ts";
 import { manifestUnknown } from "./faults.ts";
 import { pageSizeOf } from "./page-size.ts";
+import { countPull } from "./pull-records.ts";
 import { notePull } from "./pulls.ts";
 import { holdRepo, requireRepo } from "./repo.ts";
 import { listTagNames } from "./tag-lists.ts";
@@ -51,7 +52,9 @@ export const getManifest = async (context: ReadContext): Promise<Outcome> => {
   const found = await (digest === undefined ? findManifestByTag(rows, repo, reference) : findManifestByDigest(rows, repo, digest));
   if (!found || !(await noteUse(context, repo, found))) throw manifestUnknown();
   const shown = digest ?? (found.algorithm === "sha512" ? found.sha512 : found.sha256);
-  notePull(context, { repo, tag: digest === undefined ? reference : "", digest: shown, type: "manifest" });
+  const tag = digest === undefined ? reference : "";
+  notePull(context, { repo, tag, digest: shown, type: "manifest" });
+  countPull(context, { repo, tag, sha256: found.sha256 });
   return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };
 };
 
