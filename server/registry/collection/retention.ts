@@ -8,7 +8,7 @@ import { compilePattern, matchingBudget, type MatchingBudget } from "#base/patte
 import { timestamp } from "#base/time.ts";
 import { covers, parentOf } from "#base/uid.ts";
 import { compareParsedSemver, parseSemver, type SemverVersion } from "#base/versions/semver.ts";
-import { findTagFacts, type RetentionRule, type TagFacts } from "#registry/store";
+import { findImmutableTagRules, findTagFacts, type ImmutableTagPattern, type RetentionRule, type TagFacts } from "#registry/store";
 import type { Read } from "#db";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -54,6 +54,12 @@ const protectionOf = ({ reportedBy, runtimeMs, index, referrer, attachedTo }: Ta
   if (referrer !== "") return `${referrer} refers to its manifest`;
   if (attachedTo !== "") return `it is attached to ${attachedTo}`;
   return undefined;
+};
+
+/** Returns the rule that makes a tag immutable. A pattern that no longer compiles protects. */
+const immutableBy = (rules: readonly ImmutableTagPattern[], budget: MatchingBudget): ((name: string) => ImmutableTagPattern | undefined) => {
+  const compiled = rules.map((rule) => ({ rule, matches: compilePattern(rule.pattern) }));
+  return (name) => compiled.find(({ matches }) => matches?.(name, budget) ?? true)?.rule;
 };
 
 interface Judge {
@@ -151,12 +157,14 @@ export const judgeTags = async (rows: Read, repo: string, rules: readonly Retent
     const kept = keptByNumber(rule, matched);
     for (const { uid } of matched) matching.set(uid, [...(matching.get(uid) ?? []), { rule, kept }]);
   }
+  const immutable = immutableBy(await findImmutableTagRules(rows, repo), budget);
   const inUseDays = Math.max(0, ...rules.map((rule) => rule.inUseDays || limits.runtimePullDays));
-  return tags.map((tag): TagVerdict => {
+  const judged = tags.map((tag): TagVerdict => {
     const matched = matching.get(tag.uid) ?? [];
     const [first] = matched;
     if (!first) return { tag, isDeleted: false, reason: "no rule matches it", rule: undefined };
-    const protection = protectionOf(tag, nowMs - inUseDays * dayMs);
+    const fixed = immutable(tag.name);
+    const protection = fixed ? `immutable by the rule ${JSON.stringify(fixed.pattern)}` : protectionOf(tag, nowMs - inUseDays * dayMs);
     if (protection !== undefined) return { tag, isDeleted: false, reason: protection, rule: undefined };
     for (const { rule, kept } of matched) {
       const why = keptBecause(rule, kept, tag, nowMs);
@@ -164,4 +172,6 @@ export const judgeTags = async (rows: Read, repo: string, rules: readonly Retent
     }
     return { tag, isDeleted: true, reason: `rule ${JSON.stringify(first.rule.name)}: ${deletedBecause(first.rule, tag)}`, rule: first.rule };
   });
+  if (budget.steps < 0) throw tooLarge(repo, `its ${tags.length} tags are too many for the patterns. Use shorter patterns`);
+  return judged;
 };
