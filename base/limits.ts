@@ -420,6 +420,45 @@ export const limits = {
   sbomReadMs: 30_000,
   sbomValuesMax: 8_000_000,
   sbomMemoryMb: 1024,
+  /**
+   * A layer whose packages are read. The largest known layers unpack to 20 GiB with 500,000 entries, and paths have at most 4,096
+   * bytes on Linux. An extended header has extended attributes of at most 64 KiB each.
+   */
+  layerUnpackedBytesMax: 64 * 1024 * 1024 * 1024,
+  layerEntriesMax: 2_000_000,
+  layerPathLengthMax: 4096,
+  layerExtensionBytesMax: 1024 * 1024,
+  layerExtensionsMax: 16,
+  layerReadMs: 10 * 60 * 1000,
+  /** Memory of a zstd window: level 19 takes 8 MiB, and readers need not take more (RFC 8878). A block has at most 128 KiB. */
+  zstdWindowLogMax: 25,
+  zstdBlockBytesMax: 128 * 1024,
+  zstdWholeFrameBytesMax: 1024 * 1024,
+  unpackChunkBytes: 256 * 1024,
+  /** Process that reads a layer: with native memory, checked each time a few MiB were unpacked; its own heap of JavaScript. */
+  layerMemoryBytesMax: 128 * 1024 * 1024,
+  layerHeapMb: 64,
+  layerCheckBytes: 4 * 1024 * 1024,
+  /** Problems listed for a layer; further ones are counted. */
+  layerProblemsMax: 100,
+  /** Packages of a layer, and databases: a node_modules folder has 5,000, the largest known image 60,000. */
+  layerPackagesMax: 200_000,
+  /** A text database in memory: dpkg's status with 5,000 packages has 6 MiB. Metadata of one package is smaller. */
+  databaseTextBytesMax: 16 * 1024 * 1024,
+  packageTextBytesMax: 1024 * 1024,
+  /** Files that are read from their end (executables, jars, rpm databases) are copied to a temporary file; small ones stay in memory. */
+  spoolBytesMax: 1024 * 1024 * 1024,
+  spoolMemoryBytesMax: 256 * 1024,
+  /** Jars in jars: a Spring Boot application in an enterprise archive has a depth of two. */
+  jarDepthMax: 3,
+  jarEntriesMax: 200_000,
+  jarNestedBytesMax: 128 * 1024 * 1024,
+  /** Data of cargo-auditable is limited to 8 MiB by its format. */
+  auditableBytesMax: 8 * 1024 * 1024,
+  goInfoBytesMax: 4 * 1024 * 1024,
+  executableSectionsMax: 4096,
+  /** One rpm header; rpm itself refuses more than 256 MiB. */
+  rpmHeaderBytesMax: 32 * 1024 * 1024,
   /** Pushed SBOMs: interval of checks, lease, retry delays (first and maximum), attempts, remembered organizations. */
   sbomLookMs: 2_000,
   /** Documents examined per manifest, or manifests per index. */

@@ -6,6 +6,7 @@ import type { BackupSummary, VerifiedBackup } from "#backup";
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#advisories/feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry/collection";
+import type { InspectedImage, InspectOptions } from "./inspect-image.ts";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditExport } from "./audit-export.ts";
@@ -81,6 +82,11 @@ export const importOciLayout = async (application: Application, options: LayoutO
 
 export const exportOciLayout = async (application: Application, options: LayoutOptions, references: readonly string[]): Promise<LayoutSummary> =>
   (await import("./layouts.ts")).exportOciLayout(application, options, references);
+
+/** Returns the packages in the layers of a stored image. */
+export async function* inspectImage(application: Application, options: InspectOptions): AsyncGenerator<InspectedImage> {
+  yield* (await import("./inspect-image.ts")).inspectImage(application, options);
+}
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#advisories/feeds")).importRegistry(kernel, options);

@@ -2,6 +2,7 @@
 
 import type { Mutant } from "../mutant.ts";
 
+const contents = "server/registry/contents";
 const uploads = "server/registry/resources/distribution/uploads.ts";
 const place = "server/registry/resources/distribution/place.ts";
 const putManifest = "server/registry/resources/distribution/put-manifest.ts";
@@ -118,4 +119,29 @@ export const registry: readonly Mutant[] = [
     replace: "if (!found) throw lastUnknown();",
   },
   { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
+  {
+    attack: 349,
+    file: `${contents}/layer-path.ts`,
+    find: 'return segments.includes("..") ? undefined : segments.join("/");',
+    replace: 'return segments.join("/");',
+  },
+  { attack: 349, file: `${contents}/tar.ts`, find: "if (++extensionsInRow > limits.layerExtensionsMax) throw", replace: "if (false) throw" },
+  { attack: 349, file: `${contents}/tar.ts`, find: "if (stated !== unsigned && stated !== signed) throw", replace: "if (false) throw" },
+  { attack: 349, file: `${contents}/found-package.ts`, find: "if (texts.some(hasControl)) return", replace: "if (false) return" },
+  { attack: 350, file: `${contents}/databases/jar.ts`, find: "if (depth >= limits.jarDepthMax) {", replace: "if (false) {" },
+  {
+    attack: 350,
+    file: `${contents}/databases/rpm-sqlite.ts`,
+    find: 'table.type !== "table" || !/^\\s*create\\s+table\\b/i.test(String(table.sql))',
+    replace: "false",
+  },
+  { attack: 350, file: `${contents}/byte-source.ts`, find: "if (sizeBytes + bytes.length > bytesMax) return false;", replace: "" },
+  { attack: 351, file: `${contents}/worker.ts`, find: "if (process.memoryUsage.rss() > memoryBytesMax)", replace: "if (memoryBytesMax < 0)" },
+  {
+    attack: 352,
+    file: `${contents}/unpack-zstd.ts`,
+    find: "for (let magic = await reader.exactly(4); magic !== undefined; magic = await reader.exactly(4)) {",
+    replace: "for (let magic = await reader.exactly(4); magic !== undefined; magic = undefined) {",
+  },
+  { attack: 352, file: `${contents}/compose.ts`, find: 'problemCount > 0 ? "PARTIAL" : "INDEXED"', replace: '"INDEXED"' },
 ];
