@@ -10,6 +10,13 @@ const repo = "server/registry/resources/distribution/repo.ts";
 const manifest = "server/registry/resources/distribution/manifest.ts";
 
 export const registry: readonly Mutant[] = [
+  { attack: 333, file: "server/registry/blobs/s3-place.ts", find: 'failure.addEventListener("abort", cut, { once: true });', replace: "" },
+  {
+    attack: 333,
+    file: "server/application/blob-place.ts",
+    find: 'if (dependency.isFailed) throw placeUnreachable(new Error("the storage has failed"));',
+    replace: "",
+  },
   { attack: 99, file: putManifest, find: "if (missing.length > 0) throw blobsUnknown(missing);", replace: "" },
   { attack: 100, file: uploads, find: 'visiblePaths(rights, ["repo.blobs.get"])', replace: 'visiblePaths(rights, ["repo.list"])' },
   {
