@@ -149,7 +149,7 @@ const writeNextMigrations = async (folder: string, next: readonly (readonly [nam
   return folder;
 };
 
-test("a server on released data keeps writing while the next version migrates, without losing a change, and restarts on that schema until a breaking migration", async () => {
+test("on released data, a server writes while the next version migrates, loses no change, and restarts until a migration is breaking", async () => {
   const { folder, release } = releases.at(-1) ?? assert.fail("no release");
   await withReleased(folder, release, async ({ work, database, environment }) => {
     const world = await openWorld(environment);
