@@ -26,6 +26,13 @@ export const registry: readonly Mutant[] = [
     replace: "true",
   },
   { attack: 346, file: retentionRule, find: "patternCost(tagPattern) > limits.retentionPatternCostMax || ", replace: "" },
+  { attack: 333, file: "server/registry/blobs/s3-place.ts", find: 'failure.addEventListener("abort", cut, { once: true });', replace: "" },
+  {
+    attack: 333,
+    file: "server/application/blob-place.ts",
+    find: 'if (dependency.isFailed) throw placeUnreachable(new Error("the storage has failed"));',
+    replace: "",
+  },
   { attack: 99, file: putManifest, find: "if (missing.length > 0) throw blobsUnknown(missing);", replace: "" },
   { attack: 100, file: uploads, find: 'visiblePaths(rights, ["repo.blobs.get"])', replace: 'visiblePaths(rights, ["repo.list"])' },
   {
