@@ -3,7 +3,7 @@
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { readTimestamp } from "#base/time.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import { FieldError, type Path } from "./invalid.ts";
 
 // Control characters act as commands in logs, terminals and headers (attack 28). Prose may have line ends and tabs. PostgreSQL
@@ -19,6 +19,21 @@ const readFeedTime = (text: string): number | undefined => {
   if (milliseconds !== undefined) return milliseconds;
   const [, date, clock = "00:00:00", offset = "Z"] = feedTimeForm.exec(text) ?? [];
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
+};
+
+const timeTextsMax = 1_000;
+const timeTexts = new Map<string, string>();
+
+/** Formats a time; undefined if it is invalid. The times of a document repeat. */
+const toTimeText = (text: string): string | undefined => {
+  const known = timeTexts.get(text);
+  if (known !== undefined) return known;
+  const milliseconds = readFeedTime(text);
+  if (milliseconds === undefined) return undefined;
+  const found = timestamp(milliseconds);
+  if (timeTexts.size >= timeTextsMax) timeTexts.clear();
+  timeTexts.set(text, found);
+  return found;
 };
 
 const isNameText = (value: Json): boolean =>
@@ -157,6 +172,12 @@ export class Field {
   time(): number | undefined {
     if (this.missing || this.value === "") return undefined;
     return readFeedTime(this.string()) ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
+  }
+
+  /** RFC 3339 in UTC; undefined if missing. */
+  timeText(): string | undefined {
+    if (this.missing || this.value === "") return undefined;
+    return toTimeText(this.string()) ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
   }
 
   requiredTime(): number {
