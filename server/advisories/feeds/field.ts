@@ -21,19 +21,14 @@ const readFeedTime = (text: string): number | undefined => {
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
 };
 
-const timeTextsMax = 1_000;
-const timeTexts = new Map<string, string>();
+/** Times as they are formatted, except for missing milliseconds; not the last days of a month, which may be invalid. */
+const usualTimeForm = /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 
-/** Formats a time; undefined if it is invalid. The times of a document repeat. */
+/** Formats a time; undefined if it is invalid. */
 const toTimeText = (text: string): string | undefined => {
-  const known = timeTexts.get(text);
-  if (known !== undefined) return known;
+  if (usualTimeForm.test(text)) return text.length === 24 ? text : `${text.slice(0, -1)}.000Z`;
   const milliseconds = readFeedTime(text);
-  if (milliseconds === undefined) return undefined;
-  const found = timestamp(milliseconds);
-  if (timeTexts.size >= timeTextsMax) timeTexts.clear();
-  timeTexts.set(text, found);
-  return found;
+  return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
 const isNameText = (value: Json): boolean =>
