@@ -28,6 +28,8 @@ export interface RefusedCall {
 export interface Refusals {
   /** Never throws. */
   add(call: RefusedCall): void;
+  /** Something was added that is not written. */
+  readonly isWaiting: boolean;
   /** Writes what was added; with `all`, also the running counts. */
   flush(all: boolean): Promise<void>;
 }
@@ -104,6 +106,9 @@ export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }:
 
   return {
     add,
+    get isWaiting() {
+      return collected.length > 0 || counted.size > 0;
+    },
     async flush(all) {
       if (all || clock() - windowMs >= limits.refusalsWindowMs) closeWindow();
       const writing = collected;
