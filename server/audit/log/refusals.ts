@@ -1,7 +1,7 @@
 // Collects refused and validate-only calls and writes them to the outbox periodically. Beyond a limit per identity and minute, calls
 // are only counted, as are most without a valid token. So no caller can fill the disk or displace others' entries.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
