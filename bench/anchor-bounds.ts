@@ -25,7 +25,7 @@ export const bounds = {
   // 120 and 250 ms on a machine where `node -e 0` takes 40.
   help: { of: "node", most: 3 },
   command: { of: "node", most: 6.25, today: 8.2 },
-  token: { of: "node", most: 6.25, today: 16 },
+  token: { of: "node", most: 6.25, today: 11 },
   // As many requests per second as the peer, and 1.3 times as many, in CPU time.
   "get-peer": { of: "peer", most: 1, today: 1.25 },
   "list-50-peer": { of: "peer", most: 1, today: 1.35 },
