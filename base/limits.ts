@@ -83,14 +83,16 @@ export const limits = {
   databaseAnswerMs: 17_000,
   /**
    * Dependencies (server/health): silence after which the database has failed, good probes to recover, interval of repeated log lines,
-   * difference of clocks; interval of the other probes and their timeout; share of the memory; descriptors that clients leave.
+   * difference of clocks; interval of probes and their timeout, and intervals between two probes that cannot hang, while good; share of
+   * the memory; descriptors that clients leave. A failure must be found within 3 s.
    */
   databaseSilentMs: 2_000,
   recoveryProbes: 3,
   failureLogMs: 300_000,
   clockApartMs: 30_000,
-  probeMs: 800,
+  probeMs: 900,
   probeAnswerMs: 2_000,
+  calmProbeBeats: 3,
   memoryShareMax: 0.9,
   descriptorsKept: 1_000,
   /** DNS has failed after this many names without a response, until there were no lookups for a while. */
@@ -859,7 +861,7 @@ export const limits = {
   deliveryLeaseMs: 20_000,
   /** Polling interval for deliveries without work: a tenth of what users notice. */
   deliveryPollMs: 200,
-  /** Interval at which an idle server checks for commits of other servers and for due deliveries. */
+  /** Interval at which a process without a probe checks for commits of other servers, and an idle server for due deliveries. */
   idleLookMs: 2_000,
   /** Interval of the same checks without a commit, for items that an error has set aside. */
   restLookMs: 10_000,

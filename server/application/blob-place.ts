@@ -3,6 +3,7 @@
 
 import { type BlobPlace, openBlobPlace, placeUnreachable } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import { type Dependency, type Health, startProbe } from "#health";
 import { ensureBlobPlace, findBlobPlace, writeBlobPlace } from "#registry/store";
@@ -101,9 +102,10 @@ export const openOwnBlobPlace = async ({ store, clock, settings, health, join }:
   if (join) return own;
   let refusal: Fault | undefined;
   let known = await findBlobPlace(store.read);
+  let probes = 0;
   const probe = startProbe(dependency, async (signal) => {
     // Another server may have claimed it meanwhile.
-    if (known === undefined || known.placeId === "") known = await findBlobPlace(store.read).catch(() => known);
+    if ((known === undefined || known.placeId === "") && probes++ % limits.calmProbeBeats === 0) known = await findBlobPlace(store.read).catch(() => known);
     try {
       await checkBlobPlace(place, known, signal);
     } catch (thrown) {

@@ -14,7 +14,6 @@ import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.
 import type { BackupWork, RestoreSummary } from "./backups.ts";
 import type { MigrateDatabaseOptions } from "./database.ts";
 import type { DoctorOptions, Finding } from "./doctor.ts";
-import type { FoundationOptions } from "./foundation.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
@@ -23,6 +22,7 @@ import type { ReservedName } from "#iam/store";
 import type { WorkerOptions } from "./worker.ts";
 import type { WorkersOptions } from "./workers.ts";
 import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
+import type { OperatorTokenOptions } from "./token.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
@@ -51,7 +51,7 @@ export const registerPerson = async (kernel: Kernel, person: Person): Promise<st
 export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintToken(services, identity, audience);
 
-export const mintOperatorToken = async (options: FoundationOptions, audience: string | undefined): Promise<string> =>
+export const mintOperatorToken = async (options: OperatorTokenOptions, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintOperatorToken(options, audience);
 
 export const setSuspended = async (application: Application, uidOrName: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>

@@ -208,11 +208,12 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (few !== undefined && leads) options.log("descriptors.few", { message: few });
     // Only refused connections are a failure.
     let hasRefused = false;
-    descriptors = startProbe(health.watch("descriptors"), () => {
+    const probeDescriptors = (): void => {
       const wasRefused = hasRefused;
       hasRefused = false;
       if (wasRefused) throw new Error(`connections were refused: ${few}`);
-    });
+    };
+    descriptors = startProbe(health.watch("descriptors"), probeDescriptors, { calmBeats: limits.calmProbeBeats });
     const transport = await openTransport(
       {
         host: settings.host,

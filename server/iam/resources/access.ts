@@ -1,6 +1,7 @@
 // Explains why an identity has a permission, and lists the identities that have it, by the bindings that decide every request.
 
-import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
+import { type HeldBinding, missingCapability, loadBindings, operatorGrant, rightsFrom } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { type KeyedRecord, pageOf } from "#base/page.ts";
