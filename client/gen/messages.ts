@@ -1851,6 +1851,14 @@ export interface CreateRequestGroupRequest {
   forCveRemediation?: boolean | undefined;
 }
 
+/** The retention rule to make, and where. */
+export interface CreateRetentionRuleRequest {
+  /** Group to make it in. */
+  parent: string;
+  /** The retention rule. */
+  retentionRule: RetentionRuleInput;
+}
+
 /** The role binding to make, and where. */
 export interface CreateRoleBindingRequest {
   /** Group to make it in. */
@@ -2139,6 +2147,12 @@ export interface DeleteRepoRequest {
 
 /** Which request group to delete. */
 export interface DeleteRequestGroupRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which retention rule to delete. */
+export interface DeleteRetentionRuleRequest {
   /** Its uid. */
   uid: string;
 }
@@ -2792,6 +2806,58 @@ export interface File2 {
   types: string[];
 }
 
+/** Where to list, and which page. */
+export interface FindInUseRequest {
+  /** Uid of a repo or of a group. A group includes everything below it. */
+  uid: string;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of images in use. */
+export interface FindInUseResponse {
+  /** The images of this page. */
+  images: ImageInUse[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which repo, and which page. */
+export interface FindPullsRequest {
+  /** Uid of the repo. */
+  uid: string;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of pulled names. */
+export interface FindPullsResponse {
+  /** The names of this page. */
+  images: PulledImage[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** The vulnerability will not be fixed. */
 export interface FixNotPlanned {
   /** Remark of the author. */
@@ -2968,6 +3034,16 @@ export interface GetOverlayRequest {
   uid: string;
 }
 
+/** The repo, and optionally a tag or a digest in it. */
+export interface GetPullsRequest {
+  /** Uid of the repo. */
+  uid: string;
+  /** Only pulls by this tag. */
+  tag?: string | undefined;
+  /** Only pulls of this manifest, by tag or by digest (`sha256:…`). */
+  digest?: string | undefined;
+}
+
 /** Which report to show. */
 export interface GetRawVulnReportRequest {
   /** The image. */
@@ -3015,6 +3091,12 @@ export interface GetRequestGroupRequest {
   uid: string;
 }
 
+/** Which retention rule to get. */
+export interface GetRetentionRuleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which role binding to get. */
 export interface GetRoleBindingRequest {
   /** Its uid. */
@@ -3035,6 +3117,12 @@ export interface GetSizeRequest {
   digest: string;
   /** Architecture, such as `arm64`; `amd64` when absent. */
   architecture?: string | undefined;
+}
+
+/** The repo, group or organization to measure. */
+export interface GetStorageRequest {
+  /** Uid of a repo or of a group. A group includes everything below it. */
+  uid: string;
 }
 
 /** Which subscription to get. */
@@ -3404,6 +3492,11 @@ export interface Identity {
    * message.
    */
   expireTime?: string;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels: string[];
 }
 
 /** A caller in AWS, as its security token service names it. Account, name and user id must all match. */
@@ -3535,6 +3628,11 @@ export interface IdentityInput {
    * message.
    */
   expireTime?: string | undefined;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels?: readonly string[] | undefined;
 }
 
 /** Metadata that a user set. Kept and shown to that person; nothing else follows from it. */
@@ -3637,7 +3735,8 @@ export type IdentityPath =
   | "awsIdentity.userId"
   | "awsIdentity.userIdPattern"
   | "servicePrincipal"
-  | "expireTime";
+  | "expireTime"
+  | "labels";
 
 /** An organization's own provider of sign-ins. */
 export interface IdentityProvider {
@@ -3877,6 +3976,11 @@ export interface IdentityUpdate {
    * message.
    */
   expireTime?: string | undefined;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels?: readonly string[] | undefined;
 }
 
 export interface IdentityV1 {
@@ -3933,6 +4037,22 @@ export interface ImageConfigRequest {
 
 /** Nothing is said of a volume but its path. */
 export interface ImageConfigVolume {
+}
+
+/** An image in use. */
+export interface ImageInUse {
+  /** Uid of its repo. */
+  repoUid: string;
+  /** Digest of the manifest; empty if only a tag was reported. */
+  digest: string;
+  /** The tag; empty if only a digest was reported. */
+  tag: string;
+  /** Source of the report. */
+  source: string;
+  /** When it was last reported. */
+  reportTime?: string;
+  /** When the report expires. */
+  expireTime?: string;
 }
 
 /** Images of one repo. */
@@ -5169,6 +5289,34 @@ export interface ListResolvedVulnsReportsResponse {
   skipped: number;
 }
 
+/** Which retention rules to list. */
+export interface ListRetentionRulesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of retention rules. */
+export interface ListRetentionRulesResponse {
+  /** The retention rules of this page. */
+  retentionRules: RetentionRule[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which role bindings to list. */
 export interface ListRoleBindingsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5745,6 +5893,36 @@ export interface PkgMetadata {
   license: string;
 }
 
+/** The repo, and which page. */
+export interface PreviewRetentionRulesRequest {
+  /** Uid of the repo. */
+  repoUid: string;
+  /** Ignore rules with `preview_only`: show what the next run does. */
+  enforcedOnly?: boolean | undefined;
+  /** Omit tags that are kept. */
+  deletedOnly?: boolean | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of verdicts. */
+export interface PreviewRetentionRulesResponse {
+  /** The verdicts of this page. */
+  verdicts: RetentionVerdict[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** The image to promote, and where. */
 export interface PromoteImageRequest {
   /**
@@ -5781,6 +5959,40 @@ export interface Promotion {
    * left as they were.
    */
   keptTags: string[];
+}
+
+/** Pulls of one day. */
+export interface PullDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of pulls. */
+  pullCount: string;
+}
+
+/** A manifest, and the tag by which it was pulled. */
+export interface PulledImage {
+  /** Digest of the manifest. */
+  digest: string;
+  /** The tag; empty for pulls by digest. */
+  tag: string;
+  /** Number of pulls since the first, as long as no 400 days passed without one. */
+  pullCount: string;
+  /** When it was last pulled. */
+  lastPullTime?: string;
+  /** When an identity with the label `runtime` last pulled it; absent if never. */
+  lastRuntimePullTime?: string;
+}
+
+/** Pulls of a repo, a tag or a manifest. */
+export interface Pulls {
+  /** Days with pulls, newest first. */
+  days: PullDay[];
+  /** Sum over these days. */
+  pullCount: string;
+  /** When it was last pulled; absent if never in 400 days. */
+  lastPullTime?: string;
+  /** When an identity with the label `runtime` last pulled it; absent if never in 400 days. */
+  lastRuntimePullTime?: string;
 }
 
 /** Several questions in one request. */
@@ -6344,6 +6556,31 @@ export interface RepoUpdate {
   anonymousPull?: boolean | undefined;
 }
 
+/** The images, and where they run. */
+export interface ReportInUseRequest {
+  /** Group that contains the repos of the images, at any depth. */
+  parent: string;
+  /** Name of the client, such as the cluster. A repeated report of the same source replaces its expiry. */
+  source: string;
+  /**
+   * The images as clients pull them: `organization/group/repo:tag`, `organization/group/repo@sha256:…` or both,
+   * with or without this server's host.
+   */
+  images: readonly string[];
+  /** When the report expires: in the future, within 30 days. Absent: in 24 hours. */
+  expireTime?: string | undefined;
+}
+
+/** What became of the report. */
+export interface ReportInUseResponse {
+  /** Number of recorded images. */
+  imageCount: number;
+  /** When they expire. */
+  expireTime?: string;
+  /** Images of the request that are not below the group. */
+  unknownImages: string[];
+}
+
 /** A list of requested libraries. */
 export interface RequestGroup {
   /** Its uid: made by the server, never changed. */
@@ -6672,6 +6909,131 @@ export interface RestoreItemsResponse {
   uid: string;
   /** Uid of its group. */
   parentId: string;
+}
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRule {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the rule, once in its group. */
+  name: string;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid: string;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern: string;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange: string;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll: boolean;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast: number;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions: number;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays: number;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays: number;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays: number;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly: boolean;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRuleInput {
+  /** Name of the rule, once in its group. */
+  name: string;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid?: string | undefined;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern?: string | undefined;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange?: string | undefined;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll?: boolean | undefined;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast?: number | undefined;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions?: number | undefined;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays?: number | undefined;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays?: number | undefined;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays?: number | undefined;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly?: boolean | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type RetentionRulePath =
+  | "*"
+  | "name"
+  | "tagPattern"
+  | "versionRange"
+  | "keepAll"
+  | "keepLast"
+  | "keepVersions"
+  | "keepDays"
+  | "keepPulledDays"
+  | "inUseDays"
+  | "previewOnly";
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRuleUpdate {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the rule, once in its group. */
+  name?: string | undefined;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid?: string | undefined;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern?: string | undefined;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange?: string | undefined;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll?: boolean | undefined;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast?: number | undefined;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions?: number | undefined;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays?: number | undefined;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays?: number | undefined;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays?: number | undefined;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly?: boolean | undefined;
+}
+
+/** What happens to a tag, and why. */
+export interface RetentionVerdict {
+  /** The tag. */
+  tag: string;
+  /** Digest of the manifest that it points to. */
+  digest: string;
+  /** True: the next run deletes the tag. */
+  deleted: boolean;
+  /** Why, in words. */
+  reason: string;
+  /** Uid of the tag. */
+  tagUid: string;
+  /** Uid of the rule that decides; empty if none does. */
+  ruleUid: string;
 }
 
 /**
@@ -7184,6 +7546,25 @@ export interface Size {
   architecture: string;
 }
 
+/** Used storage. */
+export interface Storage {
+  /** Uid of the repo or group. */
+  uid: string;
+  /** Bytes of its blobs, each content once, including blobs of pushes that have not finished. */
+  bytes: string;
+  /** Bytes without sharing: each blob counts once for each manifest that needs it, and once if none does. */
+  grossBytes: string;
+  /** Distinct blobs. */
+  blobCount: string;
+  /**
+   * Bytes that count toward the quota of the organization: each content once, including deleted repos that can be
+   * restored. Absent if the caller may not list repos in the whole organization.
+   */
+  organizationBytes?: string;
+  /** The quota of the organization (`blob-bytes`). Absent like `organization_bytes`. */
+  quotaBytes?: string;
+}
+
 /** Which request group to submit. */
 export interface SubmitRequestGroupRequest {
   /** Uid of the request group. */
@@ -7661,6 +8042,14 @@ export interface UpdateRequestGroupRequest {
   requestGroup: RequestGroupUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly RequestGroupPath[] | undefined;
+}
+
+/** The retention rule to change. */
+export interface UpdateRetentionRuleRequest {
+  /** The retention rule with its new values; its uid says which. */
+  retentionRule: RetentionRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly RetentionRulePath[] | undefined;
 }
 
 /** The role binding to change. */

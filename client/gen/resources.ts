@@ -45,6 +45,7 @@ import type {
   CreateOverlayRequest,
   CreateRepoRequest,
   CreateRequestGroupRequest,
+  CreateRetentionRuleRequest,
   CreateRoleBindingRequest,
   CreateRoleRequest,
   CreateSubscriptionRequest,
@@ -63,6 +64,7 @@ import type {
   DeleteOverlayRequest,
   DeleteRepoRequest,
   DeleteRequestGroupRequest,
+  DeleteRetentionRuleRequest,
   DeleteRoleBindingRequest,
   DeleteRoleRequest,
   DeleteSubscriptionRequest,
@@ -86,6 +88,10 @@ import type {
   ExpungeDeletionRequest,
   ExternalGroupRoleMapping,
   Feed,
+  FindInUseRequest,
+  FindInUseResponse,
+  FindPullsRequest,
+  FindPullsResponse,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -109,6 +115,7 @@ import type {
   GetImmutableTagRuleRequest,
   GetOverlayBindingRequest,
   GetOverlayRequest,
+  GetPullsRequest,
   GetRawVulnReportRequest,
   GetRegistrySettingsRequest,
   GetRepoCountBySourceRequest,
@@ -116,9 +123,11 @@ import type {
   GetRepoRequest,
   GetRepoTagsSummaryRequest,
   GetRequestGroupRequest,
+  GetRetentionRuleRequest,
   GetRoleBindingRequest,
   GetRoleRequest,
   GetSizeRequest,
+  GetStorageRequest,
   GetSubscriptionRequest,
   GetSyncStatusRequest,
   GetTagHistoryRequest,
@@ -202,6 +211,8 @@ import type {
   ListRequestedLibraryVersionsResponse,
   ListResolvedVulnsReportsRequest,
   ListResolvedVulnsReportsResponse,
+  ListRetentionRulesRequest,
+  ListRetentionRulesResponse,
   ListRoleBindingsRequest,
   ListRoleBindingsResponse,
   ListRolesRequest,
@@ -235,8 +246,11 @@ import type {
   PackageVersionMetadataRequest,
   PingRequest,
   PingResponse,
+  PreviewRetentionRulesRequest,
+  PreviewRetentionRulesResponse,
   PromoteImageRequest,
   Promotion,
+  Pulls,
   QueryOsvBatchRequest,
   QueryOsvRequest,
   RawSbom,
@@ -270,6 +284,8 @@ import type {
   RepoCount,
   RepoReadme,
   RepoTagsSummary,
+  ReportInUseRequest,
+  ReportInUseResponse,
   RequestGroup,
   RequestGroupAccessRequest,
   RequestGroupAccessResponse,
@@ -281,6 +297,7 @@ import type {
   ResolvedVulnsReport,
   RestoreItemsRequest,
   RestoreItemsResponse,
+  RetentionRule,
   RevokeAllSessionsRequest,
   RevokeGroupSessionRequest,
   RevokeScimTokenRequest,
@@ -299,6 +316,7 @@ import type {
   SetScimEnabledResponse,
   SignInSession,
   Size,
+  Storage,
   SubmitRequestGroupRequest,
   Subscription,
   SyncStatus,
@@ -323,6 +341,7 @@ import type {
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
+  UpdateRetentionRuleRequest,
   UpdateRoleBindingRequest,
   UpdateRoleRequest,
   UpdateStatus,
@@ -3054,6 +3073,44 @@ export class RegistryImmutableTagRulesApi {
   }
 }
 
+/** Reports and lists images in use. Retention rules keep them. */
+export class RegistryInUseApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Report images in use. Each stays in use until the report expires; report it again before. Images that are not
+   * below the group are returned as unknown and ignored.
+   *
+   * Needs `registry.deployments.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.report({ parent: "GROUP_UID", source: "cluster-a", images: ["example/app:1.0"] });
+   * ```
+   */
+  report(request: ReportInUseRequest, options?: RequestOptions): ApiCall<ReportInUseResponse> {
+    return this.#client.one(operations.registryInUseReport, request, options);
+  }
+
+  /**
+   * Find the reported images of a repo, a group or an organization that have not expired.
+   *
+   * Needs `registry.deployments.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.find({ uid: "IN_USE_UID" });
+   * ```
+   */
+  find(request: FindInUseRequest, options?: RequestOptions): ApiCall<FindInUseResponse> {
+    return this.#client.one(operations.registryInUseFind, request, options);
+  }
+}
+
 /** Copies of images from one repo to another. */
 export class RegistryPromotionsApi {
   readonly #client: TypedClient;
@@ -3077,6 +3134,166 @@ export class RegistryPromotionsApi {
    */
   promoteImage(request: PromoteImageRequest, options?: RequestOptions): ApiCall<Promotion> {
     return this.#client.one(operations.registryPromotionsPromoteImage, request, options);
+  }
+}
+
+/**
+ * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+ * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+ */
+export class RegistryPullsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the pulls of a repo by day (UTC), for up to 400 days.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.get({ uid: "PULLS_UID" });
+   * ```
+   */
+  get(request: GetPullsRequest, options?: RequestOptions): ApiCall<Pulls> {
+    return this.#client.one(operations.registryPullsGet, request, options);
+  }
+
+  /**
+   * Find the tags and digests by which images of a repo were pulled, with the last pull of each.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.find({ uid: "PULLS_UID" });
+   * ```
+   */
+  find(request: FindPullsRequest, options?: RequestOptions): ApiCall<FindPullsResponse> {
+    return this.#client.one(operations.registryPullsFind, request, options);
+  }
+}
+
+/**
+ * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+ * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+ */
+export class RegistryRetentionRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a retention rule. A rule that contradicts another one is refused (INVALID_ARGUMENT); the error names
+   * both.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.create({ parent: "GROUP_UID", retentionRule: { name: "old builds" } });
+   * ```
+   */
+  create(request: CreateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesCreate, request, options);
+  }
+
+  /**
+   * Get a retention rule by its uid.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.get({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  get(request: GetRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesGet, request, options);
+  }
+
+  /**
+   * List the retention rules visible to the caller.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const retentionRule of gantry.registry.retentionRules.list()) console.log(retentionRule.uid);
+   * ```
+   */
+  list(request: ListRetentionRulesRequest = {}, options?: ListOptions): List<RetentionRule, ListRetentionRulesResponse> {
+    return this.#client.list(operations.registryRetentionRulesList, request, options);
+  }
+
+  /**
+   * Update a retention rule: only the fields that the mask names. It is checked against other rules like a new one.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.update({ retentionRule: { uid: "RETENTION_RULE_UID", name: "old builds" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesUpdate, request, options);
+  }
+
+  /**
+   * Delete a retention rule. Tags that it deleted can still be restored.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.retentionRules.delete({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteRetentionRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registryRetentionRulesDelete, request, options);
+  }
+
+  /**
+   * Preview a run: list each tag of a repo with its verdict and the reason. Changes nothing.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.preview({ repoUid: "REPO_UID" });
+   * ```
+   */
+  preview(request: PreviewRetentionRulesRequest, options?: RequestOptions): ApiCall<PreviewRetentionRulesResponse> {
+    return this.#client.one(operations.registryRetentionRulesPreview, request, options);
+  }
+}
+
+/** Reports used storage. */
+export class RegistryStorageApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the bytes that the blobs of a repo, a group or an organization use now, exactly.
+   *
+   * Needs `repo.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.storage.get({ uid: "STORAGE_UID" });
+   * ```
+   */
+  get(request: GetStorageRequest, options?: RequestOptions): ApiCall<Storage> {
+    return this.#client.one(operations.registryStorageGet, request, options);
   }
 }
 
@@ -3416,8 +3633,22 @@ export class RegistryApi {
   readonly imageSboms: RegistryImageSbomsApi;
   /** Immutable tags of repos and groups. */
   readonly immutableTagRules: RegistryImmutableTagRulesApi;
+  /** Reports and lists images in use. Retention rules keep them. */
+  readonly inUse: RegistryInUseApi;
   /** Copies of images from one repo to another. */
   readonly promotions: RegistryPromotionsApi;
+  /**
+   * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+   * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+   */
+  readonly pulls: RegistryPullsApi;
+  /**
+   * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+   * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+   */
+  readonly retentionRules: RegistryRetentionRulesApi;
+  /** Reports used storage. */
+  readonly storage: RegistryStorageApi;
   /** The digests that tags have had. */
   readonly tagHistory: RegistryTagHistoryApi;
   /** The operations of `gantry registry repo-count-by-source`. */
@@ -3449,7 +3680,11 @@ export class RegistryApi {
     this.affectedImages = new RegistryAffectedImagesApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
     this.immutableTagRules = new RegistryImmutableTagRulesApi(client);
+    this.inUse = new RegistryInUseApi(client);
     this.promotions = new RegistryPromotionsApi(client);
+    this.pulls = new RegistryPullsApi(client);
+    this.retentionRules = new RegistryRetentionRulesApi(client);
+    this.storage = new RegistryStorageApi(client);
     this.tagHistory = new RegistryTagHistoryApi(client);
     this.repoCountBySource = new RegistryRepoCountBySourceApi(client);
     this.repoTagsSummary = new RegistryRepoTagsSummaryApi(client);
