@@ -15,10 +15,10 @@ import { isPath } from "./place.ts";
 const branchOf = (path: string): Branch => (path === EVERYWHERE ? wholeTable : { low: path, high: `${path}0` });
 
 /** Returns the caller's rights for the list; throws a challenge if the registry token does not include it. */
-const rightsFor = ({ caller, rights, method }: ReadContext) => {
+const rightsFor = ({ caller, rights }: ReadContext): ReadContext["rights"] => {
   if (!caller?.registry) return rights;
   if (!caller.registry.catalog || !rights.beforeRegistry) throw catalogScopeMissing();
-  return method.capabilities.length === 0 ? rights : rights.beforeRegistry;
+  return rights.beforeRegistry;
 };
 
 /** Returns the uid at which the page starts. Links have uids, so that a deleted repository does not end the list. */
