@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Keys } from "./keys.ts";
 
-export interface SignRequest {
+interface SignRequest {
   readonly uid: string;
   readonly audience: readonly string[];
   /** Default and maximum: limits.accessTokenLifetimeMs. */
