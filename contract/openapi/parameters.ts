@@ -59,6 +59,8 @@ export const pathParameter = (texts: Texts, found: PathField, name: string): Jso
     name,
     in: "path",
     required: true,
+    // Operations of one path share its names, so a parent is called uid too.
+    ...(name === field.json ? {} : { "x-field": field.json }),
     description: `${texts[`${owner.name}.${field.name}`] ?? ""}${refersTo}${slashes}`.trim(),
     schema: pathSchema(found),
   };
