@@ -748,6 +748,10 @@ export const limits = {
   upstreamGroupsMax: 1_000,
   upstreamGroupLengthMax: 255,
   /** Refresh tokens: idle lifetime, and total lifetime of a family, after which the user signs in again. */
+  /** Of the console, whose page renews it while the user is there. */
+  consoleTokenLifetimeMs: 10 * 60 * 1000,
+  /** A second tab or a lost response repeats a renewal within this. */
+  renewalRepeatMs: 30 * 1000,
   refreshTokenLifetimeMs: 14 * 24 * 60 * 60 * 1000,
   refreshFamilyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   /** Expired sign-ins deleted by each new one. */

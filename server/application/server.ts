@@ -8,6 +8,7 @@ import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#events/delivery";
+import { openConsole } from "#console";
 import { openDocs } from "#docs";
 import {
   countOutdatedFeeds,
@@ -166,7 +167,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       log: options.log,
     });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
+    const site = settings.servesConsole ? openConsole() : undefined;
     const signIn = openSignIn({
+      consoleBuild: site?.build,
       ...services,
       kernel,
       vault: services.seal,
@@ -190,6 +193,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const open = {
       [metricsPath]: openMetricsPath,
       docs,
+      ...(site ? { [site.name]: site.find } : {}),
       csaf,
       documents: openDocuments(feed),
       osv: openOsv(feed, archives),
