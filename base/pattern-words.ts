@@ -50,7 +50,7 @@ const countWords = (least: number, most: number): string => {
 const countOf = (quantifier: string): readonly [least: number, most: number] => {
   if (quantifier === "*") return [0, Number.POSITIVE_INFINITY];
   if (quantifier === "+") return [1, Number.POSITIVE_INFINITY];
-  const [, least = "1", comma = "", most = ""] = /^\{(\d+)(,?)(\d*)\}$/.exec(quantifier) ?? [];
+  const [, least = "1", comma = "", most = ""] = /^\{(\d+)(?:(,)(\d*))?\}$/.exec(quantifier) ?? [];
   return [Number(least), comma === "" ? Number(least) : most === "" ? Number.POSITIVE_INFINITY : Number(most)];
 };
 

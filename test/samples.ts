@@ -26,10 +26,15 @@ const alsoRefers: Readonly<Record<string, string>> = {
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
 // A rule across fields: only a verified organization has a kind.
-const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
+// A retention rule keeps all tags or a number of them, and names no repo of another group.
+const completeBodies: Readonly<Record<string, JsonObject>> = {
+  "chainguard.platform.iam.v2.Group": { verified: true },
+  "gantry.registry.v1.RetentionRule": { keepAll: false, repoUid: "" },
+};
 
-/** Other required parts: an overlay adds something, and a list of requirements has a format. */
+/** Other required parts: a retention rule keeps some tags, an overlay adds something, and a list of requirements has a format. */
 const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
+  "gantry.registry.v1.RetentionRule": () => ({ keepLast: 3, repoUid: "" }),
   "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
   "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
     format: "INPUT_FORMAT_REQUIREMENTS_TXT",
