@@ -15,10 +15,12 @@ const describe: Describe = (markdown) =>
 /** Returns an operation's summary, such as "List groups", or its ID. */
 export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
 
-/** Returns the description without the summary. */
+/** Returns the description without the summary, which is its first sentence. */
 export const restOfDescription = ({ summary, description }: Operation): string => {
   const [first = "", ...rest] = description.split("\n\n");
-  return first.replace(/\.$/, "").replaceAll("\n", " ") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
+  const [line, sentence] = [first.replaceAll("\n", " "), `${summary.replace(/\.$/, "")}.`];
+  if (line.startsWith(`${sentence} `)) return [line.slice(sentence.length + 1), ...rest].join("\n\n");
+  return line.replace(/\.$/, "") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
 };
 
 const callHtml = ({ verb, shownPath }: Pick<Operation, "verb" | "shownPath">): string =>
