@@ -54,14 +54,48 @@ const countOf = (quantifier: string): readonly [least: number, most: number] => 
   return [Number(least), comma === "" ? Number(least) : most === "" ? Number.POSITIVE_INFINITY : Number(most)];
 };
 
-const aClass = /^\^(?<prefix>[a-z0-9]+:)?(?:\[(?<first>(?:\\.|[^\]\\])+)\])?\[(?<content>(?:\\.|[^\]\\])+)\](?<quantifier>[*+]|\{\d+,?\d*\})\$$/;
+interface Classes {
+  /** With its colon; undefined if there is none. */
+  readonly prefix: string | undefined;
+  /** Content of the classes. */
+  readonly classes: readonly string[];
+  readonly quantifier: string;
+}
+
+const lettersAndColon = /^[a-z0-9]+:/;
+const aQuantifier = /^(?:[*+]|\{\d+\}|\{\d+,\d*\})$/;
+
+/** Returns the index behind the class at the start of the text. */
+const endOfClass = (text: string): number => {
+  for (let at = 1; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === "]") return at + 1;
+  }
+  return text.length;
+};
+
+/** Reads "^prefix:[first][content]*$"; undefined for other patterns. */
+const readClasses = (pattern: string): Classes | undefined => {
+  if (!pattern.startsWith("^") || !pattern.endsWith("$")) return undefined;
+  let rest = pattern.slice(1, -1);
+  const [prefix] = lettersAndColon.exec(rest) ?? [];
+  rest = rest.slice(prefix?.length ?? 0);
+  const classes: string[] = [];
+  while (rest.startsWith("[")) {
+    const end = endOfClass(rest);
+    classes.push(rest.slice(1, end - 1));
+    rest = rest.slice(end);
+  }
+  return classes.length > 0 && classes.length <= 2 && !classes.includes("") && aQuantifier.test(rest) ? { prefix, classes, quantifier: rest } : undefined;
+};
 
 const ofClasses = (pattern: string): string | undefined => {
-  const { prefix, first, content, quantifier } = aClass.exec(pattern)?.groups ?? {};
+  const { prefix, classes = [], quantifier = "" } = readClasses(pattern) ?? {};
+  const content = classes.at(-1);
   const all = partsOfClass(content ?? "");
-  const initial = partsOfClass(first ?? "");
+  const initial = partsOfClass(classes.length > 1 ? (classes[0] ?? "") : "");
   if (content === undefined || all === undefined || initial === undefined) return undefined;
-  const [least, most] = countOf(quantifier ?? "");
+  const [least, most] = countOf(quantifier);
   const added = initial.length > 0 ? 1 : 0;
   const words = `${countWords(least + added, most + added)}${listed(all)}`;
   const start = initial.map((each) => (/^[aeiou]/.test(each) ? `an ${each}` : `a ${each}`).replace(/s$/, ""));

@@ -2806,7 +2806,7 @@ export interface File2 {
   types: string[];
 }
 
-/** Where to list, and which page. */
+/** Group or repo to list, and the page. */
 export interface FindInUseRequest {
   /** Uid of a repo or of a group. A group includes everything below it. */
   uid: string;
@@ -5687,7 +5687,7 @@ export interface MineRequest {
   place: string;
 }
 
-/** What the caller may do there. */
+/** The caller's capabilities there. */
 export interface MineResponse {
   /** Names of the capabilities, such as `repo.list`, in the contract's order; empty: none. */
   capabilities: string[];
@@ -6571,7 +6571,7 @@ export interface ReportInUseRequest {
   expireTime?: string | undefined;
 }
 
-/** What became of the report. */
+/** Result of the report. */
 export interface ReportInUseResponse {
   /** Number of recorded images. */
   imageCount: number;
@@ -6858,7 +6858,7 @@ export interface ResolveRequest {
   types?: readonly string[] | undefined;
 }
 
-/** What the path names. */
+/** The resources with the path. */
 export interface ResolveResponse {
   /** At least one; 50 at most. */
   results: SearchResult[];
@@ -7020,7 +7020,7 @@ export interface RetentionRuleUpdate {
   previewOnly?: boolean | undefined;
 }
 
-/** What happens to a tag, and why. */
+/** Verdict on a tag, with its reason. */
 export interface RetentionVerdict {
   /** The tag. */
   tag: string;
@@ -7351,7 +7351,7 @@ export type ScannerName =
   | "GRYPE"
   | "TRIVY";
 
-/** What to search. */
+/** The text to search. */
 export interface SearchRequest {
   /**
    * A part of a name, a whole uid, the start of a digest (`sha256:…`), or the start of a vulnerability ID or of a

@@ -571,7 +571,8 @@ export const answerableRequest = async (stage: Stage, method: MethodFact, place:
   const organization = bodyField(method)?.message?.name === groupMessage;
   const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
   const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
-  if (!method.input.byName.has("digest") || isList(method)) return request;
+  // Of a list or of pulls, it is a filter.
+  if (!method.input.byName.has("digest") || isList(method) || method.rpc === "GetPulls") return request;
   const repo = method.scope ? String(valueAt(request, method.scope)) : text(await stage.make(repoMessage, { place }), "uid");
   if (method.rpc.endsWith("VulnReport")) await writeTestReport(stage.world, repo, imageDigest);
   const fact = { repo, indexDigest: imageDigest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };

@@ -49,7 +49,7 @@ export declare type MineRequestJson = {
 export declare const MineRequestSchema: GenMessage<MineRequest, {jsonType: MineRequestJson}>;
 
 /**
- * What the caller may do there.
+ * The caller's capabilities there.
  *
  * @generated from message gantry.access.v1.MineResponse
  */
@@ -63,7 +63,7 @@ export declare type MineResponse = Message<"gantry.access.v1.MineResponse"> & {
 };
 
 /**
- * What the caller may do there.
+ * The caller's capabilities there.
  *
  * @generated from message gantry.access.v1.MineResponse
  */

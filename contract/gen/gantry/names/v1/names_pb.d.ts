@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_gantry_names_v1_names: GenFile;
 
 /**
- * What to search.
+ * The text to search.
  *
  * @generated from message gantry.names.v1.SearchRequest
  */
@@ -43,7 +43,7 @@ export declare type SearchRequest = Message<"gantry.names.v1.SearchRequest"> & {
 };
 
 /**
- * What to search.
+ * The text to search.
  *
  * @generated from message gantry.names.v1.SearchRequest
  */
@@ -266,7 +266,7 @@ export declare type ResolveRequestJson = {
 export declare const ResolveRequestSchema: GenMessage<ResolveRequest, {jsonType: ResolveRequestJson}>;
 
 /**
- * What the path names.
+ * The resources with the path.
  *
  * @generated from message gantry.names.v1.ResolveResponse
  */
@@ -280,7 +280,7 @@ export declare type ResolveResponse = Message<"gantry.names.v1.ResolveResponse">
 };
 
 /**
- * What the path names.
+ * The resources with the path.
  *
  * @generated from message gantry.names.v1.ResolveResponse
  */

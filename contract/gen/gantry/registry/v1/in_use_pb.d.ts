@@ -92,7 +92,7 @@ export declare type ReportInUseRequestJson = {
 export declare const ReportInUseRequestSchema: GenMessage<ReportInUseRequest, {jsonType: ReportInUseRequestJson}>;
 
 /**
- * What became of the report.
+ * Result of the report.
  *
  * @generated from message gantry.registry.v1.ReportInUseResponse
  */
@@ -120,7 +120,7 @@ export declare type ReportInUseResponse = Message<"gantry.registry.v1.ReportInUs
 };
 
 /**
- * What became of the report.
+ * Result of the report.
  *
  * @generated from message gantry.registry.v1.ReportInUseResponse
  */
@@ -154,7 +154,7 @@ export declare type ReportInUseResponseJson = {
 export declare const ReportInUseResponseSchema: GenMessage<ReportInUseResponse, {jsonType: ReportInUseResponseJson}>;
 
 /**
- * Where to list, and which page.
+ * Group or repo to list, and the page.
  *
  * @generated from message gantry.registry.v1.FindInUseRequest
  */
@@ -196,7 +196,7 @@ export declare type FindInUseRequest = Message<"gantry.registry.v1.FindInUseRequ
 };
 
 /**
- * Where to list, and which page.
+ * Group or repo to list, and the page.
  *
  * @generated from message gantry.registry.v1.FindInUseRequest
  */

@@ -757,7 +757,7 @@ export declare type PreviewRetentionRulesResponseJson = {
 export declare const PreviewRetentionRulesResponseSchema: GenMessage<PreviewRetentionRulesResponse, {jsonType: PreviewRetentionRulesResponseJson}>;
 
 /**
- * What happens to a tag, and why.
+ * Verdict on a tag, with its reason.
  *
  * @generated from message gantry.registry.v1.RetentionVerdict
  */
@@ -806,7 +806,7 @@ export declare type RetentionVerdict = Message<"gantry.registry.v1.RetentionVerd
 };
 
 /**
- * What happens to a tag, and why.
+ * Verdict on a tag, with its reason.
  *
  * @generated from message gantry.registry.v1.RetentionVerdict
  */
