@@ -1,6 +1,6 @@
 // Parts that all pages share.
 
-import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
 import type { Sent } from "./api.ts";
@@ -289,16 +289,16 @@ export const Section = ({ title, count, children }: SectionProps): ReactNode => 
   );
 };
 
+let focusedPath: string | undefined;
+
 /** Sets the title, and moves the focus to the heading after a navigation, so that screen readers read the page. */
 export const usePageTitle = (title: string): void => {
   const path = useAddress().pathname;
-  const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${title} · ${texts.product}`;
   }, [title]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new path is a new page
   useEffect(() => {
-    if (!isFirst.current) document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
-    isFirst.current = false;
+    if (focusedPath !== undefined && focusedPath !== path) document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    focusedPath = path;
   }, [path]);
 };

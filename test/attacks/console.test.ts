@@ -130,6 +130,16 @@ test("attack 365: a renewal repeated within 30 seconds has the same result, and 
   assert.equal(await isAccepted(text(all[0]?.body ?? {}, "token")), false);
 });
 
+test("attack 365: a refresh cookie that was replaced more than 30 seconds ago ends the session", async () => {
+  const first = await signIn();
+  const second = await renew(first);
+  assert.equal(second.body.signedIn, true);
+  world.clock.now += 32_000;
+  assert.equal((await renew(first)).body.signedIn, false);
+  assert.equal((await renew(second.cookie)).body.signedIn, false);
+  assert.equal(await isAccepted(text(second.body, "token")), false);
+});
+
 test("attack 366: a link into the console begins no session: codes and states of others are dropped unread", async () => {
   const sent: string[] = [];
   for (const query of [

@@ -217,7 +217,7 @@ test("a repo's page shows the digest, the platforms, the size and the pull comma
   await visit(page, `/console/${organizationName}/team/-/repos/app-00`);
   await page.click("main a:has-text('1.0')");
   const details = page.locator(".details");
-  await details.locator("text=amd64").waitFor();
+  await details.locator("text=(amd64)").waitFor();
   const tags = await owned.ok("registry.TagsService/ListTags", { name: "1.0" });
   const [tag]: JsonObject[] = objectList(tags, "tags");
   const shown = (await details.textContent()) ?? "";
