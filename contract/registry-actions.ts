@@ -12,7 +12,7 @@ export const actionCapabilities: Readonly<Record<RegistryAction, readonly string
 
 export const registryOperations: ReadonlyMap<string, RegistryAction> = new Map(
   methods.flatMap(({ name, distribution, capabilities, unscoped }) => {
-    // A list of all repositories has a scope of its own.
+    // A list of all repositories has its own scope.
     if (!distribution || capabilities.length === 0 || unscoped) return [];
     const actions = registryActions.filter((action) => capabilities.some((capability) => actionCapabilities[action].includes(capability)));
     const [action, another] = actions;
