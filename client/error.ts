@@ -4,7 +4,7 @@ import { type Code, codes, type Violation } from "#base/codes.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
 /** The server's reasons that are more specific than the code. */
-export const serverReasons = ["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
+export const serverReasons = ["CONDITION_NOT_MET", "MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
 
 /** Reasons of the client itself. */
 type ClientReason = "ANSWER_LOST" | "ANSWER_TOO_LARGE" | "NO_CONNECTION" | "NO_TOKEN" | "NOT_GANTRY" | "PAGE_RESTARTED" | "REDIRECTED" | "TIME_LIMIT";

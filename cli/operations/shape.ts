@@ -53,6 +53,12 @@ const kindOf = (method: MethodFact): CommandKind => {
   return isList ? "list" : "call";
 };
 
+/** True for a read whose response is a list and at most flags, so that it is printed as one: gantry names search. */
+const answersWithList = ({ writes, output }: MethodFact): boolean =>
+  !writes &&
+  output.fields.filter(({ shape, message }) => shape === "list" && message !== undefined).length === 1 &&
+  output.fields.every(({ shape, kind }) => shape === "list" || kind === "bool");
+
 /** Returns the path parameters, dotted, without the parent of a new resource, which is a flag. */
 const capturedPaths = (method: MethodFact): string[] =>
   [...(method.http[0]?.template ?? "").matchAll(/\{([^}=]+)/g)].map(([, name = ""]) => name).filter((name) => name !== "parent" && name !== "parent_id");
@@ -130,7 +136,7 @@ export const shapeOf = (method: MethodFact): CommandShape => {
     positionals,
     flags: withoutClashes(flags, method),
     body: body && hasFields(body) ? body : undefined,
-    listed: kind === "list" ? listedIn(method) : undefined,
+    listed: kind === "list" || (kind === "call" && answersWithList(method)) ? listedIn(method) : undefined,
   };
 };
 
