@@ -160,7 +160,8 @@ const answerSearch = async (context: ReadContext): Promise<Outcome> => {
     .flatMap((each) => each.results)
     .sort((one, other) => rankOf(one, query) - rankOf(other, query) || one.name.length - other.name.length || (one.name < other.name ? -1 : 1));
   const isMore = results.length > limit || found.some(({ isCut }) => isCut);
-  return { reply: { results: await withPaths(context, results.slice(0, limit)), ...(isMore ? { more: true } : {}) } };
+  const shown = await withPaths(context, results.slice(0, limit));
+  return { reply: { ...(shown.length > 0 ? { results: shown } : {}), more: isMore } };
 };
 
 const findIn = async (context: ReadContext, kind: BoundResource, parents: readonly string[] | undefined, name: string): Promise<Result[]> => {

@@ -140,7 +140,7 @@ test("more matches than the limit are announced", async () => {
     ["gantry.names.v1.NamesService/Search", { query: "many", limit: 2 }],
   );
   assert.deepEqual([namesOf(body), body.more], [["many-0", "many-1"], true]);
-  assert.equal((await search("many")).body.more, undefined);
+  assert.equal((await search("many")).body.more, false);
 });
 
 test("a caller's own capabilities at a place are those that requests there need", async () => {

@@ -27,7 +27,7 @@ const getPulls = async (context: ReadContext): Promise<Outcome> => {
     throw invalid([{ field: "digest", description: "must be a SHA-256 digest: sha256: and 64 hex characters" }]);
   const [days, last] = await Promise.all([findPullDays(rows, repo, tag, digest, nowMs - limits.pullsKeptMs), findLastPull(rows, repo, tag, digest)]);
   const pullCount = days.reduce((sum, day) => sum + BigInt(day.pullCount), 0n);
-  return { reply: { days: days.map((day) => ({ ...day })), pullCount: String(pullCount), ...timesOf(last) } };
+  return { reply: { ...(days.length > 0 ? { days: days.map((day) => ({ ...day })) } : {}), pullCount: String(pullCount), ...timesOf(last) } };
 };
 
 const listPulls = async (context: ReadContext): Promise<Outcome> => {
