@@ -94,7 +94,7 @@ const singleValueOf = async (field: FieldFact, owner: MessageFact, sampling: Sam
     case "bool":
       return variant % 2 === 1;
     case "int32":
-      return variant + 1;
+      return field.maximum > 0 ? (variant % field.maximum) + 1 : variant + 1;
     case "int64":
       return String(variant + 1);
     case "double":
