@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { createOf, nonEmpty } from "../samples.ts";

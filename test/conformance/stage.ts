@@ -218,10 +218,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     variant: next(),
     nowMs: world.clock.now,
     capabilities: names && symbolsOf(names),
-    // A reference to a group means the organization itself; any other resource is created there.
+    // A reference to a group means the organization itself; a repo is created at the place, any other resource in the organization.
     refer: async (message) => {
       const root = rootOf(place);
-      return message === groupMessage ? root : text(await make(message, { place: root, capabilities: names }), "uid");
+      return message === groupMessage ? root : text(await make(message, { place: message === repoMessage ? place : root, capabilities: names }), "uid");
     },
   });
 

@@ -57,7 +57,10 @@ const findPlaces: FindPlace = async (asked) => {
   if (target instanceof Fault) return inApiWords(target, "repo", name);
   // Without a permission in the target, nothing is said of the source.
   const isDenied = missingCapability(asked.rights, asked.method.capabilities, target.path) !== undefined;
-  if (isDenied || text(asked.request, "sourceRepo") === "") return target;
+  const source = text(asked.request, "sourceRepo");
+  // A longer one is refused by validation.
+  const isTooLong = source.length > (asked.method.input.byName.get("source_repo")?.maxLength ?? 0);
+  if (isDenied || isTooLong || source === "") return target;
   const sourceRepo = await findSource(asked);
   return sourceRepo instanceof Fault ? sourceRepo : { ...target, request: { ...target.request, sourceRepo } };
 };

@@ -53,6 +53,8 @@ const rules = async (draft: JsonObject, { before, parent, rows }: RuleContext): 
   const organization = rootOf(group);
   await lockRetentionRules(rows, organization);
   const others = (await findRetentionRules(rows, organization)).filter(({ uid }) => uid !== rule.uid);
+  // Its unique name is the problem then.
+  if (others.some(({ uid, name }) => parentOf(uid) === group && name === rule.name)) return [];
   if (others.length >= limits.retentionRulesEach)
     return [{ field: "name", description: `must not be one more: an organization has at most ${limits.retentionRulesEach} retention rules` }];
   for (const other of others) {

@@ -18,7 +18,7 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
   const check = (before: JsonObject | undefined): void => requireCondition(condition, before ? [etagOf(JSON.stringify(before))] : []);
   const checks = isConditional(condition) ? { check } : {};
   const { record, changed } = await writeTag(context, found, parent, part(context.request, "tag"), "cause", checks);
-  return { reply: record, unchanged: !changed, headers: { etag: etagOf(JSON.stringify(record)) } };
+  return { reply: record, unchanged: !changed };
 };
 
 const rules = async (draft: JsonObject, { before, rows }: RuleContext): Promise<readonly Violation[]> => {
