@@ -157,7 +157,6 @@ export const operations = {
   registryRetentionRulesCreate: { name: "gantry.registry.v1.RetentionRulesService/CreateRetentionRule", verb: "POST", path: "/gantry/v1/retentionRules/{parent=**}", body: "retentionRule", writes: true, reply: "RetentionRule" },
   registryRetentionRulesGet: { name: "gantry.registry.v1.RetentionRulesService/GetRetentionRule", verb: "GET", path: "/gantry/v1/retentionRules/{uid=**}", reply: "RetentionRule" },
   registryRetentionRulesList: { name: "gantry.registry.v1.RetentionRulesService/ListRetentionRules", verb: "GET", path: "/gantry/v1/retentionRules", items: "retentionRules", reply: "ListRetentionRulesResponse", parent: true },
-  registryRetentionRulesUpdate: { name: "gantry.registry.v1.RetentionRulesService/UpdateRetentionRule", verb: "PATCH", path: "/gantry/v1/retentionRules/{retentionRule.uid=**}", body: "retentionRule", writes: true, reply: "RetentionRule", mask: "updateMask" },
   registryRetentionRulesDelete: { name: "gantry.registry.v1.RetentionRulesService/DeleteRetentionRule", verb: "DELETE", path: "/gantry/v1/retentionRules/{uid=**}", writes: true, isEmpty: true },
   registryRetentionRulesPreview: { name: "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules", verb: "GET", path: "/gantry/v1/retentionRules/{repoUid=**}:preview", reply: "PreviewRetentionRulesResponse" },
   registryStorageGet: { name: "gantry.registry.v1.StorageService/GetStorage", verb: "GET", path: "/gantry/v1/storage/{uid=**}", reply: "Storage" },

@@ -341,7 +341,6 @@ import type {
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
-  UpdateRetentionRuleRequest,
   UpdateRoleBindingRequest,
   UpdateRoleRequest,
   UpdateStatus,
@@ -3229,20 +3228,6 @@ export class RegistryRetentionRulesApi {
    */
   list(request: ListRetentionRulesRequest = {}, options?: ListOptions): List<RetentionRule, ListRetentionRulesResponse> {
     return this.#client.list(operations.registryRetentionRulesList, request, options);
-  }
-
-  /**
-   * Update a retention rule: only the fields that the mask names. It is checked against other rules like a new one.
-   *
-   * Needs `repo.update`, `tag.delete`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.registry.retentionRules.update({ retentionRule: { uid: "RETENTION_RULE_UID", name: "old builds" }, updateMask: ["name"] });
-   * ```
-   */
-  update(request: UpdateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
-    return this.#client.one(operations.registryRetentionRulesUpdate, request, options);
   }
 
   /**

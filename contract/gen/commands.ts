@@ -158,7 +158,6 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["registry","retention-rules","create","gantry.registry.v1.RetentionRulesService/CreateRetentionRule","Create a retention rule"],
   ["registry","retention-rules","get","gantry.registry.v1.RetentionRulesService/GetRetentionRule","Get a retention rule by its uid"],
   ["registry","retention-rules","list","gantry.registry.v1.RetentionRulesService/ListRetentionRules","List the retention rules visible to the caller"],
-  ["registry","retention-rules","update","gantry.registry.v1.RetentionRulesService/UpdateRetentionRule","Update a retention rule"],
   ["registry","retention-rules","delete","gantry.registry.v1.RetentionRulesService/DeleteRetentionRule","Delete a retention rule"],
   ["registry","retention-rules","preview","gantry.registry.v1.RetentionRulesService/PreviewRetentionRules","Preview a run"],
   ["registry","storage","get","gantry.registry.v1.StorageService/GetStorage","Get the bytes that the blobs of a repo, a group or an organization use now, exactly"],
