@@ -394,7 +394,7 @@ test("when PostgreSQL dies, calls are UNAVAILABLE until it has been restarted", 
   const pid = postmaster(data);
   process.kill(pid, "SIGKILL");
 
-  // Meanwhile: a result or UNAVAILABLE, nothing else. Of a write whose commit was sent to a process that then ended, the outcome is unknown.
+  // Meanwhile: a result or UNAVAILABLE, nothing else. The outcome of a write is unknown if a process ended after its commit was sent.
   const reached = ["the database is not reachable"];
   const written = [
     ...reached,

@@ -55,7 +55,7 @@ const serverLock = "7166352907140";
 const useLock = "7166352907142";
 const setupLock = "7166352907143";
 
-/** Tells the processes that use PostgreSQL that another one does. */
+/** Announces this process to the other users of PostgreSQL. */
 const useChannel = "gantry_use";
 
 const connectTimeoutMs = limits.outboundTimeoutMs;
