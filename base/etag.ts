@@ -6,3 +6,7 @@ export const matchesEtag = (header: string | undefined, etag: string): boolean =
   const strong = etag.replace(/^W\//, "");
   return header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === strong);
 };
+
+/** Returns whether If-Match lists one of these strong tags (RFC 9110 §13.1.1). A weak tag never matches. */
+export const matchesStrongEtag = (header: string, etags: readonly string[]): boolean =>
+  header.trim() === "*" || header.split(",").some((each) => etags.includes(each.trim()));

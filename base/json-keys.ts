@@ -9,6 +9,9 @@ const openBracket = 0x5b;
 const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 
+/** A list of this many keys is searched as fast as a set, which takes longer to create. */
+const listedMax = 16;
+
 const stringEnd = (text: string, start: number): number => {
   let end = text.indexOf('"', start + 1);
   for (;;) {
@@ -21,7 +24,7 @@ const stringEnd = (text: string, start: number): number => {
 
 /** Returns the first repeated key of a text that JSON.parse accepts, or undefined. Linear: it keeps only the keys of open objects. */
 export const findRepeatedKey = (text: string): string | undefined => {
-  const open: (Set<string> | undefined)[] = [];
+  const open: (string[] | Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case openBrace:
@@ -42,8 +45,11 @@ export const findRepeatedKey = (text: string): string | undefined => {
           const key = written.includes("\\") ? String(JSON.parse(text.slice(at, end))) : written;
           const last = open.length - 1;
           const keys = open[last];
-          if (!keys) open[last] = new Set([key]);
-          else if (keys.has(key)) return key;
+          if (!keys) open[last] = [key];
+          else if (Array.isArray(keys)) {
+            if (keys.includes(key)) return key;
+            if (keys.push(key) > listedMax) open[last] = new Set(keys);
+          } else if (keys.has(key)) return key;
           else keys.add(key);
         }
         at = next - 1;

@@ -83,14 +83,16 @@ export const limits = {
   databaseAnswerMs: 17_000,
   /**
    * Dependencies (server/health): silence after which the database has failed, good probes to recover, interval of repeated log lines,
-   * difference of clocks; interval of the other probes and their timeout; share of the memory; descriptors that clients leave.
+   * difference of clocks; interval of probes and their timeout, and intervals between two probes that cannot hang, while good; share of
+   * the memory; descriptors that clients leave. A failure must be found within 3 s.
    */
   databaseSilentMs: 2_000,
   recoveryProbes: 3,
   failureLogMs: 300_000,
   clockApartMs: 30_000,
-  probeMs: 800,
+  probeMs: 900,
   probeAnswerMs: 2_000,
+  calmProbeBeats: 3,
   memoryShareMax: 0.9,
   descriptorsKept: 1_000,
   /** DNS has failed after this many names without a response, until there were no lookups for a while. */
@@ -420,6 +422,45 @@ export const limits = {
   sbomReadMs: 30_000,
   sbomValuesMax: 8_000_000,
   sbomMemoryMb: 1024,
+  /**
+   * A layer whose packages are read. The largest known layers unpack to 20 GiB with 500,000 entries, and paths have at most 4,096
+   * bytes on Linux. An extended header has extended attributes of at most 64 KiB each.
+   */
+  layerUnpackedBytesMax: 64 * 1024 * 1024 * 1024,
+  layerEntriesMax: 2_000_000,
+  layerPathLengthMax: 4096,
+  layerExtensionBytesMax: 1024 * 1024,
+  layerExtensionsMax: 16,
+  layerReadMs: 10 * 60 * 1000,
+  /** Memory of a zstd window: level 19 takes 8 MiB, and readers need not take more (RFC 8878). A block has at most 128 KiB. */
+  zstdWindowLogMax: 25,
+  zstdBlockBytesMax: 128 * 1024,
+  zstdWholeFrameBytesMax: 1024 * 1024,
+  unpackChunkBytes: 256 * 1024,
+  /** Process that reads a layer: with native memory, checked each time a few MiB were unpacked; its own heap of JavaScript. */
+  layerMemoryBytesMax: 128 * 1024 * 1024,
+  layerHeapMb: 64,
+  layerCheckBytes: 4 * 1024 * 1024,
+  /** Problems listed for a layer; further ones are counted. */
+  layerProblemsMax: 100,
+  /** Packages of a layer, and databases: a node_modules folder has 5,000, the largest known image 60,000. */
+  layerPackagesMax: 200_000,
+  /** A text database in memory: dpkg's status with 5,000 packages has 6 MiB. Metadata of one package is smaller. */
+  databaseTextBytesMax: 16 * 1024 * 1024,
+  packageTextBytesMax: 1024 * 1024,
+  /** Files that are read from their end (executables, jars, rpm databases) are copied to a temporary file; small ones stay in memory. */
+  spoolBytesMax: 1024 * 1024 * 1024,
+  spoolMemoryBytesMax: 256 * 1024,
+  /** Jars in jars: a Spring Boot application in an enterprise archive has a depth of two. */
+  jarDepthMax: 3,
+  jarEntriesMax: 200_000,
+  jarNestedBytesMax: 128 * 1024 * 1024,
+  /** Data of cargo-auditable is limited to 8 MiB by its format. */
+  auditableBytesMax: 8 * 1024 * 1024,
+  goInfoBytesMax: 4 * 1024 * 1024,
+  executableSectionsMax: 4096,
+  /** One rpm header; rpm itself refuses more than 256 MiB. */
+  rpmHeaderBytesMax: 32 * 1024 * 1024,
   /** Pushed SBOMs: interval of checks, lease, retry delays (first and maximum), attempts, remembered organizations. */
   sbomLookMs: 2_000,
   /** Documents examined per manifest, or manifests per index. */
@@ -707,6 +748,10 @@ export const limits = {
   upstreamGroupsMax: 1_000,
   upstreamGroupLengthMax: 255,
   /** Refresh tokens: idle lifetime, and total lifetime of a family, after which the user signs in again. */
+  /** Of the console, whose page renews it while the user is there. */
+  consoleTokenLifetimeMs: 10 * 60 * 1000,
+  /** A second tab or a lost response repeats a renewal within this. */
+  renewalRepeatMs: 30 * 1000,
   refreshTokenLifetimeMs: 14 * 24 * 60 * 60 * 1000,
   refreshFamilyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   /** Expired sign-ins deleted by each new one. */
@@ -769,6 +814,15 @@ export const limits = {
   facetsMax: 2_000,
   /** The shortest text that a trigram index supports. */
   trigramLength: 3,
+  /** Results of a search, by default and at most, and resources that a path names at most. */
+  searchResultsDefault: 20,
+  searchResultsMax: 50,
+  /** Matches of a kind that a search reads in an organization before it checks which of them the caller can list. */
+  searchedRowsMax: 50_000,
+  /** Names from the first of an organization on that a search reads before it uses the trigram index. */
+  searchedFirstRows: 2_000,
+  /** Names in a path to resolve. */
+  pathNamesMax: 64,
   /** Days of one report on resolved vulnerabilities: ten years. Each day is one report. */
   reportDaysMax: 3_660,
   /** Vulnerabilities named in one request (resources: Advisory). */
@@ -811,7 +865,7 @@ export const limits = {
   deliveryLeaseMs: 20_000,
   /** Polling interval for deliveries without work: a tenth of what users notice. */
   deliveryPollMs: 200,
-  /** Interval at which an idle server checks for commits of other servers and for due deliveries. */
+  /** Interval at which a process without a probe checks for commits of other servers, and an idle server for due deliveries. */
   idleLookMs: 2_000,
   /** Interval of the same checks without a commit, for items that an error has set aside. */
   restLookMs: 10_000,
@@ -884,8 +938,21 @@ export const limits = {
   manifestBytesMax: 4 * 1024 * 1024,
   /** Image configuration, read for the platform. */
   imageConfigBytesMax: 4 * 1024 * 1024,
+  /** Levels of indexes within indexes whose platforms and protection are known. */
+  indexNestingMax: 8,
+  /**
+   * Immutable tag rules: of one repo or group, instructions of one pattern (compiling takes 2 µs for each), and steps of matching in one
+   * request, in turns of `matchingStepsMax`.
+   */
+  immutableTagRulesEach: 50,
+  immutableTagCostMax: 500,
+  immutableTagStepsMax: 50_000_000,
+  /** Manifests of one promotion, with referrers: each takes a few statements in one transaction. */
+  promotedManifestsMax: 1_000,
   /** Tags of one push. */
   pushedTagsMax: 100,
+  /** Names in a list of repositories: each has the names of its groups. */
+  catalogNamesMax: 1_000,
   /** Names in a list of tags, and entries in a list of referrers. */
   tagNamesMax: 10_000,
   /**
@@ -925,6 +992,33 @@ export const limits = {
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,
   pullsWrittenMax: 500,
+  /**
+   * Counted pulls, by day, name and caller, about 300 bytes each: in memory, for one organization, the interval of writes, and rows per
+   * statement. Pulls are kept as long as tag history.
+   */
+  pullRecordsMax: 50_000,
+  pullRecordsEach: 10_000,
+  pullRecordsMs: 2_000,
+  pullRecordsWritten: 1_000,
+  pullsKeptMs: 400 * 24 * 60 * 60 * 1000,
+  /** Images in use: lifetimes of a report, and images of one organization, which pages of a retention run read. */
+  inUseDefaultMs: 24 * 60 * 60 * 1000,
+  inUseMaxMs: 30 * 24 * 60 * 60 * 1000,
+  imagesInUseEach: 100_000,
+  /**
+   * Retention rules: rules of an organization, tags of a repo that are judged together (about 300 bytes each), tags deleted in one
+   * transaction, repos looked at in one, interval of runs of an organization, and of the server's looking for due ones.
+   */
+  retentionRulesEach: 50,
+  retentionMatchingSteps: 30_000_000,
+  retentionPatternCostMax: 300,
+  versionComparisonsMax: 4,
+  retentionTagsMax: 100_000,
+  retentionPieceTags: 200,
+  retentionPieceRepos: 50,
+  retentionRunMs: 6 * 60 * 60 * 1000,
+  retentionLookMs: 60_000,
+  runtimePullDays: 30,
   /** Tag history: a few weeks of a tag that moves with each build; otherwise a year and a month. */
   tagHistoryMax: 1000,
   tagHistoryKeptMs: 400 * 24 * 60 * 60 * 1000,

@@ -68,6 +68,8 @@ export const logEvents = {
   "registry.pulls.lost": { level: "warn", like: [] },
   "manifests.untagged.failed": { level: "warn", like: ["cause"] },
   "tags.end.failed": { level: "warn", like: ["cause"] },
+  "tags.retention.ended": { level: "info" },
+  "tags.retention.failed": { level: "warn", like: ["cause"] },
   "feed.imported": { level: "info" },
   "feed.failed": { level: "warn" },
   "feed.held": { level: "warn" },

@@ -1,4 +1,4 @@
-// The access of a registry token: actions on repositories (docs/decisions/0069-repository-paths-and-registry-tokens.md).
+// The access of a registry token: actions on repositories, and the list of them (docs/decisions/0069-repository-paths-and-registry-tokens.md).
 
 /** Actions of registry scopes, in the order of tokens and challenges. */
 export const registryActions = ["pull", "push", "delete"] as const;
@@ -20,7 +20,12 @@ export interface NewRepoAccess {
 export interface RegistryAccess {
   readonly repos: readonly RepoAccess[];
   readonly newRepos: readonly NewRepoAccess[];
+  /** The list of all repositories that the caller can list. */
+  readonly catalog: boolean;
 }
 
+/** The scope of the list of repositories. */
+export const catalogScope = "registry:catalog:*";
+
 /** The access of a token requested without a scope: it identifies the caller and permits nothing. */
-export const noRegistryAccess: RegistryAccess = { repos: [], newRepos: [] };
+export const noRegistryAccess: RegistryAccess = { repos: [], newRepos: [], catalog: false };

@@ -21,12 +21,11 @@ export const bounds = {
   "grpc-get": { of: "anchor", most: 0.7, today: 1.2 },
   "grpc-list": { of: "anchor", most: 0.7, today: 1.05 },
   start: { of: "anchor", most: 0.9, today: 1.1 },
-  // Probes of dependencies, so that each failure is noticed within 3 s (decision 0077).
-  idle: { of: "core", most: 0.5, today: 1.3 },
+  idle: { of: "core", most: 0.5 },
   // 120 and 250 ms on a machine where `node -e 0` takes 40.
   help: { of: "node", most: 3 },
   command: { of: "node", most: 6.25, today: 8.2 },
-  token: { of: "node", most: 6.25, today: 16 },
+  token: { of: "node", most: 6.25, today: 11 },
   // As many requests per second as the peer, and 1.3 times as many, in CPU time.
   "get-peer": { of: "peer", most: 1, today: 1.25 },
   "list-50-peer": { of: "peer", most: 1, today: 1.35 },

@@ -12,7 +12,8 @@
 // The last column is the time of one run, without a bound.
 
 import { parseArgs } from "node:util";
-import { builtInRoleUid, operatorUid } from "#authz";
+import { builtInRoleUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";

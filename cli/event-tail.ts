@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Application } from "#application";
-import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { onOneLine } from "./output/escape.ts";
+import { eventData, nameWithUid } from "./event-data.ts";
 
 export interface EventTail {
   readonly group: string | undefined;
@@ -23,14 +23,6 @@ const shortType = (type: string): string =>
     .replace(/^dev\.(?:chainguard\.api|gantry)\./, "")
     .replace(/^platform\./, "")
     .replace(/\.v\d+$/, "");
-
-const dataOf = (event: JsonObject): JsonObject => {
-  const data = JSON.parse(text(event, "data") || "{}") as Json;
-  return isObject(data) ? data : {};
-};
-
-/** The uid follows the name, because users choose names. */
-const named = (uid: string, name: string): string => (name === "" ? uid : `${onOneLine(name)} (${uid})`);
 
 type Call = Application["call"];
 
@@ -52,10 +44,9 @@ const openCallerNames = (call: Call): ((uid: string) => Promise<string>) => {
 };
 
 const eventLine = async (event: JsonObject, nameOf: (uid: string) => Promise<string>): Promise<string> => {
-  const { actor, body } = dataOf(event);
-  const caller = isObject(actor) ? text(actor, "subject") : "";
-  const subject = named(text(event, "subject"), isObject(body) ? text(body, "name") : "");
-  const by = caller === "" ? "the server" : named(caller, await nameOf(caller));
+  const { caller, name } = eventData(event);
+  const subject = nameWithUid(text(event, "subject"), name);
+  const by = caller === "" ? "the server" : nameWithUid(caller, await nameOf(caller));
   return `${text(event, "createTime")}  ${shortType(text(event, "type")).padEnd(32)}  ${subject}  by ${by}`;
 };
 

@@ -4,7 +4,7 @@ import { type Code, codes, type Violation } from "#base/codes.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
 /** The server's reasons that are more specific than the code. */
-export const serverReasons = ["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
+export const serverReasons = ["CONDITION_NOT_MET", "MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
 
 /** Reasons of the client itself. */
 type ClientReason = "ANSWER_LOST" | "ANSWER_TOO_LARGE" | "NO_CONNECTION" | "NO_TOKEN" | "NOT_GANTRY" | "PAGE_RESTARTED" | "REDIRECTED" | "TIME_LIMIT";
@@ -79,17 +79,38 @@ export class ApiError extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** The metadata of the reason, such as the name of a limit. */
+  /**
+   * The metadata of the reason, such as the name of a limit.
+   *
+   * @example
+   * ```ts
+   * if (error instanceof ApiError) console.error(error.message, error.metadata);
+   * ```
+   */
   get metadata(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(part(this.#detail("google.rpc.ErrorInfo"), "metadata")).map(([key, value]) => [key, String(value)]));
   }
 
-  /** Reports whether this is the reason. */
+  /**
+   * Reports whether this is the reason.
+   *
+   * @example
+   * ```ts
+   * if (error instanceof ApiError && error.is("NOT_FOUND")) return undefined;
+   * ```
+   */
   is(reason: Reason): boolean {
     return this.reason === reason;
   }
 
-  /** The details of one type, such as "google.rpc.QuotaFailure". */
+  /**
+   * The details of one type.
+   *
+   * @example
+   * ```ts
+   * if (error instanceof ApiError) console.error(error.detailsOf("google.rpc.QuotaFailure"));
+   * ```
+   */
   detailsOf(type: string): ErrorDetail[] {
     return this.details.filter((detail) => detail["@type"].endsWith(`/${type}`));
   }

@@ -168,6 +168,7 @@ const fieldFact = (field: DescField): FieldFact => {
     sortable: ours.sortable,
     orderAliases: ours.orderAliases,
     refersTo: ours.refersTo,
+    alsoRefersTo: ours.alsoRefersTo,
     writtenAs: writtenPairOf(ours.writtenAs),
     uid: ours.uid,
     liesBelow: ours.liesBelow,

@@ -40,6 +40,7 @@ const fieldDefaults: Omit<FieldFact, FieldName | "local"> = {
   sortable: false,
   orderAliases: [],
   refersTo: "",
+  alsoRefersTo: "",
   writtenAs: undefined,
   uid: false,
   liesBelow: "",

@@ -11,8 +11,9 @@ export const actionCapabilities: Readonly<Record<RegistryAction, readonly string
 };
 
 export const registryOperations: ReadonlyMap<string, RegistryAction> = new Map(
-  methods.flatMap(({ name, distribution, capabilities }) => {
-    if (!distribution || capabilities.length === 0) return [];
+  methods.flatMap(({ name, distribution, capabilities, unscoped }) => {
+    // A list of all repositories has its own scope.
+    if (!distribution || capabilities.length === 0 || unscoped) return [];
     const actions = registryActions.filter((action) => capabilities.some((capability) => actionCapabilities[action].includes(capability)));
     const [action, another] = actions;
     if (action === undefined || another !== undefined) throw new Error(`${name} must need the capabilities of exactly one action of registry scopes`);

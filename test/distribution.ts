@@ -15,7 +15,13 @@ export const digestOf = (bytes: Uint8Array | string, algorithm: "sha256" | "sha5
 const contentFor = (method: MethodFact): Buffer => (method.output.name.endsWith("Push") && method.input.byName.has("reference") ? sampleManifest : sampleBlob);
 
 /** Fields sent as headers. */
-const headerNames: Readonly<Record<string, string>> = { content_type: "content-type", content_range: "content-range", range: "range" };
+const headerNames: Readonly<Record<string, string>> = {
+  content_type: "content-type",
+  content_range: "content-range",
+  range: "range",
+  if_match: "if-match",
+  if_none_match: "if-none-match",
+};
 /** Fields with other names in the protocol. */
 const parameterNames: Readonly<Record<string, string>> = { digest_algorithm: "digest-algorithm", artifact_type: "artifactType" };
 
@@ -27,6 +33,7 @@ const codesOfStatuses: Readonly<Record<number, number>> = {
   405: codes.UNIMPLEMENTED,
   408: codes.DEADLINE_EXCEEDED,
   409: codes.ABORTED,
+  412: codes.ABORTED,
   413: codes.INVALID_ARGUMENT,
   416: codes.OUT_OF_RANGE,
   429: codes.RESOURCE_EXHAUSTED,

@@ -27,6 +27,8 @@ const filled = await fillStage(stage);
 const digits = (salt: string, count: number): string => createHash("sha256").update(salt).digest("hex").slice(0, count);
 
 const replaced: Readonly<Record<string, string>> = {
+  // Content has the URL of this run.
+  organizationBytes: "1253",
   nextPageToken: "a page token",
   pageToken: "a page token",
   code: "an invite's code",

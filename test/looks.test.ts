@@ -108,6 +108,21 @@ test("an idle loop looks again after every commit of another server, including t
   changes.close();
 });
 
+test("snapshots that the probe has seen take the place of the server's own questions", async () => {
+  let questions = 0;
+  const changes = openChanges({ ...store.read, query: async () => [[`own ${questions++}`]] }, 1);
+  changes.see("1:1:");
+  const looks = openLooks(changes, { betweenMs: 0, restMs: never });
+  await looks.next();
+  const look = looks.next();
+  changes.see("1:1:");
+  assert.equal(await begins(look), false);
+  changes.see("2:2:");
+  await look;
+  assert.equal(questions, 0);
+  changes.close();
+});
+
 test("an idle server asks the database by itself whether another server has committed", async () => {
   const changes = openChanges(store.read, 1);
   const looks = openLooks(changes, { betweenMs: 0, restMs: never });

@@ -15,8 +15,8 @@ const lockForm = /\b(?:from|join)\s+(\w+)\b(?:(?!\bfrom\b|[()])[\s\S])*?\bfor (?
 const forms: readonly (readonly [form: RegExp, uses: readonly Privilege[]])[] = [
   [/\binsert into\s+(\w+)/g, ["insert"]],
   // The conflicting row is read.
-  [/\binsert into\s+(\w+)\b[^;]*\bon conflict\b/g, ["select"]],
-  [/\binsert into\s+(\w+)\b[^;]*\bdo update\b/g, ["update"]],
+  [/\binsert into\s+(\w+)\b[^;]*?\bon conflict\b/g, ["select"]],
+  [/\binsert into\s+(\w+)\b[^;]*?\bdo update\b/g, ["update"]],
   [/\bupdate\s+(\w+)\s+(?:as \w+\s+)?set\b/g, ["update", "select"]],
   [/\bdelete from\s+(\w+)/g, ["delete", "select"]],
   [/\b(?:from|join)\s+(\w+)|,\s*(\w+)(?= as )/g, ["select"]],

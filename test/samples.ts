@@ -26,10 +26,15 @@ const alsoRefers: Readonly<Record<string, string>> = {
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
 // A rule across fields: only a verified organization has a kind.
-const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
+// A retention rule keeps all tags or a number of them.
+const completeBodies: Readonly<Record<string, JsonObject>> = {
+  "chainguard.platform.iam.v2.Group": { verified: true },
+  "gantry.registry.v1.RetentionRule": { keepAll: false },
+};
 
-/** Other required parts: an overlay adds something, and a list of requirements has a format. */
+/** Other required parts: a retention rule keeps some tags, an overlay adds something, and a list of requirements has a format. */
 const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
+  "gantry.registry.v1.RetentionRule": () => ({ keepLast: 3 }),
   "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
   "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
     format: "INPUT_FORMAT_REQUIREMENTS_TXT",
@@ -89,7 +94,7 @@ const singleValueOf = async (field: FieldFact, owner: MessageFact, sampling: Sam
     case "bool":
       return variant % 2 === 1;
     case "int32":
-      return variant + 1;
+      return field.maximum > 0 ? (variant % field.maximum) + 1 : variant + 1;
     case "int64":
       return String(variant + 1);
     case "double":
@@ -132,12 +137,13 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
-/** Returns true for fields a body needs: REQUIRED, one member of each oneof, references, and those with an example. */
+/** Returns true for fields a body needs: REQUIRED, one member of each oneof, references that can be changed, and those with an example. */
 const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
-  field.required ||
-  field.minItems > 0 ||
-  isFirst(message, field) ||
-  (rivalsOf(message, field).length === 0 && field.shape === "one" && (field.refersTo !== "" || field.example !== ""));
+  !(field.refersTo !== "" && field.immutable && !field.required) &&
+  (field.required ||
+    field.minItems > 0 ||
+    isFirst(message, field) ||
+    (rivalsOf(message, field).length === 0 && field.shape === "one" && (field.refersTo !== "" || field.example !== "")));
 
 /** Returns a valid body. `whole`: all writable fields, one member of each oneof. */
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {

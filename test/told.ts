@@ -1,7 +1,7 @@
 // In test databases, a transaction that writes a resource's row without an event for it fails at commit and names the row. Every
 // test thus proves that each change has an event (server/kernel/change.ts).
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { resources } from "../server/application/resources.ts";
 import type { Write } from "#db";
 

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { codes } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";

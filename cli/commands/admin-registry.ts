@@ -1,7 +1,8 @@
-// `gantry admin registry`: check image data for completeness, and collect unused content.
+// `gantry admin registry`: check image data for completeness, collect unused content, and read the packages of an image.
 
 import type { Command } from "commander";
-import { collectRegistry, verifyRegistry } from "#application";
+import { collectRegistry, inspectImage, verifyRegistry } from "#application";
+import { Fault } from "#base/fault.ts";
 import { withApplication } from "../application.ts";
 import { newCommand, newGroup } from "../command.ts";
 import { openProgressBar } from "../progress-bar.ts";
@@ -12,7 +13,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-const wrongArguments = "subcommand required: verify or collect. Run gantry help admin registry for details";
+const wrongArguments = "subcommand required: verify, collect or inspect. Run gantry help admin registry for details";
 
 const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
@@ -81,4 +82,49 @@ GANTRY_BLOBS as the servers do.`,
 a manifest, and ${unnamed} unreferenced files (${unnamedBytes} bytes)\n`);
     });
 
-export const registryCommand = (terminal: Terminal): Command => newGroup("registry", [verifyCommand(terminal), collectCommand(terminal)], wrongArguments);
+interface InspectOptions {
+  readonly repo?: string;
+  readonly json?: boolean;
+}
+
+const inspectCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "inspect",
+    usage: "REFERENCE --repo NAME [--json]",
+    description: `Read the packages in the layers of an image, without an SBOM: those of apk, dpkg and rpm, of npm, Python, Ruby, .NET, Composer and
+Maven, and of Go and Rust programs. For an index, of each image. Nothing is stored. Set GANTRY_BLOBS as the servers do.`,
+    notes: `The state of each image is INDEXED (everything was read), PARTIAL (the problems say what was not), UNSUPPORTED (it has no
+layers of files) or FAILED (no layer could be read). Only INDEXED is a complete list.
+
+Exit status: 0 every image is INDEXED, 1 otherwise.
+
+Examples:  gantry admin registry inspect 1.2 --repo first-organization/app
+           gantry admin registry inspect latest --repo first-organization/app --json > contents.jsonl`,
+    wrongArguments,
+  })
+    .argument("[REFERENCE]")
+    .option("--repo <NAME>", "Repo of the image: its path of names or uid (required)")
+    .option("--json", "Print one JSON object for each image")
+    .action(async (reference: string | undefined, { repo, json = false }: InspectOptions) => {
+      if (reference === undefined || repo === undefined)
+        throw new Fault("INVALID_ARGUMENT", "tag or digest, and --repo required: gantry admin registry inspect REFERENCE --repo NAME");
+      const { out } = terminal;
+      await withApplication(terminal, async (application) => {
+        for await (const { digest, platform, contents } of inspectImage(application, { repo, reference })) {
+          const { state, os, packages, problems, problemCount } = contents;
+          if (state !== "INDEXED") terminal.status = 1;
+          if (json) {
+            out.write(`${JSON.stringify({ digest, platform, ...contents })}\n`);
+            continue;
+          }
+          const named = [platform, os?.name ?? ""].filter((each) => each !== "");
+          out.write(`${[digest, ...named].join(" ")}: ${state}, ${packages.length} packages, ${problemCount} problems\n`);
+          for (const { purl, path } of packages) out.write(`${purl} ${path}\n`);
+          for (const { reason, detail, path, layer } of problems) out.write(`${reason} ${path === "" ? layer : `${path} in ${layer}`} ${detail}\n`);
+          if (problemCount > problems.length) out.write(`and ${problemCount - problems.length} more problems\n`);
+        }
+      });
+    });
+
+export const registryCommand = (terminal: Terminal): Command =>
+  newGroup("registry", [verifyCommand(terminal), collectCommand(terminal), inspectCommand(terminal)], wrongArguments);

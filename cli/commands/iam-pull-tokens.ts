@@ -45,9 +45,13 @@ const open = async (terminal: Terminal, { server: named, issuer, context }: Serv
 /** Resolves the group named by the option or the context to its uid; undefined if neither names one. */
 const findGroupUid = async (client: Client, group: string | undefined): Promise<string | undefined> => {
   if (group === undefined) return undefined;
-  const [{ openNames }, { messageByName }] = await Promise.all([import("../operations/references.ts"), import("#contract/catalog.ts")]);
+  const [{ openNames }, { openPaths }, { messageByName }] = await Promise.all([
+    import("../operations/references.ts"),
+    import("../operations/paths.ts"),
+    import("#contract/catalog.ts"),
+  ]);
   const message = messageByName("chainguard.platform.iam.v2.Group");
-  return message === undefined ? group : openNames(client).resolve("--group", message, group);
+  return message === undefined ? group : openNames(client, openPaths(client)).resolve("--group", message, group);
 };
 
 const day = (time: string): string => time.slice(0, 10);

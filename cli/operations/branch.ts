@@ -26,6 +26,7 @@ export const domainSummaries: Readonly<Record<string, string>> = {
   libraries: "Library artifacts and requests for them",
   events: "Events, subscriptions and deliveries",
   audit: "The audit log: entries and verification",
+  names: "Search the resources that you can list, and resolve paths of names",
   deletions: "Deleted resources: restore or purge them",
   sessions: "Sessions of signed-in clients: list and revoke them",
   auth: "Token validation and registration",

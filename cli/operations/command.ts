@@ -302,7 +302,7 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
         return runDelete(session, shape, typed, request, { ...write, yes: options.yes === true, allowMissing: options.allowMissing === true });
       }
       const built = await build(typed);
-      if (kind === "list") return runList(session, shape, built.request, { limit: options.limit, watch: options.watch === true });
+      if (shape.listed !== undefined) return runList(session, shape, built.request, { limit: options.limit, watch: options.watch === true });
       if (kind === "file") return runFile(session, shape, built.request);
       if (kind === "update") return runUpdate(session, shape, built, await editsOf(command, shape, reader), { ...write, fromFile: options.file !== undefined });
       if (takesPresets(method)) return runCreateIdentity(session, shape, built, write, command.opts<PresetOptions>());

@@ -8,6 +8,7 @@ import type { OutputFormat } from "../output/format.ts";
 import { openListPrinter } from "../output/print.ts";
 import { openProgressBar } from "../progress-bar.ts";
 import { coverageNote } from "./coverage-note.ts";
+import { recordRows } from "./record-rows.ts";
 import type { Session } from "./session.ts";
 import type { CommandShape } from "./shape.ts";
 import { watchChanges } from "./watch.ts";
@@ -47,7 +48,11 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
   // Opened before the list is read, so that no change is missed.
   const changes = watch ? await watchChanges(session, shape, request) : undefined;
   const sorted = isByName(request, shape, output.format);
-  const printer = openListPrinter(output, message, listed.json, { findPaths: session.findPaths, sorted });
+  const printer = openListPrinter(output, message, listed.json, {
+    findPaths: session.findPaths,
+    sorted,
+    records: recordRows(message, session.findPaths),
+  });
   const bar = openProgressBar(terminal.err);
   const startedMs = performance.now();
   let [count, total, first]: [number, number | undefined, JsonObject | undefined] = [0, undefined, undefined];

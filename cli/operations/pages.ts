@@ -9,6 +9,7 @@ import { commands } from "#contract/gen/commands.ts";
 import { documentOf, operationIdOf, tagOf } from "#contract/openapi/names.ts";
 import { exitStatus, exitStatusOf } from "../exit-status.ts";
 import { isWordOf } from "./branch.ts";
+import { openPaths } from "./paths.ts";
 import { nounOf, openNames, separatorOf } from "./references.ts";
 import { readerOf } from "./shape.ts";
 
@@ -58,7 +59,7 @@ const isAbsent = (thrown: unknown): boolean => {
 
 /** Returns the page that gets the resource, with its uid. Throws NOT_FOUND without a match, INVALID_ARGUMENT for several. */
 export const pageOfResource = async (client: Client, value: string): Promise<string> => {
-  const names = openNames(client);
+  const names = openNames(client, openPaths(client));
   const found: FoundResource[] = [];
   for (const message of named.flatMap((name) => messageByName(name) ?? [])) {
     const reader = readerOf(message);

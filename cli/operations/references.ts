@@ -8,6 +8,7 @@ import type { Client } from "#contract-client";
 import { messageByName, methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { onOneLine } from "../output/escape.ts";
+import type { FindPaths } from "../output/print.ts";
 import type { CommandShape, FieldFlag } from "./shape.ts";
 import { resourceOf } from "./shape.ts";
 
@@ -107,7 +108,8 @@ export interface Names {
   readonly resolve: (option: string, message: MessageFact, value: string, method?: MethodFact) => Promise<string>;
 }
 
-export const openNames = (client: Client, signal?: AbortSignal): Names => {
+/** `findPaths`: for the paths of ambiguous matches. */
+export const openNames = (client: Client, findPaths: FindPaths, signal?: AbortSignal): Names => {
   const known = new Map<string, Promise<string>>();
 
   /** Returns all matches below any of `places`. Reads to the last page, since a match may be on any. */
@@ -148,8 +150,22 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     return findNamed(lister, name, childrenOf(await findByPath(parent, above, isRooted)));
   };
 
-  const ambiguous = (option: string, message: MessageFact, value: string, found: readonly Reference[]): Fault => {
-    const lines = found.slice(0, listedMax).map(({ uid, resource }) => `\n  ${uid}  ${onOneLine(text(resource, "description"))}`.trimEnd());
+  const ambiguous = async (option: string, message: MessageFact, value: string, found: readonly Reference[]): Promise<Fault> => {
+    const listed = found.slice(0, listedMax);
+    const paths = await findPaths(
+      message,
+      listed.map(({ resource }) => resource),
+    );
+    const lines = listed
+      .map(({ uid, resource }) => ({ uid, path: paths.get(uid)?.replace(` (${uid})`, "") ?? "", description: text(resource, "description") }))
+      .toSorted((one, other) => (one.path < other.path ? -1 : 1))
+      .map(
+        ({ uid, path, description }) =>
+          `\n  ${[uid, path, description]
+            .filter((each) => each !== "")
+            .map(onOneLine)
+            .join("  ")}`,
+      );
     const more = found.length > listedMax ? `\n  and ${found.length - listedMax} more` : "";
     return new Fault(
       "INVALID_ARGUMENT",
@@ -162,7 +178,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
     const [only, ...others] = found;
     if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}${nounOf(message)} ${JSON.stringify(value)} not found`);
-    if (others.length > 0) throw ambiguous(option, message, value, found);
+    if (others.length > 0) throw await ambiguous(option, message, value, found);
     return only.uid;
   };
 
@@ -179,7 +195,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     const [only, ...others] = [...found.values()];
     if (only === undefined)
       throw new Fault("NOT_FOUND", `${label(option)}no organization ${JSON.stringify(name)} among your pending memberships: see gantry iam memberships list`);
-    if (others.length > 0) throw ambiguous(option, message, value, [...found.values()]);
+    if (others.length > 0) throw await ambiguous(option, message, value, [...found.values()]);
     return only.uid;
   };
 

@@ -120,11 +120,12 @@ export const runInSession = async (
     };
     const client = clientFor(shape.method, context, timeoutMs);
     const input = terminal.input ?? process.stdin;
+    const findPaths = openPaths(client, interruption.signal);
     await work({
       context,
       client,
-      names: openNames(client, interruption.signal),
-      findPaths: openPaths(client, interruption.signal),
+      names: openNames(client, findPaths, interruption.signal),
+      findPaths,
       output,
       signal: interruption.signal,
       asks: options.input !== false && !isOn(environment.GANTRY_NO_INPUT) && input.isTTY === true && err.isTTY === true,

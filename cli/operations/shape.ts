@@ -53,6 +53,12 @@ const kindOf = (method: MethodFact): CommandKind => {
   return isList ? "list" : "call";
 };
 
+/** True for a read whose response is a list and at most flags, so that it is printed as one: gantry names search. */
+const answersWithList = ({ writes, output }: MethodFact): boolean =>
+  !writes &&
+  output.fields.filter(({ shape, message }) => shape === "list" && message !== undefined).length === 1 &&
+  output.fields.every(({ shape, kind }) => shape === "list" || kind === "bool");
+
 /** Returns the path parameters, dotted, without the parent of a new resource, which is a flag. */
 const capturedPaths = (method: MethodFact): string[] =>
   [...(method.http[0]?.template ?? "").matchAll(/\{([^}=]+)/g)].map(([, name = ""]) => name).filter((name) => name !== "parent" && name !== "parent_id");
@@ -100,13 +106,21 @@ const withoutClashes = (flags: readonly FieldFlag[], method: MethodFact): FieldF
   });
 };
 
+/** The only required text of a read without a uid in its path: gantry names search QUERY. */
+const onlyQuestionOf = ({ input }: MethodFact): FieldFlag[] => {
+  const [only, ...more] = input.fields.filter(({ required }) => required);
+  if (!only || more.length > 0 || only.kind !== "string" || only.shape !== "one") return [];
+  return [{ name: kebab(only.name), path: [only.json], field: only, message: input }];
+};
+
 export const shapeOf = (method: MethodFact): CommandShape => {
   const kind = kindOf(method);
   const bodyName = method.http[0]?.body ?? "";
   const named = bodyName === "" || bodyName === "*" ? undefined : method.input.byName.get(bodyName);
   // An update without a path parameter: the resource is the only message in its request.
   const body = named ?? (kind === "update" ? method.input.fields.find(hasFields) : undefined);
-  const positionals = capturedPaths(method).flatMap((dotted) => flagAt(method.input, dotted) ?? []);
+  const captured = capturedPaths(method).flatMap((dotted) => flagAt(method.input, dotted) ?? []);
+  const positionals = captured.length > 0 || kind === "list" || method.writes ? captured : onlyQuestionOf(method);
   const isPositional = (path: readonly string[]): boolean => positionals.some((each) => each.path.join() === path.join());
   const flags = method.input.fields.flatMap((field): FieldFlag[] => {
     if (filled.has(field.name) || field.kind === "mask" || isPositional([field.json])) return [];
@@ -122,7 +136,7 @@ export const shapeOf = (method: MethodFact): CommandShape => {
     positionals,
     flags: withoutClashes(flags, method),
     body: body && hasFields(body) ? body : undefined,
-    listed: kind === "list" ? listedIn(method) : undefined,
+    listed: kind === "list" || (kind === "call" && answersWithList(method)) ? listedIn(method) : undefined,
   };
 };
 

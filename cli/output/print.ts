@@ -197,6 +197,8 @@ export interface PathOptions {
   readonly findPaths: FindPaths;
   /** Also sorts by path. */
   readonly sorted: boolean;
+  /** Rows and columns of a table that differ from the contract's. */
+  readonly records?: { readonly columns: readonly Column[]; readonly rows: (resources: readonly JsonObject[]) => Promise<JsonObject[]> } | undefined;
 }
 
 const byPath = (resources: readonly JsonObject[], paths: Paths): JsonObject[] => {
@@ -241,8 +243,10 @@ export const openListPrinter = (output: Output, message: MessageFact, list: stri
       if (format === "tree") return write(treeText(held));
       if (format === "wide" || (format === "table" && output.columns !== undefined)) return write(table(output, columns, held));
       if (format === "table") {
-        const paths = options ? await pathsOf(options.findPaths, message, columns, held) : noPaths;
-        return write(table(output, columns, options?.sorted ? byPath(held, paths) : held, paths));
+        const { columns: shown, rows } = options?.records ?? { columns, rows: () => Promise.resolve(held) };
+        const resources = await rows(held);
+        const paths = options ? await pathsOf(options.findPaths, message, shown, resources) : noPaths;
+        return write(table(output, shown, options?.sorted ? byPath(resources, paths) : resources, paths));
       }
     },
   };

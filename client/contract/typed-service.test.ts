@@ -44,7 +44,7 @@ export const typesOnly = async (): Promise<void> => {
 holds<Equal<ItemOf<{ a?: { uid?: string }[]; warnings?: string[]; totalCount?: number }>, { uid?: string }>>(true);
 holds<Equal<ItemOf<{ a?: { uid?: string }[]; b?: { name?: string }[] }>, never>>(true);
 holds<Equal<ItemOf<{ name?: string }>, never>>(true);
-holds<Equal<keyof ServiceClient<typeof AccessService>, "explain" | "whoCan">>(true);
+holds<Equal<keyof ServiceClient<typeof AccessService>, "explain" | "mine" | "whoCan">>(true);
 
 test("a typed service has exactly the functions of its operations", () => {
   for (const [face, service] of [

@@ -1463,7 +1463,11 @@ export type Capability =
   | "CAP_GULFSTREAM"
   | "CAP_GANTRY_DELETIONS_LIST"
   | "CAP_GANTRY_DELETIONS_UNDELETE"
-  | "CAP_GANTRY_DELETIONS_EXPUNGE";
+  | "CAP_GANTRY_DELETIONS_EXPUNGE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_CREATE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_UPDATE"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_LIST"
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE";
 
 /** Whether one capability is held at the place, and why. */
 export interface CapabilityReason {
@@ -1776,6 +1780,14 @@ export interface CreateIdentityRequest {
   identity: IdentityInput;
 }
 
+/** The rule to create, and where. */
+export interface CreateImmutableTagRuleRequest {
+  /** Repo, or group for all repos below it. Each has at most 50 rules. */
+  parent: string;
+  /** The rule. */
+  immutableTagRule: ImmutableTagRuleInput;
+}
+
 /** The overlay to bind, and to what. */
 export interface CreateOverlayBindingRequest {
   /** Uid of the repo of the tags. */
@@ -1837,6 +1849,14 @@ export interface CreateRequestGroupRequest {
   ecosystemContext?: Record<string, string> | undefined;
   /** True: vulnerabilities in the libraries are to be remediated. Kept as a wish. False when absent. */
   forCveRemediation?: boolean | undefined;
+}
+
+/** The retention rule to make, and where. */
+export interface CreateRetentionRuleRequest {
+  /** Group to make it in. */
+  parent: string;
+  /** The retention rule. */
+  retentionRule: RetentionRuleInput;
 }
 
 /** The role binding to make, and where. */
@@ -2101,6 +2121,12 @@ export interface DeleteIdentityRequest {
   uid: string;
 }
 
+/** Which rule to delete. */
+export interface DeleteImmutableTagRuleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which overlay binding to delete. */
 export interface DeleteOverlayBindingRequest {
   /** Its uid. */
@@ -2121,6 +2147,12 @@ export interface DeleteRepoRequest {
 
 /** Which request group to delete. */
 export interface DeleteRequestGroupRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which retention rule to delete. */
+export interface DeleteRetentionRuleRequest {
   /** Its uid. */
   uid: string;
 }
@@ -2774,6 +2806,58 @@ export interface File2 {
   types: string[];
 }
 
+/** Group or repo to list, and the page. */
+export interface FindInUseRequest {
+  /** Uid of a repo or of a group. A group includes everything below it. */
+  uid: string;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of images in use. */
+export interface FindInUseResponse {
+  /** The images of this page. */
+  images: ImageInUse[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which repo, and which page. */
+export interface FindPullsRequest {
+  /** Uid of the repo. */
+  uid: string;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of pulled names. */
+export interface FindPullsResponse {
+  /** The names of this page. */
+  images: PulledImage[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** The vulnerability will not be fixed. */
 export interface FixNotPlanned {
   /** Remark of the author. */
@@ -2932,6 +3016,12 @@ export interface GetIdentityRequest {
   uid: string;
 }
 
+/** Which rule to get. */
+export interface GetImmutableTagRuleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which overlay binding to get. */
 export interface GetOverlayBindingRequest {
   /** Its uid. */
@@ -2942,6 +3032,16 @@ export interface GetOverlayBindingRequest {
 export interface GetOverlayRequest {
   /** Its uid. */
   uid: string;
+}
+
+/** The repo, and optionally a tag or a digest in it. */
+export interface GetPullsRequest {
+  /** Uid of the repo. */
+  uid: string;
+  /** Only pulls by this tag. */
+  tag?: string | undefined;
+  /** Only pulls of this manifest, by tag or by digest (`sha256:…`). */
+  digest?: string | undefined;
 }
 
 /** Which report to show. */
@@ -2991,6 +3091,12 @@ export interface GetRequestGroupRequest {
   uid: string;
 }
 
+/** Which retention rule to get. */
+export interface GetRetentionRuleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which role binding to get. */
 export interface GetRoleBindingRequest {
   /** Its uid. */
@@ -3011,6 +3117,12 @@ export interface GetSizeRequest {
   digest: string;
   /** Architecture, such as `arm64`; `amd64` when absent. */
   architecture?: string | undefined;
+}
+
+/** The repo, group or organization to measure. */
+export interface GetStorageRequest {
+  /** Uid of a repo or of a group. A group includes everything below it. */
+  uid: string;
 }
 
 /** Which subscription to get. */
@@ -3380,6 +3492,11 @@ export interface Identity {
    * message.
    */
   expireTime?: string;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels: string[];
 }
 
 /** A caller in AWS, as its security token service names it. Account, name and user id must all match. */
@@ -3511,6 +3628,11 @@ export interface IdentityInput {
    * message.
    */
   expireTime?: string | undefined;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels?: readonly string[] | undefined;
 }
 
 /** Metadata that a user set. Kept and shown to that person; nothing else follows from it. */
@@ -3613,7 +3735,8 @@ export type IdentityPath =
   | "awsIdentity.userId"
   | "awsIdentity.userIdPattern"
   | "servicePrincipal"
-  | "expireTime";
+  | "expireTime"
+  | "labels";
 
 /** An organization's own provider of sign-ins. */
 export interface IdentityProvider {
@@ -3853,6 +3976,11 @@ export interface IdentityUpdate {
    * message.
    */
   expireTime?: string | undefined;
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   */
+  labels?: readonly string[] | undefined;
 }
 
 export interface IdentityV1 {
@@ -3911,6 +4039,22 @@ export interface ImageConfigRequest {
 export interface ImageConfigVolume {
 }
 
+/** An image in use. */
+export interface ImageInUse {
+  /** Uid of its repo. */
+  repoUid: string;
+  /** Digest of the manifest; empty if only a tag was reported. */
+  digest: string;
+  /** The tag; empty if only a digest was reported. */
+  tag: string;
+  /** Source of the report. */
+  source: string;
+  /** When it was last reported. */
+  reportTime?: string;
+  /** When the report expires. */
+  expireTime?: string;
+}
+
 /** Images of one repo. */
 export interface ImageRefInput {
   /** Name of the repo, whole or its last part, as images were imported or pushed under it. */
@@ -3961,6 +4105,53 @@ export type ImageSbomState =
   | "IMAGE_SBOM_STATE_WAITING"
   | "IMAGE_SBOM_STATE_READ"
   | "IMAGE_SBOM_STATE_UNREADABLE";
+
+/**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRule {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern: string;
+  /** The reason for the rule. */
+  description: string;
+  /** When it was created. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRuleInput {
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern: string;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type ImmutableTagRulePath =
+  | "*"
+  | "pattern"
+  | "description";
+
+/**
+ * A rule that makes tags immutable: a tag with a matching name and a digest cannot be moved to another digest,
+ * renamed or deleted. Neither can its manifest, nor its repo. Several rules may match; one is enough.
+ */
+export interface ImmutableTagRuleUpdate {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** RE2 pattern that must match the whole name of a tag, such as `v[0-9]+[.].*`. */
+  pattern?: string | undefined;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
 
 /**
  * Format of what a request group is made from.
@@ -4760,6 +4951,34 @@ export interface ListImageSbomsResponse {
   skipped: number;
 }
 
+/** Which to list; all when nothing is set. */
+export interface ListImmutableTagRulesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of results. */
+export interface ListImmutableTagRulesResponse {
+  /** The results of this page. */
+  immutableTagRules: ImmutableTagRule[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which memberships to list; all when nothing is set. */
 export interface ListMembershipsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5067,6 +5286,34 @@ export interface ListResolvedVulnsReportsResponse {
   /** How many results match in all, over every page. Additive: not part of the public message. */
   totalCount?: string;
   /** The `skip` of the request. Additive: not part of the public message. */
+  skipped: number;
+}
+
+/** Which retention rules to list. */
+export interface ListRetentionRulesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of retention rules. */
+export interface ListRetentionRulesResponse {
+  /** The retention rules of this page. */
+  retentionRules: RetentionRule[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
   skipped: number;
 }
 
@@ -5434,6 +5681,18 @@ export type MembershipState =
   | "MEMBERSHIP_STATE_ACCEPTED"
   | "MEMBERSHIP_STATE_DECLINED";
 
+/** Where. */
+export interface MineRequest {
+  /** Uid of a group, or of a resource below one. */
+  place: string;
+}
+
+/** The caller's capabilities there. */
+export interface MineResponse {
+  /** Names of the capabilities, such as `repo.list`, in the contract's order; empty: none. */
+  capabilities: string[];
+}
+
 /**
  * The purpose of an organization.
  *
@@ -5632,6 +5891,108 @@ export interface PkgMetadata {
   buildTimestamp?: string;
   /** Its licence, as an SPDX expression. Not known here: never answered. */
   license: string;
+}
+
+/** The repo, and which page. */
+export interface PreviewRetentionRulesRequest {
+  /** Uid of the repo. */
+  repoUid: string;
+  /** Ignore rules with `preview_only`: show what the next run does. */
+  enforcedOnly?: boolean | undefined;
+  /** Omit tags that are kept. */
+  deletedOnly?: boolean | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of verdicts. */
+export interface PreviewRetentionRulesResponse {
+  /** The verdicts of this page. */
+  verdicts: RetentionVerdict[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** The image to promote, and where. */
+export interface PromoteImageRequest {
+  /**
+   * Repo to copy to: its uid, or its path of names from the organization on. A path without a repo is created, as
+   * by a push.
+   */
+  repo: string;
+  /** Tag to point to the image. Absent: the tag of the source, if it is named by one. */
+  tag?: string | undefined;
+  /** Repo to copy from: its uid, or its path of names from the organization on. */
+  sourceRepo: string;
+  /** Tag or digest of the image in the source repo. */
+  sourceReference: string;
+}
+
+/** A promotion, the body of its event. */
+export interface Promotion {
+  /** Uid of the repo that has the image now. */
+  repoUid: string;
+  /** Tag that points to the image; empty if none does. */
+  tag: string;
+  /** Digest of the image. */
+  digest: string;
+  /** Digest that the tag pointed to before; empty if the tag is new or has not moved. */
+  previousDigest: string;
+  /** Uid of the repo that the image was copied from. */
+  sourceRepoUid: string;
+  /** Tag by which the source was named; empty if it was named by its digest. */
+  sourceTag: string;
+  /** Number of manifests that the repo did not have before, with referrers. */
+  manifestCount: number;
+  /**
+   * Tags of signatures and attestations (`sha256-….sig`) that the repo already had with another digest. They were
+   * left as they were.
+   */
+  keptTags: string[];
+}
+
+/** Pulls of one day. */
+export interface PullDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of pulls. */
+  pullCount: string;
+}
+
+/** A manifest, and the tag by which it was pulled. */
+export interface PulledImage {
+  /** Digest of the manifest. */
+  digest: string;
+  /** The tag; empty for pulls by digest. */
+  tag: string;
+  /** Number of pulls since the first, as long as no 400 days passed without one. */
+  pullCount: string;
+  /** When it was last pulled. */
+  lastPullTime?: string;
+  /** When an identity with the label `runtime` last pulled it; absent if never. */
+  lastRuntimePullTime?: string;
+}
+
+/** Pulls of a repo, a tag or a manifest. */
+export interface Pulls {
+  /** Days with pulls, newest first. */
+  days: PullDay[];
+  /** Sum over these days. */
+  pullCount: string;
+  /** When it was last pulled; absent if never in 400 days. */
+  lastPullTime?: string;
+  /** When an identity with the label `runtime` last pulled it; absent if never in 400 days. */
+  lastRuntimePullTime?: string;
 }
 
 /** Several questions in one request. */
@@ -6195,6 +6556,31 @@ export interface RepoUpdate {
   anonymousPull?: boolean | undefined;
 }
 
+/** The images, and where they run. */
+export interface ReportInUseRequest {
+  /** Group that contains the repos of the images, at any depth. */
+  parent: string;
+  /** Name of the client, such as the cluster. A repeated report of the same source replaces its expiry. */
+  source: string;
+  /**
+   * The images as clients pull them: `organization/group/repo:tag`, `organization/group/repo@sha256:…` or both,
+   * with or without this server's host.
+   */
+  images: readonly string[];
+  /** When the report expires: in the future, within 30 days. Absent: in 24 hours. */
+  expireTime?: string | undefined;
+}
+
+/** Result of the report. */
+export interface ReportInUseResponse {
+  /** Number of recorded images. */
+  imageCount: number;
+  /** When they expire. */
+  expireTime?: string;
+  /** Images of the request that are not below the group. */
+  unknownImages: string[];
+}
+
 /** A list of requested libraries. */
 export interface RequestGroup {
   /** Its uid: made by the server, never changed. */
@@ -6464,6 +6850,20 @@ export interface RequestedLibraryVersion {
   updateTime?: string;
 }
 
+/** The path to resolve. */
+export interface ResolveRequest {
+  /** Names from a group downwards with `/` between them; `:` before the name of a tag. */
+  path: string;
+  /** Kinds of results, such as `Repo`; empty: all. */
+  types?: readonly string[] | undefined;
+}
+
+/** The resources with the path. */
+export interface ResolveResponse {
+  /** At least one; 50 at most. */
+  results: SearchResult[];
+}
+
 /** A vulnerability that was resolved. */
 export interface ResolvedVuln {
   /** Its CVE number; the number of the advisory where it has none. */
@@ -6509,6 +6909,86 @@ export interface RestoreItemsResponse {
   uid: string;
   /** Uid of its group. */
   parentId: string;
+}
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRule {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the rule, once in its group. */
+  name: string;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid: string;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern: string;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange: string;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll: boolean;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast: number;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions: number;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays: number;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays: number;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays: number;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly: boolean;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRuleInput {
+  /** Name of the rule, once in its group. */
+  name: string;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid?: string | undefined;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern?: string | undefined;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange?: string | undefined;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll?: boolean | undefined;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast?: number | undefined;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions?: number | undefined;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays?: number | undefined;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays?: number | undefined;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays?: number | undefined;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly?: boolean | undefined;
+}
+
+/** Verdict on a tag, with its reason. */
+export interface RetentionVerdict {
+  /** The tag. */
+  tag: string;
+  /** Digest of the manifest that it points to. */
+  digest: string;
+  /** True: the next run deletes the tag. */
+  deleted: boolean;
+  /** Why, in words. */
+  reason: string;
+  /** Uid of the tag. */
+  tagUid: string;
+  /** Uid of the rule that decides; empty if none does. */
+  ruleUid: string;
 }
 
 /**
@@ -6826,6 +7306,44 @@ export type ScannerName =
   | "GRYPE"
   | "TRIVY";
 
+/** The text to search. */
+export interface SearchRequest {
+  /**
+   * A part of a name, a whole uid, the start of a digest (`sha256:…`), or the start of a vulnerability ID or of a
+   * package name. Upper and lower case are equal.
+   */
+  query: string;
+  /** Kinds of results, such as `Repo`, `Group`, `Vulnerability` or `Package`; empty: all. */
+  types?: readonly string[] | undefined;
+  /** Most results: 20 when absent, 50 at most. */
+  limit?: number | undefined;
+}
+
+/** The best matches. */
+export interface SearchResponse {
+  /** Best first. */
+  results: SearchResult[];
+  /** True: there are more matches than `limit`, or more than one search reads. A longer query finds them. */
+  more: boolean;
+}
+
+/** One match. */
+export interface SearchResult {
+  /** Kind of the match: the name of its resource in the API, such as `Repo`; or `Vulnerability` or `Package`. */
+  type: string;
+  /** Its uid; empty for vulnerabilities and packages. */
+  uid: string;
+  /** Its name, or the ID of the vulnerability. */
+  name: string;
+  /**
+   * Its path of names from the highest group that the caller can list, as Resolve accepts it; empty if a group on
+   * the way is hidden.
+   */
+  path: string;
+  /** One line about it: the description of a resource, the digest of a tag, the summary of a vulnerability. */
+  description: string;
+}
+
 /**
  * Services of the public platform. A self-hosted server runs none of them; the names are kept for compatibility.
  *
@@ -6981,6 +7499,25 @@ export interface Size {
   size: string;
   /** Architecture that it holds for. */
   architecture: string;
+}
+
+/** Used storage. */
+export interface Storage {
+  /** Uid of the repo or group. */
+  uid: string;
+  /** Bytes of its blobs, each content once, including blobs of pushes that have not finished. */
+  bytes: string;
+  /** Bytes without sharing: each blob counts once for each manifest that needs it, and once if none does. */
+  grossBytes: string;
+  /** Distinct blobs. */
+  blobCount: string;
+  /**
+   * Bytes that count toward the quota of the organization: each content once, including deleted repos that can be
+   * restored. Absent if the caller may not list repos in the whole organization.
+   */
+  organizationBytes?: string;
+  /** The quota of the organization (`blob-bytes`). Absent like `organization_bytes`. */
+  quotaBytes?: string;
 }
 
 /** Which request group to submit. */
@@ -7428,6 +7965,14 @@ export interface UpdateIdentityRequest {
   identity: IdentityUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly IdentityPath[] | undefined;
+}
+
+/** The rule to change. */
+export interface UpdateImmutableTagRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  immutableTagRule: ImmutableTagRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly ImmutableTagRulePath[] | undefined;
 }
 
 /** The new readme. */

@@ -40,10 +40,12 @@ import type {
   CreateGroupRequest,
   CreateIdentityProviderRequest,
   CreateIdentityRequest,
+  CreateImmutableTagRuleRequest,
   CreateOverlayBindingRequest,
   CreateOverlayRequest,
   CreateRepoRequest,
   CreateRequestGroupRequest,
+  CreateRetentionRuleRequest,
   CreateRoleBindingRequest,
   CreateRoleRequest,
   CreateSubscriptionRequest,
@@ -57,10 +59,12 @@ import type {
   DeleteGroupRequest,
   DeleteIdentityProviderRequest,
   DeleteIdentityRequest,
+  DeleteImmutableTagRuleRequest,
   DeleteOverlayBindingRequest,
   DeleteOverlayRequest,
   DeleteRepoRequest,
   DeleteRequestGroupRequest,
+  DeleteRetentionRuleRequest,
   DeleteRoleBindingRequest,
   DeleteRoleRequest,
   DeleteSubscriptionRequest,
@@ -84,6 +88,10 @@ import type {
   ExpungeDeletionRequest,
   ExternalGroupRoleMapping,
   Feed,
+  FindInUseRequest,
+  FindInUseResponse,
+  FindPullsRequest,
+  FindPullsResponse,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -104,8 +112,10 @@ import type {
   GetHeadlessSessionRequest,
   GetIdentityProviderRequest,
   GetIdentityRequest,
+  GetImmutableTagRuleRequest,
   GetOverlayBindingRequest,
   GetOverlayRequest,
+  GetPullsRequest,
   GetRawVulnReportRequest,
   GetRegistrySettingsRequest,
   GetRepoCountBySourceRequest,
@@ -113,9 +123,11 @@ import type {
   GetRepoRequest,
   GetRepoTagsSummaryRequest,
   GetRequestGroupRequest,
+  GetRetentionRuleRequest,
   GetRoleBindingRequest,
   GetRoleRequest,
   GetSizeRequest,
+  GetStorageRequest,
   GetSubscriptionRequest,
   GetSyncStatusRequest,
   GetTagHistoryRequest,
@@ -134,6 +146,7 @@ import type {
   ImageConfig,
   ImageConfigRequest,
   ImageSbom,
+  ImmutableTagRule,
   ListAccountAssociationsRequest,
   ListAccountAssociationsResponse,
   ListAdvisoriesRequest,
@@ -178,6 +191,8 @@ import type {
   ListIdentityProvidersResponse,
   ListImageSbomsRequest,
   ListImageSbomsResponse,
+  ListImmutableTagRulesRequest,
+  ListImmutableTagRulesResponse,
   ListMembershipsRequest,
   ListMembershipsResponse,
   ListOverlayBindingsRequest,
@@ -196,6 +211,8 @@ import type {
   ListRequestedLibraryVersionsResponse,
   ListResolvedVulnsReportsRequest,
   ListResolvedVulnsReportsResponse,
+  ListRetentionRulesRequest,
+  ListRetentionRulesResponse,
   ListRoleBindingsRequest,
   ListRoleBindingsResponse,
   ListRolesRequest,
@@ -221,12 +238,19 @@ import type {
   ManifestMetadataFilterRequest,
   ManifestMetadataList,
   Membership,
+  MineRequest,
+  MineResponse,
   Overlay,
   OverlayBinding,
   PackageVersionMetadata,
   PackageVersionMetadataRequest,
   PingRequest,
   PingResponse,
+  PreviewRetentionRulesRequest,
+  PreviewRetentionRulesResponse,
+  PromoteImageRequest,
+  Promotion,
+  Pulls,
   QueryOsvBatchRequest,
   QueryOsvRequest,
   RawSbom,
@@ -260,15 +284,20 @@ import type {
   RepoCount,
   RepoReadme,
   RepoTagsSummary,
+  ReportInUseRequest,
+  ReportInUseResponse,
   RequestGroup,
   RequestGroupAccessRequest,
   RequestGroupAccessResponse,
   RequestGroupItem,
   RequestedLibrary,
   RequestedLibraryVersion,
+  ResolveRequest,
+  ResolveResponse,
   ResolvedVulnsReport,
   RestoreItemsRequest,
   RestoreItemsResponse,
+  RetentionRule,
   RevokeAllSessionsRequest,
   RevokeGroupSessionRequest,
   RevokeScimTokenRequest,
@@ -280,11 +309,14 @@ import type {
   RotateSubscriptionSecretResponse,
   Sbom2,
   SbomRequest,
+  SearchRequest,
+  SearchResponse,
   Session,
   SetScimEnabledRequest,
   SetScimEnabledResponse,
   SignInSession,
   Size,
+  Storage,
   SubmitRequestGroupRequest,
   Subscription,
   SyncStatus,
@@ -305,6 +337,7 @@ import type {
   UpdateIdentityMetadataRequest,
   UpdateIdentityProviderRequest,
   UpdateIdentityRequest,
+  UpdateImmutableTagRuleRequest,
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
@@ -1917,6 +1950,19 @@ export class IamAccessApi {
   whoCan(request: WhoCanRequest, options?: RequestOptions): ApiCall<WhoCanResponse> {
     return this.#client.one(operations.iamAccessWhoCan, request, options);
   }
+
+  /**
+   * List the capabilities that the caller holds at a resource with this token. Whether the resource exists is not
+   * checked.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.iam.access.mine({ place: "PLACE" });
+   * ```
+   */
+  mine(request: MineRequest, options?: RequestOptions): ApiCall<MineResponse> {
+    return this.#client.one(operations.iamAccessMine, request, options);
+  }
 }
 
 /**
@@ -2945,6 +2991,297 @@ export class RegistryImageSbomsApi {
   }
 }
 
+/** Immutable tags of repos and groups. */
+export class RegistryImmutableTagRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a rule in a repo, or in a group for all repos below it. It takes effect immediately, also for tags that
+   * exist.
+   *
+   * Needs `gantry.immutable_tag_rules.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.create({ parent: "GROUP_UID", immutableTagRule: { pattern: "v[0-9]+.*" } });
+   * ```
+   */
+  create(request: CreateImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesCreate, request, options);
+  }
+
+  /**
+   * Get a rule by its uid.
+   *
+   * Needs `gantry.immutable_tag_rules.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.get({ uid: "IMMUTABLE_TAG_RULE_UID" });
+   * ```
+   */
+  get(request: GetImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesGet, request, options);
+  }
+
+  /**
+   * List rules of the groups and repos where the caller can list them. `uidp.ancestors_of` with the uid of a tag
+   * lists the rules that apply to the tag's repo.
+   *
+   * Needs `gantry.immutable_tag_rules.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const immutableTagRule of gantry.registry.immutableTagRules.list()) console.log(immutableTagRule.uid);
+   * ```
+   */
+  list(request: ListImmutableTagRulesRequest = {}, options?: ListOptions): List<ImmutableTagRule, ListImmutableTagRulesResponse> {
+    return this.#client.list(operations.registryImmutableTagRulesList, request, options);
+  }
+
+  /**
+   * Update a rule: only the fields that the mask names. A changed pattern takes effect immediately.
+   *
+   * Needs `gantry.immutable_tag_rules.update`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.immutableTagRules.update({ immutableTagRule: { uid: "IMMUTABLE_TAG_RULE_UID", pattern: "v[0-9]+.*" }, updateMask: ["pattern"] });
+   * ```
+   */
+  update(request: UpdateImmutableTagRuleRequest, options?: RequestOptions): ApiCall<ImmutableTagRule> {
+    return this.#client.one(operations.registryImmutableTagRulesUpdate, request, options);
+  }
+
+  /**
+   * Delete a rule. Its tags are mutable again, unless another rule matches them.
+   *
+   * Needs `gantry.immutable_tag_rules.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.immutableTagRules.delete({ uid: "IMMUTABLE_TAG_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteImmutableTagRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registryImmutableTagRulesDelete, request, options);
+  }
+}
+
+/** Reports and lists images in use. Retention rules keep them. */
+export class RegistryInUseApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Report images in use. Each stays in use until the report expires; report it again before. Images that are not
+   * below the group are returned as unknown and ignored.
+   *
+   * Needs `registry.deployments.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.report({ parent: "GROUP_UID", source: "cluster-a", images: ["example/app:1.0"] });
+   * ```
+   */
+  report(request: ReportInUseRequest, options?: RequestOptions): ApiCall<ReportInUseResponse> {
+    return this.#client.one(operations.registryInUseReport, request, options);
+  }
+
+  /**
+   * Find the reported images of a repo, a group or an organization that have not expired.
+   *
+   * Needs `registry.deployments.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.inUse.find({ uid: "IN_USE_UID" });
+   * ```
+   */
+  find(request: FindInUseRequest, options?: RequestOptions): ApiCall<FindInUseResponse> {
+    return this.#client.one(operations.registryInUseFind, request, options);
+  }
+}
+
+/** Copies of images from one repo to another. */
+export class RegistryPromotionsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Copy an image to a repo and point a tag to it, with the manifests that it lists and the referrers of all of
+   * them (signatures, SBOMs, attestations). All of it becomes visible at once. The permissions to pull are also
+   * required in the source repo. A repeated promotion changes nothing. `If-Match` with the digest of the tag, and
+   * `If-None-Match: *`, are conditions on the tag (412).
+   *
+   * Needs `manifest.create`, `tag.create`, `manifest.list`, `repo.blobs.get`, `referrers.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.promotions.promoteImage({ repo: "REPO", sourceRepo: "SOURCE_REPO", sourceReference: "rc1" });
+   * ```
+   */
+  promoteImage(request: PromoteImageRequest, options?: RequestOptions): ApiCall<Promotion> {
+    return this.#client.one(operations.registryPromotionsPromoteImage, request, options);
+  }
+}
+
+/**
+ * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+ * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+ */
+export class RegistryPullsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the pulls of a repo by day (UTC), for up to 400 days.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.get({ uid: "PULLS_UID" });
+   * ```
+   */
+  get(request: GetPullsRequest, options?: RequestOptions): ApiCall<Pulls> {
+    return this.#client.one(operations.registryPullsGet, request, options);
+  }
+
+  /**
+   * Find the tags and digests by which images of a repo were pulled, with the last pull of each.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.pulls.find({ uid: "PULLS_UID" });
+   * ```
+   */
+  find(request: FindPullsRequest, options?: RequestOptions): ApiCall<FindPullsResponse> {
+    return this.#client.one(operations.registryPullsFind, request, options);
+  }
+}
+
+/**
+ * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+ * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+ */
+export class RegistryRetentionRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a retention rule. A rule that contradicts another one is refused (INVALID_ARGUMENT); the error names
+   * both.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.create({ parent: "GROUP_UID", retentionRule: { name: "old builds" } });
+   * ```
+   */
+  create(request: CreateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesCreate, request, options);
+  }
+
+  /**
+   * Get a retention rule by its uid.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.get({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  get(request: GetRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesGet, request, options);
+  }
+
+  /**
+   * List the retention rules visible to the caller.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const retentionRule of gantry.registry.retentionRules.list()) console.log(retentionRule.uid);
+   * ```
+   */
+  list(request: ListRetentionRulesRequest = {}, options?: ListOptions): List<RetentionRule, ListRetentionRulesResponse> {
+    return this.#client.list(operations.registryRetentionRulesList, request, options);
+  }
+
+  /**
+   * Delete a retention rule. Tags that it deleted can still be restored.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.retentionRules.delete({ uid: "RETENTION_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteRetentionRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registryRetentionRulesDelete, request, options);
+  }
+
+  /**
+   * Preview a run: list each tag of a repo with its verdict and the reason. Changes nothing.
+   *
+   * Needs `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.preview({ repoUid: "REPO_UID" });
+   * ```
+   */
+  preview(request: PreviewRetentionRulesRequest, options?: RequestOptions): ApiCall<PreviewRetentionRulesResponse> {
+    return this.#client.one(operations.registryRetentionRulesPreview, request, options);
+  }
+}
+
+/** Reports used storage. */
+export class RegistryStorageApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the bytes that the blobs of a repo, a group or an organization use now, exactly.
+   *
+   * Needs `repo.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.storage.get({ uid: "STORAGE_UID" });
+   * ```
+   */
+  get(request: GetStorageRequest, options?: RequestOptions): ApiCall<Storage> {
+    return this.#client.one(operations.registryStorageGet, request, options);
+  }
+}
+
 /** The digests that tags have had. */
 export class RegistryTagHistoryApi {
   readonly #client: TypedClient;
@@ -3279,6 +3616,24 @@ export class RegistryApi {
   readonly affectedImages: RegistryAffectedImagesApi;
   /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
   readonly imageSboms: RegistryImageSbomsApi;
+  /** Immutable tags of repos and groups. */
+  readonly immutableTagRules: RegistryImmutableTagRulesApi;
+  /** Reports and lists images in use. Retention rules keep them. */
+  readonly inUse: RegistryInUseApi;
+  /** Copies of images from one repo to another. */
+  readonly promotions: RegistryPromotionsApi;
+  /**
+   * Reports pulls. A pull is a GET of a manifest. A HEAD request changes the time of the last pull and is not
+   * counted. The server writes pulls every two seconds; a crash loses those of the last seconds.
+   */
+  readonly pulls: RegistryPullsApi;
+  /**
+   * Retention rules of groups and repos. A rule of a group applies to all repos below the group. The server deletes
+   * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
+   */
+  readonly retentionRules: RegistryRetentionRulesApi;
+  /** Reports used storage. */
+  readonly storage: RegistryStorageApi;
   /** The digests that tags have had. */
   readonly tagHistory: RegistryTagHistoryApi;
   /** The operations of `gantry registry repo-count-by-source`. */
@@ -3309,6 +3664,12 @@ export class RegistryApi {
     this.overlays = new RegistryOverlaysApi(client);
     this.affectedImages = new RegistryAffectedImagesApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
+    this.immutableTagRules = new RegistryImmutableTagRulesApi(client);
+    this.inUse = new RegistryInUseApi(client);
+    this.promotions = new RegistryPromotionsApi(client);
+    this.pulls = new RegistryPullsApi(client);
+    this.retentionRules = new RegistryRetentionRulesApi(client);
+    this.storage = new RegistryStorageApi(client);
     this.tagHistory = new RegistryTagHistoryApi(client);
     this.repoCountBySource = new RegistryRepoCountBySourceApi(client);
     this.repoTagsSummary = new RegistryRepoTagsSummaryApi(client);
@@ -3683,6 +4044,42 @@ export class DeletionsApi {
   }
 }
 
+/** The operations of `gantry names`. */
+export class NamesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Search resources by a part of their name, by uid, by digest, and vulnerabilities and affected packages by the
+   * start of their ID or name. Exact matches come first, then names that begin with the query, then the rest.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.search({ query: "app" });
+   * ```
+   */
+  search(request: SearchRequest, options?: RequestOptions): ApiCall<SearchResponse> {
+    return this.#client.one(operations.namesSearch, request, options);
+  }
+
+  /**
+   * Resolve a path of names, such as `acme/team/app` or `acme/team/app:1.2`, to the resources that it names. A path
+   * may start at any group that the caller can list. Several results: the path is ambiguous. NOT_FOUND if there are
+   * none.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.resolve({ path: "acme/team/app" });
+   * ```
+   */
+  resolve(request: ResolveRequest, options?: RequestOptions): ApiCall<ResolveResponse> {
+    return this.#client.one(operations.namesResolve, request, options);
+  }
+}
+
 /**
  * Lists and revokes sessions. A session begins with an interactive sign-in and holds the access tokens and the
  * refresh token that its program gets. Revoking it takes effect with the next request on every server.
@@ -3804,6 +4201,8 @@ export class ResourcesApi {
   readonly audit: AuditApi;
   /** The operations of `gantry deletions`. */
   readonly deletions: DeletionsApi;
+  /** The operations of `gantry names`. */
+  readonly names: NamesApi;
   /** The operations of `gantry sessions`. */
   readonly sessions: SessionsApi;
 
@@ -3819,6 +4218,7 @@ export class ResourcesApi {
     this.vulnerabilities = new VulnerabilitiesApi(client);
     this.audit = new AuditApi(client);
     this.deletions = new DeletionsApi(client);
+    this.names = new NamesApi(client);
     this.sessions = new SessionsApi(client);
   }
 

@@ -53,7 +53,14 @@ import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affect
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
+import { file_gantry_names_v1_names } from "./gantry/names/v1/names_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
+import { file_gantry_registry_v1_immutable_tag_rules } from "./gantry/registry/v1/immutable_tag_rules_pb.js";
+import { file_gantry_registry_v1_in_use } from "./gantry/registry/v1/in_use_pb.js";
+import { file_gantry_registry_v1_promotions } from "./gantry/registry/v1/promotions_pb.js";
+import { file_gantry_registry_v1_pulls } from "./gantry/registry/v1/pulls_pb.js";
+import { file_gantry_registry_v1_retention } from "./gantry/registry/v1/retention_pb.js";
+import { file_gantry_registry_v1_storage } from "./gantry/registry/v1/storage_pb.js";
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
 import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
@@ -115,7 +122,14 @@ export const files = [
   file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
+  file_gantry_names_v1_names,
   file_gantry_registry_v1_distribution,
+  file_gantry_registry_v1_immutable_tag_rules,
+  file_gantry_registry_v1_in_use,
+  file_gantry_registry_v1_promotions,
+  file_gantry_registry_v1_pulls,
+  file_gantry_registry_v1_retention,
+  file_gantry_registry_v1_storage,
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
   file_gantry_scim_v1_scim,

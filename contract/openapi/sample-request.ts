@@ -46,10 +46,11 @@ const answersJson = (operation: JsonObject): boolean => {
 /** Describes the request of an operation of an OpenAPI document. */
 export const sampleRequest = (operation: JsonObject, verb: string, path: string): SampleRequest => {
   const required = objectList(operation, "parameters").filter((each) => each.in === "query" && each.required === true);
+  const shownNames = new Map(objectList(operation, "parameters").map((each) => [text(each, "name"), text(each, "x-field") || text(each, "name")]));
   const query = required.map((each) => `${text(each, "name")}=${placeholder(text(each, "name"))}`);
   return {
     verb: verb.toUpperCase(),
-    path: `${path.replace(/\{([^{}]*)\}/g, (_, name: string) => placeholder(name))}${query.length > 0 ? `?${query.join("&")}` : ""}`,
+    path: `${path.replace(/\{([^{}]*)\}/g, (_, name: string) => placeholder(shownNames.get(name) ?? name))}${query.length > 0 ? `?${query.join("&")}` : ""}`,
     isOpen: objectList(operation, "security").every((each) => Object.keys(each).length === 0),
     body: bodyOf(part(operation, "requestBody")),
     answersJson: verb !== "head" && answersJson(operation),

@@ -1,7 +1,7 @@
 // Exports audit entries as lines that can be verified without this server (server/audit/log/record.ts), log by log, each in order.
 
 import { recordLine, recordsOf } from "#audit/log";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";

@@ -1,7 +1,7 @@
 // Verifies the audit log of one or all organizations and reports each result; the command line formats it.
 
 import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit/log";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { rootOf } from "#base/uid.ts";
 import { findChainRoots } from "#audit/store";
 import { findRows, type Read } from "#db";

@@ -5,7 +5,7 @@ import { lstat } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit/log";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import {
   type BackupSummary,
   fitsBackup,

@@ -1,10 +1,11 @@
 // Blob storage of this database. Its row in blob_places and the storage's marker must agree, so that two machines with separate
 // disks cannot share one database. The first content decides, not the first start, so servers without images can use any directory.
 
-import { type BlobPlace, openBlobPlace } from "#registry/blobs";
+import { type BlobPlace, openBlobPlace, placeUnreachable } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import { type Health, startProbe } from "#health";
+import { type Dependency, type Health, startProbe } from "#health";
 import { ensureBlobPlace, findBlobPlace, writeBlobPlace } from "#registry/store";
 import type { Store } from "#db";
 import type { Settings } from "./settings.ts";
@@ -27,14 +28,21 @@ export const checkBlobPlace = async (place: Pick<BlobPlace, "claim" | "isEmpty">
   else await place.claim(known.storeId, known.placeId, signal);
 };
 
-/** Delays every operation until the storage is claimed; a failed claim is retried by the next operation. */
-const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace => {
+/**
+ * Refuses every operation while the storage has failed, and delays it until the storage is claimed; a failed claim is retried by the next
+ * operation. Signed URLs are still given: they need no request, and clients may reach the storage.
+ */
+const claimedFirst = (place: BlobPlace, dependency: Dependency, claim: () => Promise<void>): BlobPlace => {
   let claimed: Promise<void> | undefined;
-  const ready = (): Promise<void> =>
+  const claimOnce = (): Promise<void> =>
     (claimed ??= claim().catch((thrown: unknown) => {
       claimed = undefined;
       throw thrown;
     }));
+  const ready = async (): Promise<void> => {
+    if (dependency.isFailed) throw placeUnreachable(new Error("the storage has failed"));
+    await claimOnce();
+  };
   const { signedUrl } = place;
   return {
     append: async (...given) => {
@@ -60,7 +68,7 @@ const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace =
     ...(signedUrl
       ? {
           signedUrl: async (key, options) => {
-            await ready();
+            await claimOnce();
             return signedUrl(key, options);
           },
         }
@@ -80,22 +88,24 @@ const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace =
  * start. It starts if the storage is unreachable, because everything else works.
  */
 export const openOwnBlobPlace = async ({ store, clock, settings, health, join }: Parts): Promise<BlobPlace> => {
-  const place = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
+  const dependency = health.watch("blobs");
+  const place = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect, failure: () => dependency.failure });
   const claim = async (): Promise<void> => {
     const { storeId, placeId } = (await findBlobPlace(store.read)) ?? (await store.write((rows) => ensureBlobPlace(rows, clock())));
-    const found = await place.claim(storeId, placeId === "" ? undefined : placeId);
+    const found = await place.claim(storeId, placeId === "" ? undefined : placeId, dependency.failure);
     if (placeId !== "") return;
     const counts = await store.write((rows) => writeBlobPlace(rows, found));
     // Another server claimed different storage first; this throws.
-    if (counts !== found) await place.claim(storeId, counts);
+    if (counts !== found) await place.claim(storeId, counts, dependency.failure);
   };
-  const own = claimedFirst(place, claim);
+  const own = claimedFirst(place, dependency, claim);
   if (join) return own;
   let refusal: Fault | undefined;
   let known = await findBlobPlace(store.read);
-  const probe = startProbe(health.watch("blobs"), async (signal) => {
+  let probes = 0;
+  const probe = startProbe(dependency, async (signal) => {
     // Another server may have claimed it meanwhile.
-    if (known === undefined || known.placeId === "") known = await findBlobPlace(store.read).catch(() => known);
+    if ((known === undefined || known.placeId === "") && probes++ % limits.calmProbeBeats === 0) known = await findBlobPlace(store.read).catch(() => known);
     try {
       await checkBlobPlace(place, known, signal);
     } catch (thrown) {

@@ -1,6 +1,6 @@
 // Audit entries of commands, which run on the server's machine as the operator.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import type { Origin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import type { Cause, Services } from "#kernel";

@@ -19,6 +19,7 @@ export {
   importOciLayout,
   importRegistry,
   importReports,
+  inspectImage,
   listQuotas,
   listTagPolicies,
   migrateDatabase,

@@ -85,21 +85,33 @@ export const watchMachine = (settings: Pick<Settings, "dataDirectory" | "blobs">
     const lastMs = await readLastBackupMs(settings.dataDirectory);
     return lastMs === undefined ? [] : [{ labels: {}, value: lastMs / 1000 }];
   });
+  const folders = diskFolders(settings);
+  const isContainer = limitBytes < totalmem();
+  const calm = { calmBeats: limits.calmProbeBeats };
   const probes = [
-    startProbe(health.watch("disk"), async () => {
-      for (const [disk, folder] of diskFolders(settings)) {
-        const bytes = await freeBytes(folder);
-        // The directory may not exist yet.
-        if (bytes === undefined) continue;
-        free.set(disk, bytes);
-        if (bytes < limits.blobSpaceLeftBytes) throw new Error(`${folder} has ${Math.floor(bytes / 1e6)} MB left`);
-      }
-    }),
-    startProbe(health.watch("memory"), async () => {
-      const usedBytes = limitBytes < totalmem() ? await containerBytes() : process.memoryUsage.rss();
-      const share = (usedBytes ?? process.memoryUsage.rss()) / limitBytes;
-      if (share > limits.memoryShareMax) throw new Error(`${Math.round(share * 100)} % of ${Math.round(limitBytes / 1e6)} MB are in use`);
-    }),
+    // A file system that hangs is found by the probes of the database and the blobs.
+    startProbe(
+      health.watch("disk"),
+      async () => {
+        for (const [disk, folder] of folders) {
+          const bytes = await freeBytes(folder);
+          // The directory may not exist yet.
+          if (bytes === undefined) continue;
+          free.set(disk, bytes);
+          if (bytes < limits.blobSpaceLeftBytes) throw new Error(`${folder} has ${Math.floor(bytes / 1e6)} MB left`);
+        }
+      },
+      calm,
+    ),
+    startProbe(
+      health.watch("memory"),
+      async () => {
+        const usedBytes = isContainer ? await containerBytes() : undefined;
+        const share = (usedBytes ?? process.memoryUsage.rss()) / limitBytes;
+        if (share > limits.memoryShareMax) throw new Error(`${Math.round(share * 100)} % of ${Math.round(limitBytes / 1e6)} MB are in use`);
+      },
+      calm,
+    ),
   ];
   return {
     stop: () => {

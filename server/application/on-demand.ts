@@ -6,6 +6,7 @@ import type { BackupSummary, VerifiedBackup } from "#backup";
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#advisories/feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry/collection";
+import type { InspectedImage, InspectOptions } from "./inspect-image.ts";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditExport } from "./audit-export.ts";
@@ -13,7 +14,6 @@ import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.
 import type { BackupWork, RestoreSummary } from "./backups.ts";
 import type { MigrateDatabaseOptions } from "./database.ts";
 import type { DoctorOptions, Finding } from "./doctor.ts";
-import type { FoundationOptions } from "./foundation.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
@@ -22,6 +22,7 @@ import type { ReservedName } from "#iam/store";
 import type { WorkerOptions } from "./worker.ts";
 import type { WorkersOptions } from "./workers.ts";
 import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
+import type { OperatorTokenOptions } from "./token.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
@@ -50,7 +51,7 @@ export const registerPerson = async (kernel: Kernel, person: Person): Promise<st
 export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintToken(services, identity, audience);
 
-export const mintOperatorToken = async (options: FoundationOptions, audience: string | undefined): Promise<string> =>
+export const mintOperatorToken = async (options: OperatorTokenOptions, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintOperatorToken(options, audience);
 
 export const setSuspended = async (application: Application, uidOrName: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
@@ -81,6 +82,11 @@ export const importOciLayout = async (application: Application, options: LayoutO
 
 export const exportOciLayout = async (application: Application, options: LayoutOptions, references: readonly string[]): Promise<LayoutSummary> =>
   (await import("./layouts.ts")).exportOciLayout(application, options, references);
+
+/** Returns the packages in the layers of a stored image. */
+export async function* inspectImage(application: Application, options: InspectOptions): AsyncGenerator<InspectedImage> {
+  yield* (await import("./inspect-image.ts")).inspectImage(application, options);
+}
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#advisories/feeds")).importRegistry(kernel, options);

@@ -1,6 +1,6 @@
 // In-process API calls as the operator, through the request pipeline without a socket, for commands and the server's start.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { type CallContent, readingOf, unreadCall } from "#contract/call.ts";

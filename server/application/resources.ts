@@ -6,5 +6,14 @@ import { eventsResources } from "#events/resources";
 import { iamResources } from "#iam/resources";
 import { librariesResources } from "#libraries/resources";
 import { registryResources } from "#registry/resources";
+import { searchResources } from "#search";
 
-export const resources = [...iamResources, ...registryResources, ...advisoriesResources, ...librariesResources, ...eventsResources, ...auditResources];
+export const resources = [
+  ...iamResources,
+  ...registryResources,
+  ...advisoriesResources,
+  ...librariesResources,
+  ...eventsResources,
+  ...auditResources,
+  ...searchResources,
+];

@@ -15,7 +15,7 @@ import {
 } from "#iam/store";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "#events/store";
 import { deletionsRetention, idempotencyKeysRetention, outboxRetention, type Retention } from "#db";
-import { tagHistoryRetention } from "#registry/store";
+import { imagesInUseRetention, lastPullsRetention, pullDaysRetention, tagHistoryRetention } from "#registry/store";
 
 /**
  * Excludes the audit log's months, because dropping part of a chain is sealed with the secret key (server/audit). Excludes invites
@@ -34,6 +34,9 @@ export const retentions: readonly Retention[] = [
   revokedGrantsRetention,
   userCodeGuessesRetention,
   tagHistoryRetention,
+  lastPullsRetention,
+  pullDaysRetention,
+  imagesInUseRetention,
   outboxRetention,
   deliveriesRetention,
   deadDeliveriesRetention,

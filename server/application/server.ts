@@ -8,6 +8,7 @@ import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#events/delivery";
+import { openConsole } from "#console";
 import { openDocs } from "#docs";
 import {
   countOutdatedFeeds,
@@ -50,6 +51,7 @@ import { openOpenApi } from "./openapi.ts";
 import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
+import { startTagRetention } from "./tag-retention.ts";
 import { startUntaggedCollection } from "./untagged-manifests.ts";
 import { version } from "./version.ts";
 
@@ -165,7 +167,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       log: options.log,
     });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
+    const site = settings.servesConsole ? openConsole() : undefined;
     const signIn = openSignIn({
+      consoleBuild: site?.build,
       ...services,
       kernel,
       vault: services.seal,
@@ -189,6 +193,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const open = {
       [metricsPath]: openMetricsPath,
       docs,
+      ...(site ? { [site.name]: site.find } : {}),
       csaf,
       documents: openDocuments(feed),
       osv: openOsv(feed, archives),
@@ -207,11 +212,12 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (few !== undefined && leads) options.log("descriptors.few", { message: few });
     // Only refused connections are a failure.
     let hasRefused = false;
-    descriptors = startProbe(health.watch("descriptors"), () => {
+    const probeDescriptors = (): void => {
       const wasRefused = hasRefused;
       hasRefused = false;
       if (wasRefused) throw new Error(`connections were refused: ${few}`);
-    });
+    };
+    descriptors = startProbe(health.watch("descriptors"), probeDescriptors, { calmBeats: limits.calmProbeBeats });
     const transport = await openTransport(
       {
         host: settings.host,
@@ -249,6 +255,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (runsByItself) targets.start();
     const maintenance = leads ? startMaintenance(kernel, settings) : undefined;
     const tagEnds = leads ? startTagEnds(kernel) : undefined;
+    const tagRetention = leads ? startTagRetention(kernel) : undefined;
     const untagged = leads ? startUntaggedCollection(kernel, settings.untaggedDays) : undefined;
     const memory = watchMemory();
     const machine = watchMachine(settings, health, metrics);
@@ -285,6 +292,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           archives?.close(),
           sboms.stop(),
           tagEnds?.stop(),
+          tagRetention?.stop(),
           untagged?.stop(),
           transport.close(),
           metricsPort?.close(),

@@ -34,6 +34,7 @@ export const settingTexts = {
   GANTRY_SECRET_KEY_FILE: { says: "the key that seals secrets; required with DATABASE_URL", byDefault: "secret.key in GANTRY_DATA" },
   GANTRY_CORS_ORIGINS: { says: "allowed CORS origins", byDefault: "none" },
   GANTRY_REDIRECT_URIS: { says: "pages of the operator that sign users in with an authorization code: whole addresses, comma-separated", byDefault: "none" },
+  GANTRY_CONSOLE: { says: "false: no console at /console", byDefault: "true" },
   GANTRY_CLIENTS: { says: "OAuth clients without a metadata document: NAME=ADDRESS, comma-separated", byDefault: "none" },
   GANTRY_TRUSTED_PROXIES: { says: "trusted proxies (X-Forwarded-For), as addresses or CIDRs", byDefault: "none" },
   GANTRY_CONNECTIONS_PER_ADDRESS: { says: "maximum connections per client address", byDefault: "1000" },

@@ -56,6 +56,8 @@ export interface Settings extends DatabaseSettings {
   readonly redirectUris: readonly string[];
   /** GANTRY_CLIENTS: clients of the authorization code grant, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
+  /** GANTRY_CONSOLE: serve the console. */
+  readonly servesConsole: boolean;
   /** Their X-Forwarded-For is trusted. */
   readonly trustedProxies: BlockList;
   readonly connectionsPerAddress: number;
@@ -242,6 +244,7 @@ export const readSettings = (environment: Environment): Settings => {
     corsOrigins: splitList(given.GANTRY_CORS_ORIGINS).map(readOrigin),
     redirectUris: splitList(given.GANTRY_REDIRECT_URIS).map(readRedirectUri),
     clients: splitList(given.GANTRY_CLIENTS).map(readClientEntry),
+    servesConsole: given.GANTRY_CONSOLE === undefined || readFlag("GANTRY_CONSOLE", given.GANTRY_CONSOLE),
     trustedProxies: readProxies(given.GANTRY_TRUSTED_PROXIES),
     connectionsPerAddress:
       readWholeNumber(given, "GANTRY_CONNECTIONS_PER_ADDRESS", 1, limits.connectionsPerAddressMax, "connections") ?? limits.connectionsPerAddress,

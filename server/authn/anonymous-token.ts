@@ -5,7 +5,7 @@ import { SignJWT } from "jose/jwt/sign";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "#signing";
 import { lruCache } from "./lru-cache.ts";
 import { registryAudience } from "./registry-token.ts";
 import { ownAlgorithms, registryTokenType } from "./token.ts";

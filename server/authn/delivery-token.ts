@@ -3,7 +3,7 @@
 import { SignJWT } from "jose/jwt/sign";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "#signing";
 import { lruCache } from "./lru-cache.ts";
 
 // Receivers check it, with signature, group and digest.

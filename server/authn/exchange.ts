@@ -12,7 +12,7 @@ import { isAwsToken, type AwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, verifiedEmailOf } from "./caller.ts";
 import { type Downscoping, downscope, notDownscoped, readDownscoping, type TokenRequest } from "./downscope.ts";
 import { checkIdentityEnd, type ForeignTokens } from "./foreign-tokens.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "#signing";
 import { recordLastSeen } from "./last-seen.ts";
 import { mintToken, readOwnToken } from "./mint.ts";
 import { readBearer, readToken, type Token } from "./token.ts";

@@ -27,7 +27,7 @@ import { openForeignTokens } from "./foreign-tokens.ts";
 import { readEgress } from "./egress.ts";
 import { issuerPatternProblem, readIssuerHosts } from "./issuer-hosts.ts";
 import { openIssuers } from "./issuers.ts";
-import { openKeys } from "./keys.ts";
+import { openKeys } from "#signing";
 import { recordLastSeen } from "./last-seen.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";

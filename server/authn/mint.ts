@@ -4,15 +4,13 @@
 // downscoping, in `gantry_cap` (capability names) and `gantry_scopes` (group UIDs). A `cap` with another meaning would mislead
 // clients that decode it.
 
-import { SignJWT } from "jose/jwt/sign";
-import { invalid, unauthenticated } from "#base/fault.ts";
+import { unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
 import type { RegistryAccess } from "#base/registry-access.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
+import { type Keys, signToken } from "#signing";
 import { type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
-import type { Keys } from "./keys.ts";
 import { readRegistryAccess, registryAudience, registryClaims } from "./registry-token.ts";
 import { checkSignature, claimOf, ownAlgorithms, registryTokenType, type Token } from "./token.ts";
 
@@ -38,37 +36,23 @@ const sessionClaim = "gantry_session";
 const grantClaim = "gantry_grant";
 
 /** Signs a token; returns it with its expiry in milliseconds since 1970. */
-export const mintToken = async (
+export const mintToken = (
   keys: Keys,
   clock: Clock,
   issuer: string,
   request: MintRequest,
 ): Promise<{ readonly token: string; readonly expireTimeMs: number }> => {
-  const issued = Math.floor(clock() / 1000);
-  const lifetimeMs = Math.min(request.lifetimeMs ?? limits.accessTokenLifetimeMs, limits.accessTokenLifetimeMs);
-  const expires = Math.floor((clock() + lifetimeMs) / 1000);
-  const [only, ...more] = request.registry === undefined ? request.audience : [registryAudience(issuer)];
-  const claims: JsonObject = {
-    iss: issuer,
-    sub: request.uid,
-    aud: only !== undefined && more.length === 0 ? only : only === undefined ? [] : [only, ...more],
-    iat: issued,
-    exp: expires,
-  };
+  const claims: JsonObject = {};
   if (request.email !== undefined) Object.assign(claims, { email: request.email, email_verified: true });
   if (request.act !== undefined) claims.act = { ...request.act };
   if (request.capabilities !== undefined) claims[downscopingClaims.capabilities] = [...request.capabilities];
   if (request.scopes !== undefined) claims[downscopingClaims.scopes] = [...request.scopes];
   if (request.session !== undefined) claims[sessionClaim] = request.session;
   if (request.grant !== undefined) claims[grantClaim] = request.grant;
-  if (request.registry !== undefined) Object.assign(claims, registryClaims(request.registry));
-
-  const { kid, key } = await keys.signingKey();
-  const typ = request.registry === undefined ? "JWT" : registryTokenType;
-  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ, kid }).sign(key);
-  // This server would refuse to read such a token; long lists are the cause.
-  if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences in one token" }]);
-  return { token, expireTimeMs: expires * 1000 };
+  const { uid, audience, lifetimeMs, registry } = request;
+  if (registry === undefined) return signToken(keys, clock, issuer, { uid, audience, lifetimeMs, claims });
+  Object.assign(claims, registryClaims(registry));
+  return signToken(keys, clock, issuer, { uid, audience: [registryAudience(issuer)], lifetimeMs, claims, type: registryTokenType });
 };
 
 const optionalTextsOf = (value: Json | undefined): readonly string[] | undefined => {

@@ -12,8 +12,9 @@ const accessClaim = "gantry_access";
 /** Returns the audience of registry tokens, which no other part accepts. */
 export const registryAudience = (issuer: string): string => `${withoutTrailingSlash(issuer)}/v2/`;
 
-export const registryClaims = ({ repos, newRepos }: RegistryAccess): JsonObject => ({
+export const registryClaims = ({ repos, newRepos, catalog }: RegistryAccess): JsonObject => ({
   [accessClaim]: [
+    ...(catalog ? [{ catalog }] : []),
     ...repos.map(({ repo, actions }) => ({ repo, actions: [...actions] })),
     ...newRepos.map(({ path, group, actions }) => ({ path, group, actions: [...actions] })),
   ],
@@ -33,13 +34,18 @@ export const readRegistryAccess = ({ claims }: Token): RegistryAccess => {
   if (!Array.isArray(entries)) throw malformed();
   const repos: RepoAccess[] = [];
   const newRepos: NewRepoAccess[] = [];
+  let catalog = false;
   for (const entry of entries) {
     if (!isObject(entry)) throw malformed();
+    if (entry.catalog === true) {
+      catalog = true;
+      continue;
+    }
     const { repo, path, group } = entry;
     const actions = readActions(entry.actions);
     if (typeof repo === "string" && isUid(repo)) repos.push(Object.freeze({ repo, actions }));
     else if (typeof path === "string" && typeof group === "string" && isUid(group)) newRepos.push(Object.freeze({ path, group, actions }));
     else throw malformed();
   }
-  return Object.freeze({ repos: Object.freeze(repos), newRepos: Object.freeze(newRepos) });
+  return Object.freeze({ repos: Object.freeze(repos), newRepos: Object.freeze(newRepos), catalog });
 };

@@ -1,6 +1,7 @@
 // Writes the built-in roles and the operator to the store at start. Idempotent, and safe for concurrent starts.
 
 import { createHash } from "node:crypto";
+import { operatorUid } from "#base/operator.ts";
 import { capabilityByName, sortCapabilities } from "#contract/capabilities.ts";
 import { insertAccessVersion, type Write } from "#db";
 import { writeBuiltInRole, writeOperator } from "#iam/store";
@@ -10,9 +11,6 @@ const derivedUid = (kind: string, name: string): string => createHash("sha256").
 
 /** Returns the uid of a built-in role. `viewer` keeps the uid shown in the public platform's tutorial. */
 export const builtInRoleUid = (name: string): string => (name === "viewer" ? "63921b2c44617e3f2603851537be0123af4a57d7" : derivedUid("role", name));
-
-/** The identity of the machine's owner, the same in every installation; only its token is secret. */
-export const operatorUid: string = derivedUid("identity", "operator");
 
 const titleCase = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 

@@ -1,6 +1,6 @@
 // Public entry point: rights, and the decisions based on them.
 
-export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
+export { builtInRoleUid, builtInRoleUids, writeBuiltIns } from "./builtin.ts";
 export { bindingsGiving, missingCapability, type ShortRight, shortestRight, visiblePaths } from "./decide.ts";
 export {
   type HeldBinding,

@@ -14,7 +14,7 @@ import { limits } from "#base/limits.ts";
 import type { Metrics } from "#metrics";
 import type { AccessVersion, Read } from "#db";
 import { type BindingRow, type BoundIdentity, findBoundIdentity, findMappingGrants, findSessionGrants, isGrantRevoked, type MappingGrantRow } from "#iam/store";
-import { operatorUid } from "./builtin.ts";
+import { operatorUid } from "#base/operator.ts";
 import { builtInRoles } from "./roles.ts";
 
 export interface Grant {

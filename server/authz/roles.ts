@@ -67,6 +67,7 @@ const consoleViewer = [
 
 const viewer = [
   ...consoleViewer,
+  "gantry.immutable_tag_rules.list",
   "repo.blobs.get",
   "apk.blobs.get",
   "terms.list",
@@ -235,7 +236,11 @@ const owner = [
   "libraries.policy.binding.delete",
   "libraries.policy.block_event.list",
   "actions.list",
-  // Gantry's own: list and undelete deletions of members (docs/decisions/0058).
+  // Gantry's own: rules of tags, and list and undelete deletions of members (docs/decisions/0058).
+  "gantry.immutable_tag_rules.create",
+  "gantry.immutable_tag_rules.update",
+  "gantry.immutable_tag_rules.list",
+  "gantry.immutable_tag_rules.delete",
   "gantry.deletions.list",
   "gantry.deletions.undelete",
   "gantry.deletions.expunge",

@@ -85,8 +85,9 @@ export const columns = <Fields>(fields: { readonly [Name in keyof Fields]: Colum
   const names = Object.keys(fields) as (keyof Fields & string)[];
   const listOf = (alias: string): string => names.map((name) => fields[name].sql ?? `${alias}${columnName(name)}`).join(", ");
   const read = (row: Row, offset = 0): Fields => {
-    const entries = names.map((name, index) => [name, fields[name].read(row[offset + index] ?? null)]);
-    return Object.fromEntries(entries) as Fields;
+    const found: Partial<Fields> = {};
+    for (const [index, name] of names.entries()) found[name] = fields[name].read(row[offset + index] ?? null);
+    return found as Fields;
   };
   const find = async (rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields[]> =>
     (await rows.query(statement, values, cost)).map((row) => read(row));

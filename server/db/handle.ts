@@ -75,7 +75,7 @@ export interface Rows {
 
 /** Notifies idle loops of commits (changes.ts). */
 export interface Changes {
-  /** Increases with each commit: at once in this process, within limits.idleLookMs on other servers. */
+  /** Increases with each commit: at once in this process, within a second on other servers. */
   count(): number;
   /** Returns a function that unsubscribes. */
   listen(listener: () => void): () => void;

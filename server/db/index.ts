@@ -68,6 +68,7 @@ export {
   readMigrationState,
   requireMigrations,
 } from "./migrate.ts";
+export { findByDigest, findByName, findByPartOfName, findChildrenByName } from "./names.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export {
   type AuditedEvent,

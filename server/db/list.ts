@@ -177,7 +177,7 @@ const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
 };
 
 /** The column after the parent in the parent index; in other tables the uid (list-plans.test.ts). */
-export const columnsBehindParent: readonly string[] = ["name", "identity_uid", "position"];
+export const columnsBehindParent: readonly string[] = ["name", "identity_uid", "position", "pattern"];
 
 const isInOrderOf = (path: AccessPath, { columns }: Table, { column }: Selection["order"]): boolean =>
   path.by === "parent" &&

@@ -79,7 +79,7 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
     changes.note();
     tellCommit("", 1);
   };
-  const connections = openConnections(primary, replica, onCommit, options);
+  const connections = openConnections(primary, replica, onCommit, { ...options, onSnapshot: (snapshot) => changes.see(snapshot) });
   const own = connections.forParty(serverParty);
   const changes = openChanges(own.read);
   const close = async (): Promise<void> => {

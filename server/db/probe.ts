@@ -3,12 +3,13 @@
 // silent. A silent database is also refused to requests, and all its connections are cut, because none would ever respond.
 
 import { limits } from "#base/limits.ts";
-import type { Dependency } from "#health";
+import { type Dependency, onBeat } from "#health";
 import pg from "pg";
-import { columns, expression, flag, timeMs } from "./columns.ts";
+import { columns, expression, flag, text, timeMs } from "./columns.ts";
 import { beginSession, clientConfigOf } from "./connection.ts";
 import { sendStatement } from "./driver-internals.ts";
 import { cutClient, type ExchangeWatches, SilentDatabase } from "./exchange.ts";
+import { snapshotText } from "./changes.ts";
 import { readOnly } from "./faults.ts";
 import { awayText, type Primary } from "./primary.ts";
 
@@ -29,18 +30,24 @@ export interface ProbeOptions {
   readonly silentMs?: number | undefined;
   /** Called with the database's clock, and the round trip that it was read in. */
   readonly onTime?: ((databaseMs: number, roundTripMs: number) => void) | undefined;
+  /** Called with the primary's snapshot, which changes at the end of each writing transaction. */
+  readonly onSnapshot?: ((snapshot: string) => void) | undefined;
 }
 
 // Read-only: a standby, or a primary with default_transaction_read_only set.
 const state = columns({
   isReadOnly: expression("current_setting('transaction_read_only')::boolean", flag),
   nowMs: timeMs("clock_timestamp()"),
+  snapshot: expression(snapshotText, text),
 });
 const stateText = `select ${state.list}`;
+const stateName = "probe";
+
+/** Of the time that makes a database silent. With it, a failure is found within 3 s. */
+const restShare = 0.45;
 
 // Silence is counted in ticks, not by the clock: after a pause of this process the response may be there, unread.
 const silentTicks = 8;
-const restTicks = 2;
 /** A new connection responds faster than a busy one. */
 const silentTicksAgain = 4;
 const stalledTicks = 3;
@@ -48,7 +55,7 @@ const stalledTicks = 3;
 export const openProbe = (
   primary: Primary,
   watches: ExchangeWatches,
-  { dependency, silentMs = limits.databaseSilentMs, onTime = () => {} }: ProbeOptions,
+  { dependency, silentMs = limits.databaseSilentMs, onTime = () => {}, onSnapshot = () => {} }: ProbeOptions,
 ): Probe => {
   const first = Promise.withResolvers<void>();
   let client: pg.Client | undefined;
@@ -57,6 +64,8 @@ export const openProbe = (
   let ticks = 0;
   let isSilent = false;
   let closed = false;
+  let stopBeat: (() => void) | undefined;
+  // Runs only while a response is awaited or the database has failed.
   let timer: NodeJS.Timeout | undefined;
 
   const drop = (which: pg.Client | undefined): void => {
@@ -90,11 +99,12 @@ export const openProbe = (
     const connected = await connect();
     try {
       const sentMs = performance.now();
-      const [row] = await sendStatement(connected, undefined, stateText, []);
-      const { isReadOnly, nowMs } = state.read(row ?? []);
+      const [row] = await sendStatement(connected, stateName, stateText, []);
+      const { isReadOnly, nowMs, snapshot } = state.read(row ?? []);
       onTime(nowMs, performance.now() - sentMs);
       // A new connection finds the new primary.
       if (isReadOnly) drop(connected);
+      else onSnapshot(snapshot);
       return isReadOnly;
     } catch (error) {
       drop(connected);
@@ -121,6 +131,7 @@ export const openProbe = (
   const ask = async (): Promise<void> => {
     asking = true;
     ticks = 0;
+    timer ??= setInterval(tick, silentMs / silentTicks).unref();
     try {
       const had = isConnected;
       const askedMs = performance.now();
@@ -138,18 +149,20 @@ export const openProbe = (
       if (!closed) fail(error);
     } finally {
       asking = false;
-      ticks = 0;
+      if (closed || !dependency.isFailed) {
+        clearInterval(timer);
+        timer = undefined;
+      }
       first.resolve();
     }
   };
 
   const tick = (): void => {
-    ticks++;
     if (!asking) {
-      if (dependency.isFailed || ticks >= restTicks) void ask();
+      void ask();
       return;
     }
-    if (ticks < (isSilent ? silentTicksAgain : silentTicks)) return;
+    if (++ticks < (isSilent ? silentTicksAgain : silentTicks)) return;
     ticks = 0;
     if (heard()) {
       if (client) cutClient(client);
@@ -165,8 +178,8 @@ export const openProbe = (
   return {
     async isReady() {
       if (closed) return false;
-      if (timer === undefined) {
-        timer = setInterval(tick, silentMs / silentTicks).unref();
+      if (stopBeat === undefined) {
+        stopBeat = onBeat(silentMs * restShare, () => void (asking || dependency.isFailed || ask()));
         void ask();
       }
       await first.promise;
@@ -183,6 +196,7 @@ export const openProbe = (
     },
     async close() {
       closed = true;
+      stopBeat?.();
       clearInterval(timer);
       if (asking && client) cutClient(client);
       else drop(client);

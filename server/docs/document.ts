@@ -11,6 +11,8 @@ export interface OpenApiSource {
 
 export interface Parameter {
   readonly name: string;
+  /** The field's own name where the path calls it `uid`, such as `parent`. */
+  readonly shownName: string;
   readonly place: "path" | "query" | "header";
   readonly required: boolean;
   readonly description: string;
@@ -36,6 +38,8 @@ export interface Operation {
   readonly id: string;
   readonly verb: string;
   readonly path: string;
+  /** With the fields' own names. */
+  readonly shownPath: string;
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
@@ -108,6 +112,7 @@ const parameterOf = (parameter: JsonObject): Parameter[] => {
   return [
     {
       name: text(parameter, "name"),
+      shownName: text(parameter, "x-field") || text(parameter, "name"),
       place,
       required: parameter.required === true,
       description: text(parameter, "description"),
@@ -125,6 +130,7 @@ export const readReference = (name: string, document: JsonObject): Reference => 
       const operation = item[verb];
       if (!isObject(operation)) continue;
       const [tag = "Other"] = texts(operation, "tags");
+      const parameters = [...objectList(item, "parameters"), ...objectList(operation, "parameters")].flatMap((each) => parameterOf(resolve(each).schema));
       const sent = resolve(part(operation, "requestBody")).schema;
       const content = describedContent(resolve, sent);
       const listed = byTag.get(tag) ?? [];
@@ -133,11 +139,12 @@ export const readReference = (name: string, document: JsonObject): Reference => 
         id: text(operation, "operationId"),
         verb: verb.toUpperCase(),
         path,
+        shownPath: parameters.reduce((shown, each) => shown.replace(`{${each.name}}`, `{${each.shownName}}`), path),
         tag,
         summary: text(operation, "summary"),
         description: text(operation, "description"),
         open: objectList(operation.security === undefined ? document : operation, "security").every((each) => Object.keys(each).length === 0),
-        parameters: [...objectList(item, "parameters"), ...objectList(operation, "parameters")].flatMap((each) => parameterOf(resolve(each).schema)),
+        parameters,
         body: content && { ...content, required: sent.required === true, description: text(sent, "description") },
         answers: Object.entries(part(operation, "responses")).flatMap(([status, each]) => {
           if (!isObject(each)) return [];

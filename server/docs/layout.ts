@@ -68,14 +68,14 @@ export const onPageHtml = (headings: readonly { readonly level: number; readonly
 const accountHtml =
   '<button type="button" class="secondary" id="account" aria-haspopup="dialog" hidden>Sign in</button>' +
   '<dialog id="account-dialog" aria-labelledby="account-title"><h2 id="account-title">Sign in</h2>' +
-  '<div id="account-out"><p>Requests are made with a token. It is kept in this page alone, until you leave or reload it, and goes to this server alone.</p>' +
+  '<div id="account-out"><p>Requests use a token. Only this page keeps it, until you leave or reload the page, and sends it only to this server.</p>' +
   '<p class="actions"><button type="button" id="sign-in">Sign in with the browser</button></p>' +
   '<form id="paste"><label for="token">Or paste a token</label>' +
   '<textarea id="token" rows="4" autocomplete="off" autocapitalize="off" spellcheck="false" required></textarea>' +
   '<p class="actions"><button class="secondary">Use this token</button></p></form></div>' +
   '<div id="account-in" hidden><p class="person" id="whose"></p>' +
   '<p id="sample-group-field" hidden><label for="sample-group">Group in samples</label><select id="sample-group"></select></p>' +
-  '<p class="actions"><button type="button" id="forget">Forget the token</button></p></div>' +
+  '<p class="actions"><button type="button" id="forget">Remove the token</button></p></div>' +
   '<p role="status" id="account-status"></p><p class="actions"><button type="button" class="secondary" id="account-close">Close</button></p></dialog>';
 
 const headHtml = (files: PageFiles, title: string): string =>
@@ -98,4 +98,4 @@ export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Sectio
 /** Renders the final page of a sign-in window. */
 export const signedInHtml = (files: PageFiles): string =>
   `<!doctype html><html lang="en" class="signed-in">${headHtml(files, "Sign-in")}<body><main id="main"><h1>Sign-in</h1>` +
-  '<p role="status" id="signed-in">The page that asked for this sign-in is told how it ended.</p></main></body></html>\n';
+  '<p role="status" id="signed-in">The result goes to the page that started this sign-in.</p></main></body></html>\n';

@@ -5,7 +5,7 @@ import { codeBlockHtml, highlight } from "./highlight.ts";
 import { type Content, type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Fill } from "./own-address.ts";
-import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
+import { type Describe, parameterHtml, requiredFirst, schemaHtml } from "./schema-fields.ts";
 import { tryFormHtml } from "./try-form.ts";
 
 /** Links in descriptions lead only to the web and to docs pages. */
@@ -15,14 +15,16 @@ const describe: Describe = (markdown) =>
 /** Returns an operation's summary, such as "List groups", or its ID. */
 export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
 
-/** Returns the description without the summary. */
+/** Returns the description without the summary, which is its first sentence. */
 export const restOfDescription = ({ summary, description }: Operation): string => {
   const [first = "", ...rest] = description.split("\n\n");
-  return first.replace(/\.$/, "").replaceAll("\n", " ") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
+  const [line, sentence] = [first.replaceAll("\n", " "), `${summary.replace(/\.$/, "")}.`];
+  if (line.startsWith(`${sentence} `)) return [line.slice(sentence.length + 1), ...rest].join("\n\n");
+  return line.replace(/\.$/, "") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
 };
 
-const callHtml = ({ verb, path }: Pick<Operation, "verb" | "path">): string =>
-  `<span class="verb ${verb.toLowerCase()}">${verb}</span> <code class="path">${escapeHtml(path).replaceAll("/", "/<wbr>")}</code>`;
+const callHtml = ({ verb, shownPath }: Pick<Operation, "verb" | "shownPath">): string =>
+  `<code class="path"><span class="verb ${verb.toLowerCase()}">${verb}</span> ${escapeHtml(shownPath).replaceAll("/", "/<wbr>")}</code>`;
 
 /** Separates the conventions, which are equal in all documents. */
 const referenceText = (description: string): readonly [string, string] => {
@@ -42,7 +44,7 @@ export const referencePageHtml = ({ name, title, description, tags }: Reference)
           tag.operations
             .map(
               (operation) =>
-                `<li><a href="${referencePath(name, escapeHtml(operation.id))}">${escapeHtml(titleOfOperation(operation))}</a><br>${callHtml(operation)}</li>`,
+                `<li><a href="${referencePath(name, escapeHtml(operation.id))}">${escapeHtml(titleOfOperation(operation))}</a>: ${callHtml(operation)}</li>`,
             )
             .join("") +
           "</ul>",
@@ -102,7 +104,16 @@ const answersHtml = (reference: Reference, answers: readonly OperationAnswer[]):
 export const operationPageHtml = (reference: Reference, operation: Operation, fill: Fill): string => {
   const words = { resolve: reference.resolve, describe, requiredWord: "required" } as const;
   const parameters = places
-    .map(([place, title]) => [title, operation.parameters.filter((each) => each.place === place)] as const)
+    .map(
+      ([place, title]) =>
+        [
+          title,
+          requiredFirst(
+            operation.parameters.filter((each) => each.place === place),
+            ({ required }) => required,
+          ),
+        ] as const,
+    )
     .filter(([, those]) => those.length > 0)
     .map(([title, those]) => `<h3>${title}</h3><dl class="fields">${those.map((each) => parameterHtml(words, each)).join("")}</dl>`)
     .join("");
@@ -110,7 +121,7 @@ export const operationPageHtml = (reference: Reference, operation: Operation, fi
   return (
     `<p class="trail"><a href="${referencePath(reference.name)}">${escapeHtml(reference.title)}</a> / ` +
     `<a href="${referencePath(reference.name)}#${escapeHtml(operation.tag)}">${escapeHtml(operation.tag)}</a></p>` +
-    `<h1>${escapeHtml(titleOfOperation(operation))}</h1><p class="call">${callHtml(operation)}</p>${describe(restOfDescription(operation))}` +
+    `<h1>${escapeHtml(titleOfOperation(operation))}: ${callHtml(operation)}</h1>${describe(restOfDescription(operation))}` +
     `<p class="quiet"><code>${escapeHtml(operation.id)}</code>${operation.open ? "; needs no token" : ""}</p>` +
     `<h2 id="try">Try it</h2>${tryFormHtml(reference, operation)}` +
     (operation.samples.length === 0

@@ -3,6 +3,7 @@
 
 import { escapeHtml } from "#base/html.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { patternWords } from "#base/pattern-words.ts";
 import type { Reference } from "./document.ts";
 
 type Resolve = Reference["resolve"];
@@ -30,31 +31,49 @@ export const typeWords = (resolve: Resolve, given: JsonObject): string => {
   const several = alternativesOf(schema);
   if (several.length > 0) return [...new Set(several.map((each) => typeWords(resolve, each)))].join(" or ");
   const format = text(schema, "format");
+  if (format === "int64") return "64-bit integer, as text";
   return `${types.join(" or ") || name || "anything"}${format === "" ? "" : ` (${format})`}`;
 };
 
 const valueText = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-const bounds: readonly (readonly [key: string, words: string])[] = [
-  ["const", "is"],
-  ["default", "unless given"],
-  ["pattern", "matches"],
-  ["minLength", "characters, at least"],
-  ["maxLength", "characters, at most"],
-  ["minimum", "at least"],
-  ["maximum", "at most"],
-  ["minItems", "entries, at least"],
-  ["maxItems", "entries, at most"],
-  ["maxProperties", "entries, at most"],
-];
+const codeHtml = (value: Json): string => `<code>${escapeHtml(valueText(value))}</code>`;
+
+/** Words with code between backticks. */
+const wordsHtml = (words: string): string => escapeHtml(words).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+
+const patternHtml = (schema: JsonObject): string[] => {
+  const pattern = text(schema, "pattern");
+  // The type says it already.
+  if (pattern === "" || text(schema, "format") === "int64") return [];
+  const words = patternWords(pattern);
+  return words === undefined ? [] : [wordsHtml(words)];
+};
+
+/** "1 to 63 characters", "at most 10 entries" */
+const rangeHtml = (least: Json | undefined, most: Json | undefined, unit: readonly [one: string, several: string] | ""): string[] => {
+  if (typeof least !== "number" && typeof most !== "number") return [];
+  const [one = "", several = ""] = unit === "" ? [] : unit;
+  const units = (most ?? least) === 1 ? one : several;
+  if (typeof least !== "number") return [`at most ${most}${units}`];
+  if (typeof most !== "number") return [`at least ${least}${units}`];
+  return [least === most ? `${least}${units}` : `${least} to ${most}${units}`];
+};
+
+const entries = [" entry", " entries"] as const;
 
 const factsHtml = (schema: JsonObject): string => {
-  const facts = bounds.flatMap(([key, words]) => {
-    const value = schema[key];
-    return value === undefined ? [] : [`${words} <code>${escapeHtml(valueText(value))}</code>`];
-  });
+  const facts = [
+    ...(schema.const === undefined ? [] : [`always ${codeHtml(schema.const)}`]),
+    ...(schema.default === undefined ? [] : [`default: ${codeHtml(schema.default)}`]),
+    ...patternHtml(schema),
+    ...rangeHtml(schema.minLength, schema.maxLength, [" character", " characters"]),
+    ...rangeHtml(schema.minimum, schema.maximum, ""),
+    ...rangeHtml(schema.minItems, schema.maxItems, entries),
+    ...rangeHtml(schema.minProperties, schema.maxProperties, entries),
+  ];
   if (schema.readOnly === true) facts.unshift("set by the server");
-  if (schema.writeOnly === true) facts.unshift("never shown");
+  if (schema.writeOnly === true) facts.unshift("never returned");
   if (schema.deprecated === true) facts.unshift("deprecated");
   const listed = Array.isArray(schema.enum)
     ? `<p class="quiet">${schema.enum.map((value) => `<code>${escapeHtml(valueText(value))}</code>`).join(", ")}</p>`
@@ -100,10 +119,16 @@ const fieldHtml = (words: Words, name: string, field: JsonObject, required: Requ
   );
 };
 
+/** Keeps the order otherwise. */
+export const requiredFirst = <T>(all: readonly T[], isRequired: (each: T) => boolean): T[] => [
+  ...all.filter(isRequired),
+  ...all.filter((each) => !isRequired(each)),
+];
+
 /** `within`: names of the enclosing messages. */
 const fieldsHtml = (words: Words, schema: JsonObject, within: readonly string[]): string => {
   const must = new Set(texts(schema, "required"));
-  const rows = Object.entries(part(schema, "properties")).map(([name, field]) =>
+  const rows = requiredFirst(Object.entries(part(schema, "properties")), ([name]) => words.requiredWord !== "" && must.has(name)).map(([name, field]) =>
     isObject(field) ? fieldHtml(words, name, field, must.has(name) ? words.requiredWord : "", within) : "",
   );
   return rows.length > 0 ? `<dl class="fields">${rows.join("")}</dl>` : "";
@@ -118,5 +143,5 @@ export const schemaHtml = (words: Words, given: JsonObject): string => {
 };
 
 /** Renders one named value, such as a parameter. */
-export const parameterHtml = (words: Words, parameter: { name: string; required: boolean; description: string; schema: JsonObject }): string =>
-  fieldHtml(words, parameter.name, { ...parameter.schema, description: parameter.description }, parameter.required ? "required" : "", []);
+export const parameterHtml = (words: Words, parameter: { shownName: string; required: boolean; description: string; schema: JsonObject }): string =>
+  fieldHtml(words, parameter.shownName, { ...parameter.schema, description: parameter.description }, parameter.required ? "required" : "", []);

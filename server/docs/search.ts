@@ -61,7 +61,7 @@ const operationEntries = async ({ names, read }: OpenApiSource): Promise<Omit<En
         entries.push({
           href: referencePath(name, operation.id),
           title: titleOfOperation(operation),
-          where: `${operation.verb} ${operation.path}`,
+          where: `${operation.verb} ${operation.shownPath}`,
           names: `${operation.id} ${operation.path} ${operation.parameters.map((each) => each.name).join(" ")}`,
           text: restOfDescription(operation).replaceAll("`", ""),
         });

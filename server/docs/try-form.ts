@@ -21,8 +21,14 @@ const selectHtml = (id: string, attributes: string, choices: readonly string[], 
     .map((choice) => `<option value="${escapeHtml(choice)}"${choice === preset ? " selected" : ""}>${choice === "" ? "–" : escapeHtml(choice)}</option>`)
     .join("")}</select>`;
 
+/** The list that the script offers for a path parameter. */
+const picksOf = ({ place, description }: Parameter): string | undefined => {
+  const [, kind] = (place === "path" && /\bUid of a (Group|Repo)\./.exec(description)) || [];
+  return kind && { Group: "groups", Repo: "repos" }[kind];
+};
+
 const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, index: number): string => {
-  const { name, place, required } = parameter;
+  const { name, shownName, place, required } = parameter;
   const { schema } = resolve(parameter.schema);
   const isList = schema.type === "array";
   const choices = choicesOf(schema);
@@ -36,9 +42,15 @@ const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, i
       : isList
         ? `<textarea id="${id}" rows="2" spellcheck="false" autocomplete="off" ${attributes} placeholder="one on a line"></textarea>`
         : `<input id="${id}" spellcheck="false" autocomplete="off" autocapitalize="off" ${attributes}${unlessGiven(schema)}>`;
+  const picks = picksOf(parameter);
+  // The script fills it after a sign-in.
+  const picker =
+    picks === undefined ? "" : `<select class="picker" data-for="${id}" data-picks="${picks}" aria-label="Choose ${escapeHtml(shownName)}" hidden></select>`;
   const note =
-    name === "validateOnly" && preset === "true" ? "<small>Preset: the request is only tried, and nothing changes. Choose false to mean it.</small>" : "";
-  return `<div class="field"><label for="${id}"><code>${escapeHtml(name)}</code>${required ? " (required)" : ""}</label>${control}${note}</div>`;
+    name === "validateOnly" && preset === "true"
+      ? "<small>Preset: the server checks the request and changes nothing. Choose false to make the change.</small>"
+      : "";
+  return `<div class="field"><label for="${id}"><code>${escapeHtml(shownName)}</code>${required ? " (required)" : ""}</label>${picker}${control}${note}</div>`;
 };
 
 /** The document's example, or the required and most common fields. */
@@ -53,10 +65,6 @@ const bodyOf = ({ resolve }: Reference, { body }: Operation): string => {
   });
   return JSON.stringify(Object.fromEntries(begun), undefined, 2);
 };
-
-/** Whether the path names a group, which the script can offer. */
-const takesGroup = ({ parameters }: Operation): boolean =>
-  parameters.some(({ place, description }) => place === "path" && /\bUid of a Group\./.test(description));
 
 const shownAtOnce = 4;
 
@@ -77,7 +85,7 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
   return (
     `<noscript><p>Requests are made by a script of this page, which your browser does not run.</p></noscript>` +
     `<form class="try" hidden data-verb="${verb}" data-path="${escapeHtml(path)}"` +
-    `${body ? ` data-type="${escapeHtml(body.types[0])}"` : ""}${operation.open ? " data-open" : ""}${takesGroup(operation) ? " data-group" : ""}>` +
+    `${body ? ` data-type="${escapeHtml(body.types[0])}"` : ""}${operation.open ? " data-open" : ""}>` +
     shown.join("") +
     (hidden.length > 0 ? `<details><summary>${hidden.length} more parameters</summary>${hidden.join("")}</details>` : "") +
     (body === undefined
@@ -88,6 +96,6 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
     `<p class="actions"><button>Send request</button></p>` +
     `<details class="command"><summary>The same with curl</summary><div class="code copy"><pre tabindex="0"><code></code></pre></div></details>` +
     `<p role="status" class="outcome"></p><div class="answer" hidden><details><summary>Headers</summary><dl class="headers"></dl></details>` +
-    `<pre tabindex="0" aria-label="The answer's body"></pre></div></form>`
+    `<pre tabindex="0" aria-label="The body of the response"></pre></div></form>`
   );
 };

@@ -22,8 +22,12 @@ test("a bad probe fails a dependency, and three good ones in a row recover it", 
   database.good();
   database.good();
   assert.equal(database.isFailed, true);
+  const { failure } = database;
+  assert.equal(failure.aborted, true);
   database.good();
   assert.equal(database.isFailed, false);
+  assert.notEqual(database.failure, failure);
+  assert.equal(database.failure.aborted, false);
 });
 
 test("a failure is logged once, then at a bounded rate, and its end with the duration", () => {

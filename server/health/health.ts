@@ -10,6 +10,8 @@ export type DependencyName = (typeof dependencies)[number];
 
 export interface Dependency {
   readonly isFailed: boolean;
+  /** Aborts when the dependency fails; after the recovery there is a new one. */
+  readonly failure: AbortSignal;
   good(): void;
   bad(why: string): void;
 }
@@ -30,15 +32,20 @@ const durationText = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 const openDependency = (name: DependencyName, log: Log, nowMs: () => number): Dependency => {
   let failed: { readonly sinceMs: number; loggedMs: number } | undefined;
+  let failure = new AbortController();
   let goodProbes = 0;
   return {
     get isFailed() {
       return failed !== undefined;
     },
+    get failure() {
+      return failure.signal;
+    },
     good() {
       if (failed === undefined || ++goodProbes < limits.recoveryProbes) return;
       log("dependency.recovered", { dependency: name, message: `recovered after ${durationText(nowMs() - failed.sinceMs)}` });
       failed = undefined;
+      failure = new AbortController();
     },
     bad(why) {
       goodProbes = 0;
@@ -46,6 +53,7 @@ const openDependency = (name: DependencyName, log: Log, nowMs: () => number): De
       if (failed !== undefined && atMs - failed.loggedMs < limits.failureLogMs) return;
       failed ??= { sinceMs: atMs, loggedMs: atMs };
       failed.loggedMs = atMs;
+      failure.abort();
       log("dependency.failed", { dependency: name, why, ...(failed.sinceMs === atMs ? {} : { for: durationText(atMs - failed.sinceMs) }) });
     },
   };

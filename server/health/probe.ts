@@ -2,6 +2,7 @@
 // because each would hold a thread.
 
 import { limits } from "#base/limits.ts";
+import { onBeat } from "./beat.ts";
 import type { Dependency } from "./health.ts";
 
 export interface RunningProbe {
@@ -12,6 +13,8 @@ export interface RunningProbe {
 
 export interface ProbeTimes {
   readonly everyMs?: number;
+  /** While the dependency is good, it is probed once in so many intervals. More than one is for probes that cannot hang. */
+  readonly calmBeats?: number;
   readonly answerMs?: number;
 }
 
@@ -24,12 +27,13 @@ const reasonOf = (thrown: unknown): string => {
 export const startProbe = (
   dependency: Dependency,
   probe: (signal: AbortSignal) => void | Promise<void>,
-  { everyMs = limits.probeMs, answerMs = limits.probeAnswerMs }: ProbeTimes = {},
+  { everyMs = limits.probeMs, calmBeats = 1, answerMs = limits.probeAnswerMs }: ProbeTimes = {},
 ): RunningProbe => {
   const first = Promise.withResolvers<void>();
   let isStopped = false;
   let isRunning = false;
   let isLate = false;
+  let beats = 0;
   const report = (why: string | undefined): void => {
     first.resolve();
     if (isStopped) return;
@@ -62,13 +66,17 @@ export const startProbe = (
     isRunning = false;
     if (!isLate) report(why);
   };
-  const timer = setInterval(() => void run(), everyMs).unref();
+  const stopBeat = onBeat(everyMs, () => {
+    if (!dependency.isFailed && ++beats < calmBeats) return;
+    beats = 0;
+    void run();
+  });
   void run();
   return {
     first: first.promise,
     stop() {
       isStopped = true;
-      clearInterval(timer);
+      stopBeat();
     },
   };
 };

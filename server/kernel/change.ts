@@ -54,8 +54,8 @@ export interface Update {
 export interface Delete {
   readonly kind: "delete";
   readonly uid: string;
-  /** Delete permanently: no undelete. Set for expiry and leaving; always true for the server itself. */
-  readonly isForGood?: true;
+  /** Delete permanently: no undelete. Set for expiry and leaving; the default for the server itself. */
+  readonly isForGood?: boolean;
 }
 
 export type Change = Create | Update | Delete;

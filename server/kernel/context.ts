@@ -196,6 +196,8 @@ export interface ResourceDefinition {
   readonly endingColumns?: readonly string[];
   /** Checks constraints across fields or rows, and may set fields of `draft`. Returns violations, or throws another fault. */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
+  /** Throws a fault if the resource cannot be deleted, also when it is deleted by the change of another resource. Not called for cascades. */
+  readonly requireDeletable?: (context: ChangeContext, uid: string) => Promise<void>;
   /** Writes the change's history in its transaction. Not called for cascaded rows: their history is deleted too (`sideTables`). */
   readonly keepHistory?: (
     context: ChangeContext,
@@ -259,6 +261,8 @@ export interface Resource extends ResourceDefinition {
   readonly operations: readonly MethodFact[];
   /** The parent's message by the contract: of its Create's parent, or of its uid; "" without a parent. */
   readonly parentMessage: string;
+  /** Another message that its Create's parent may name; otherwise "". */
+  readonly otherParentMessage: string;
   /** Deleted with its parent by the contract; otherwise it blocks the parent's deletion. */
   readonly deletedWithParent: boolean;
 }
@@ -272,6 +276,7 @@ export interface BoundResource extends Resource {
   readonly shape: Shape;
   readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape; readonly findSeen: FindSeen | undefined }[];
   readonly parent: Resource | undefined;
+  readonly otherParent: Resource | undefined;
   readonly children: readonly BoundResource[];
   /** Rows anywhere that are deleted with it because they refer to it. */
   readonly cascades: readonly ResourceReference[];

@@ -1,6 +1,6 @@
 // Calls made by an import: the operations, checks and events of requests, several in one transaction, with the time of the source.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { internal, unimplemented } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";

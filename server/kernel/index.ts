@@ -8,6 +8,7 @@ export type { Cause, ChangeContext, Context, FindPlace, Delegation, Place, Servi
 export { eventOf, registrySource, toldEvent } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
+export { etagOf } from "./safe-write.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
 export { keyForCaller, keyForAddress } from "./fairness-keys.ts";
@@ -19,7 +20,7 @@ export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./t
 export { create, holdParent } from "./verbs/create.ts";
 export { change, lockResource, type ReportedBy, undelete } from "./change.ts";
 export { get } from "./verbs/get.ts";
-export { list } from "./verbs/list.ts";
+export { list, listByUids, listedBranches, listMethodOf } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";
 export { update } from "./verbs/update.ts";
 export { ownWholeList } from "./view.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { Fault } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { silent } from "#base/log.ts";

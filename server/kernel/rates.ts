@@ -3,7 +3,7 @@
 //
 // The operator is not limited, since its token can set the limits. Users belong to no organization: each has the limit of an identity.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { type BucketRate, openBuckets, type SharedBuckets } from "#base/buckets.ts";
 import type { FairnessKey } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";

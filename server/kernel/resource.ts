@@ -27,6 +27,7 @@ export const resource = (
     fact,
     domain: first.domain,
     operations,
+    otherParentMessage: create?.input.byName.get("parent")?.alsoRefersTo ?? "",
     parentMessage: create?.input.byName.get("parent")?.refersTo ?? fact.byName.get("uid")?.liesBelow ?? "",
     deletedWithParent: fact.resource?.deletedWithParent ?? false,
   };
@@ -39,7 +40,7 @@ interface Binding extends BoundResource {
 }
 
 const bindResource = (resource: Resource, table: string, resources: readonly Resource[], catalogue: Catalogue, version: ShapeVersion): Binding => {
-  const { fact, hydrate = {}, computedFields, methodFields = [], parentMessage } = resource;
+  const { fact, hydrate = {}, computedFields, methodFields = [] } = resource;
   const columns = catalogue.get(table)?.columns;
   if (!columns) throw new Error(`the table ${table} of ${fact.short} does not exist`);
   const shape = shapeOf(fact, table, columns, version);
@@ -53,7 +54,9 @@ const bindResource = (resource: Resource, table: string, resources: readonly Res
   for (const name of [...(computedFields?.names ?? []), ...methodFields]) {
     if (!fact.byName.has(name)) throw new Error(`${fact.short} has no field ${name} that its file could fill in`);
   }
-  return { ...resource, shape, summaries, parent: resources.find((other) => other.fact.name === parentMessage), children: [], cascades: [], blocks: [] };
+  const named = (message: string): Resource | undefined => resources.find((other) => other.fact.name === message);
+  const [parent, otherParent] = [named(resource.parentMessage), named(resource.otherParentMessage)];
+  return { ...resource, shape, summaries, parent, otherParent, children: [], cascades: [], blocks: [] };
 };
 
 /** Binds resources to their tables, after schema.ts has checked these. Throws if a definition refers to something missing. */
@@ -65,7 +68,7 @@ export const bindResources = (
   const bound = new Map<string, Binding>();
   for (const each of resources) if (each.table) bound.set(each.fact.name, bindResource(each, each.table, resources, catalogue, version));
   for (const each of bound.values()) {
-    bound.get(each.parentMessage)?.children.push(each);
+    for (const message of [each.parentMessage, each.otherParentMessage]) bound.get(message)?.children.push(each);
     for (const { refersTo, name, deletedWithReference, inUseAs } of each.fact.fields) {
       if (deletedWithReference) bound.get(refersTo)?.cascades.push({ resource: each, column: name });
       else if (inUseAs !== "") bound.get(refersTo)?.blocks.push({ resource: each, column: name, inUseAs });

@@ -69,7 +69,7 @@ const quotaProblems = ({ fact }: Resource, table: string): string[] =>
 
 /** Returns gaps in the contract that leave storage undefined. */
 const contractProblems = (resource: StoredResource, resources: readonly Resource[]): string[] => {
-  const { fact, table, operations, parentMessage } = resource;
+  const { fact, table, operations, parentMessage, otherParentMessage } = resource;
   const problems: string[] = [];
   if (!fact.resource)
     problems.push(`the message ${fact.name} has the table ${table}, but not the option gantry.annotations.v1.resource: give it one, if only {}`);
@@ -83,8 +83,9 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
   if (create && !create.input.byName.has("parent") && parentMessage === "") {
     problems.push(`${create.name} has no parent: give its request the field parent with refers_to, or the uid of ${fact.short} the option lies_below`);
   }
-  if (parentMessage !== "" && !resources.some((other) => other.fact.name === parentMessage && isStored(other))) {
-    problems.push(`${fact.short} lies below ${parentMessage}, which has no table: name the message of a resource with one`);
+  for (const message of [parentMessage, otherParentMessage]) {
+    if (message !== "" && !resources.some((other) => other.fact.name === message && isStored(other)))
+      problems.push(`${fact.short} lies below ${message}, which has no table: name the message of a resource with one`);
   }
   for (const { refersTo, deletedWithReference, inUseAs, name } of fact.fields) {
     if (!deletedWithReference && inUseAs === "") continue;

@@ -54,12 +54,16 @@ const reasonOf = (record: JsonObject, { field, description }: Violation): string
 };
 
 /** Returns those of these parents that exist, locked until the transaction ends. */
-const holdPlaces = async ({ rows }: ChangeContext, { parent }: BoundResource, places: Iterable<string>): Promise<ReadonlySet<string>> => {
+const holdPlaces = async ({ rows }: ChangeContext, { parent, otherParent }: BoundResource, places: Iterable<string>): Promise<ReadonlySet<string>> => {
   const all = [...new Set(places)];
-  const table = parent?.table;
-  if (table === undefined) return new Set(all);
+  const tables = [parent, otherParent].flatMap((above) => above?.table ?? []);
+  if (tables.length === 0) return new Set(all);
   const held = await Promise.all(
-    all.map(async (place) => place === EVERYWHERE || (await lockRow(rows, { name: table, columns: ["uid"] }, place, "key share")) !== undefined),
+    all.map(async (place) => {
+      if (place === EVERYWHERE) return true;
+      for (const name of tables) if (await lockRow(rows, { name, columns: ["uid"] }, place, "key share")) return true;
+      return false;
+    }),
   );
   return new Set(all.filter((_, index) => held[index]));
 };

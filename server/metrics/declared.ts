@@ -332,6 +332,18 @@ export const declared = {
     labels: {},
     of: "database",
   },
+  gantry_registry_pull_records_total: {
+    kind: "counter",
+    help: "Counted pulls by name, day and caller that were written, or lost because too many waited.",
+    labels: { outcome: ["written", "lost"] },
+    of: "process",
+  },
+  gantry_registry_retention_deleted_tags_total: {
+    kind: "counter",
+    help: "Tags deleted by retention rules.",
+    labels: {},
+    of: "process",
+  },
   gantry_registry_uploads: {
     kind: "gauge",
     help: "Unfinished uploads. 10,000 means 10,000 or more.",

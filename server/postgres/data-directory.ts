@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileExists, findFileStatus } from "./file-status.ts";
 import { copyInstallation, findInstallation, type Installation, prepareInstallation, readVersion } from "./installation.ts";
+import { isAlive, readPostmasterFile } from "./postmaster-record.ts";
 import { errorText, startFailure } from "./start-failure.ts";
 
 interface RunAs {
@@ -135,6 +136,12 @@ const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Prom
   }
 };
 
+/** A user whose server runs can enter the data and run the programs: trying both takes a twentieth of `gantry token`. */
+const hasServer = async (directory: string): Promise<boolean> => {
+  const pid = (await readPostmasterFile(directory).catch(() => undefined))?.pid;
+  return pid !== undefined && pid > 0 && isAlive(pid);
+};
+
 const locateAsRoot = async (dataDirectory: string, progress: (line: string) => void): Promise<{ directory: string; runAs: RunAs }> => {
   const link = join(dataDirectory, "postgres");
   const found = await findFileStatus(link);
@@ -150,7 +157,7 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
       throw startFailure(
         `${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another directory`,
       );
-    if (!canEnter(parent, runAs))
+    if (!(await hasServer(directory)) && !canEnter(parent, runAs))
       throw startFailure(
         `user ${runAs.uid}, the owner of ${directory}, can no longer enter it. Make its parents accessible, or set GANTRY_DATA to another directory`,
       );
@@ -219,7 +226,7 @@ export const prepareDataDirectory = async (
   const { directory, runAs } = uid === 0 ? await locateAsRoot(home, progress) : { directory: await locateAsUser(home, uid), runAs: undefined };
   const copiesDirectory = dirname(directory);
   let installation = await prepareInstallation(installed, copiesDirectory);
-  if (runAs && !runsAs(installation.postgres, ["--version"], runAs)) {
+  if (runAs && !(await hasServer(directory)) && !runsAs(installation.postgres, ["--version"], runAs)) {
     installation = await copyInstallation(installation, copiesDirectory);
     if (!runsAs(installation.postgres, ["--version"], runAs)) {
       throw startFailure(`the PostgreSQL that comes with Gantry does not run here (${installation.postgres} --version fails): set DATABASE_URL`);

@@ -22,7 +22,8 @@ import pg from "pg";
 import { addressIn, database, type ServerAddress, serverRole } from "./address.ts";
 import { type DataDirectory, prepareDataDirectory } from "./data-directory.ts";
 import type { Installation } from "./installation.ts";
-import { clearStaleLockFiles, isAlive, isServerOf, readPostmasterFile } from "./postmaster-file.ts";
+import { clearStaleLockFiles, isServerOf } from "./postmaster-file.ts";
+import { isAlive, readPostmasterFile } from "./postmaster-record.ts";
 import { hasCluster, makeCluster, pollMs, type ServerProcess, startProcess, stopProcess } from "./server-process.ts";
 import { errorText, startFailure } from "./start-failure.ts";
 import { defaultTuning, type Tuning } from "./tuning.ts";
@@ -54,7 +55,7 @@ const serverLock = "7166352907140";
 const useLock = "7166352907142";
 const setupLock = "7166352907143";
 
-/** Tells the processes that use PostgreSQL that another one does. */
+/** Announces this process to the other users of PostgreSQL. */
 const useChannel = "gantry_use";
 
 const connectTimeoutMs = limits.outboundTimeoutMs;

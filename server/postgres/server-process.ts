@@ -10,7 +10,7 @@ import type { Log } from "#base/log.ts";
 import { ownerRole, serverRole } from "./address.ts";
 import { type DataDirectory, port } from "./data-directory.ts";
 import { fileExists } from "./file-status.ts";
-import { isAlive } from "./postmaster-file.ts";
+import { isAlive } from "./postmaster-record.ts";
 import { startFailure } from "./start-failure.ts";
 import type { Tuning } from "./tuning.ts";
 

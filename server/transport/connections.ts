@@ -74,12 +74,20 @@ export const watchConnections = (bounds: Bounds): Connections => {
       } else connection.socket.destroy();
     }
   };
-  const timer = setInterval(look, Math.min(1000, bounds.headersTimeoutMs, bounds.hangUpMs, bounds.exchangeTimeoutMs)).unref();
+  let timer: NodeJS.Timeout | undefined;
+  const everyMs = Math.min(1000, bounds.headersTimeoutMs, bounds.hangUpMs, bounds.exchangeTimeoutMs);
+  const remove = (socket: Socket): void => {
+    connections.delete(socket);
+    if (connections.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
   return {
     add: (socket, ms) => {
       const connection: Connection = { socket, endsAtMs: performance.now() + ms, farewell: undefined, leavesUnread: false, busy: 0, streams: new Map() };
       connections.set(socket, connection);
-      socket.once("close", () => connections.delete(socket));
+      timer ??= setInterval(look, everyMs).unref();
+      socket.once("close", () => remove(socket));
       return connection;
     },
     of: (socket) => connections.get(socket),

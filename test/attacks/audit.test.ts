@@ -7,7 +7,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { codes } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -63,7 +63,7 @@ const holdToken = async (page: Page): Promise<void> => {
   await page.click("#account");
   await page.fill("#token", await world.token());
   await page.click("#paste button");
-  await says(page, "#account-status", /^Requests are made/);
+  await says(page, "#account-status", /^Requests use/);
   await page.click("#account-close");
 };
 
@@ -176,13 +176,13 @@ test("attack 140: the token is sent only to this server and only to the form's o
   for (const value of [elsewhere.url, `//${new URL(elsewhere.url).host}`, `@${new URL(elsewhere.url).host}`, "\\\\evil.example.com", "?x=1#y", "%2e%2e/x"]) {
     await field.fill(value);
     await page.click("text=Send request");
-    await says(page, ".outcome", /^(?:[45]\d\d |No answer: A value of the path)/);
+    await says(page, ".outcome", /^(?:[45]\d\d |No response: A path value)/);
     await page.locator(".outcome").evaluate("(element) => (element.textContent = '')");
   }
   for (const value of ["..", "a/../b", ".", "%2E%2e"]) {
     await field.fill(value);
     await page.click("text=Send request");
-    await says(page, ".outcome", /^No answer: A value of the path cannot have/);
+    await says(page, ".outcome", /^No response: A path value cannot contain/);
     await page.locator(".outcome").evaluate("(element) => (element.textContent = '')");
   }
   assert.ok(asked.length > 3);

@@ -79,7 +79,7 @@ test("attack 197: a returning old primary is never used, even if no other is ava
   for (let times = 0; times < 20; times++) assert.deepEqual(await asked(), unavailable);
   const refused = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "split" } });
   assert.equal(refused.code, unavailable[0]);
-  assert.equal((await fetch(`${world.url}/readyz`)).status, 503);
+  await until(async () => ((await fetch(`${world.url}/readyz`)).status === 503 ? true : undefined));
   await second.start();
   await until(async () => ((await world.call("iam.RolesService/ListRoles", {})).code === 0 ? true : undefined));
   assert.deepEqual(await asked(), forbidden);

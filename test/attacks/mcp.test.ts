@@ -8,7 +8,7 @@ import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { SignJWT } from "jose";
 import { callHttp } from "../client.ts";
 import { asOwner } from "../database.ts";

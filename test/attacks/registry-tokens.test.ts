@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { noRegistryAccess } from "#base/registry-access.ts";
 import { releaseName } from "#application";
 import { registerPerson } from "../../server/application/person.ts";
 import { askForTokens } from "../authorization.ts";
@@ -287,7 +288,7 @@ test("attack 283: neither a changed type, a changed list nor an odd scope widens
   }
   // Other tokens signed with the server's key stay invalid for the registry.
   const { authn } = world.server.application.services;
-  const narrow = await authn.mint({ uid: of(victim).uid, audience: [world.url], registry: { repos: [], newRepos: [] } });
+  const narrow = await authn.mint({ uid: of(victim).uid, audience: [world.url], registry: noRegistryAccess });
   assert.equal(
     (await world.call("iam.GroupsService/ListGroups", {}, { token: narrow })).code,
     16,

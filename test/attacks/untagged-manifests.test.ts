@@ -7,7 +7,8 @@ import { randomNumbers, shortOrLong } from "../length.ts";
 import { type ImageSample, imageType, indexType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";
 
-const world = await openWorld();
+// A deleted tag that can be restored keeps its manifest.
+const world = await openWorld({ GANTRY_DELETED_DAYS: "0" });
 after(() => world.close());
 const openClient = async () => openRegistry(world.url, `Bearer ${await world.token()}`);
 let client = await openClient();

@@ -258,6 +258,7 @@ for (const subject of subjects) {
     const special: Readonly<Record<string, string>> = {
       uid: "$1 || '/' || lpad(to_hex(n), 16, '0')",
       name: "name || n",
+      ...(table === "immutable_tag_rules" ? { pattern: "pattern || n" } : {}),
       identity_uid: "left(identity_uid, 41) || lpad(to_hex(n), 16, '0')",
       code_hash: "null",
       external_group_id: "external_group_id || n",

@@ -97,7 +97,14 @@ const target = async (method: MethodFact): Promise<string> => {
 
 const asked = nonEmpty(
   methods.filter(
-    (method) => stage.answers(method) && !method.open && !isBesideOpen(method) && method.capabilities.length > 0 && !method.input.byName.has("digest"),
+    // The catalog is empty for strangers (test/attacks/catalog.test.ts).
+    (method) =>
+      stage.answers(method) &&
+      !method.open &&
+      !isBesideOpen(method) &&
+      method.capabilities.length > 0 &&
+      !method.input.byName.has("digest") &&
+      method.rpc !== "ListCatalog",
   ),
   "operation with capabilities",
 );

@@ -27,6 +27,7 @@ const envelope = "requirement: List response envelope. Every list has nextPageTo
 
 /** Our own fields that a REST response can contain, and why. Any other one fails. */
 const exceptions: Readonly<Record<string, string>> = {
+  "iam.v2.Identity.labels": "labels of identities, by which a pull counts as use (0039); left out if there are none",
   "iam.v2.Group.authorApproval": "the organization's choice on reviews of authored advisories (0089); left out while it is false",
   "advisory.v2.ListDocumentsResponse.nextPageToken": envelope,
   "advisory.v2.ListDocumentsResponse.skipped": envelope,
@@ -236,6 +237,8 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.events.v1.Event": ["update_time"],
   "gantry.feeds.v1.Feed": ["create_time", "update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
+  "gantry.registry.v1.Pulls": ["uid", "create_time", "update_time"],
+  "gantry.registry.v1.Storage": ["create_time", "update_time"],
   "gantry.registry.v1.StoredContent": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.TagHistory": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],

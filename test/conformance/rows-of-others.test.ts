@@ -157,6 +157,13 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${manifest} values ($1, $2, 'sha512:', 'sha256', 'type', '{}', 2, '', '', now())`, [repo, pushed]);
   await query("insert into manifest_blobs (repo_uid, sha256, blob) values ($1, $2, $3)", [repo, pushed, blob]);
   await query("insert into manifest_children (repo_uid, sha256, child) values ($1, $2, $3)", [repo, pushed, digest]);
+  await query("insert into last_pulls (repo_uid, digest, tag, pull_count, pull_time) values ($1, $2, 'latest', 1, now())", [repo, pushed]);
+  await query("insert into pull_days (repo_uid, day, digest, tag, pull_count) values ($1, '2026-04-30', $2, 'latest', 1)", [repo, pushed]);
+  await query("insert into images_in_use (repo_uid, digest, tag, source, report_time, expire_time) values ($1, $2, '', 'cluster', now(), now())", [
+    repo,
+    pushed,
+  ]);
+  await query("insert into retention_runs (organization, due_time, piece_time) values ($1, now(), now())", [organization]);
   const pending = "insert into pending_repos (uid, group_uid, path, create_time, update_time)";
   await query(`${pending} values ($1 || '/' || $2, $1, 'path/' || $2, now(), now())`, [organization, freshKey()]);
   const upload = "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time)";

@@ -42,6 +42,7 @@ const peopleIssuer = "https://people.example.com";
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
 const membershipAnswers = ["AcceptMembership", "DeclineMembership"].map((rpc) => `gantry.memberships.v1.MembershipsService/${rpc}`);
 const revokeSession = "gantry.sessions.v1.SessionsService/RevokeSession";
+const namesService = "gantry.names.v1.NamesService";
 const revokeAllSessions = "gantry.sessions.v1.SessionsService/RevokeAllSessions";
 const revokeGroupSession = "gantry.sessions.v1.SessionsService/RevokeGroupSession";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
@@ -217,10 +218,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     variant: next(),
     nowMs: world.clock.now,
     capabilities: names && symbolsOf(names),
-    // A reference to a group means the organization itself; any other resource is created there.
+    // A reference to a group means the organization itself; a repo is created at the place, any other resource in the organization.
     refer: async (message) => {
       const root = rootOf(place);
-      return message === groupMessage ? root : text(await make(message, { place: root, capabilities: names }), "uid");
+      return message === groupMessage ? root : text(await make(message, { place: message === repoMessage ? place : root, capabilities: names }), "uid");
     },
   });
 
@@ -296,6 +297,14 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
+  /** Pushes the sample manifest with a tag. */
+  const pushSample = async (repo: string): Promise<void> => {
+    const operation = methods.find(({ rpc }) => rpc === "PutManifest");
+    if (!operation) throw new Error("there is no PutManifest");
+    const answer = await callDistribution(world.url, operation, { repo, reference: "sample" }, { token: await owners.token(rootOf(repo)) });
+    if (answer.code !== 0) throw new Error(`PutManifest: ${answer.message}`);
+  };
+
   /** Returns request fields for an existing target in a repo, which the OCI protocol needs. */
   const distributionFields = async (method: MethodFact, repo: string | undefined): Promise<JsonObject> => {
     const push = async (rpc: string, request: JsonObject, content?: Uint8Array): Promise<Answer> => {
@@ -331,6 +340,11 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const repo = uid ?? text(await make(repoMessage, { place }), "uid");
       return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
     }
+    if (method.rpc === "PromoteImage") {
+      const source = text(await make(repoMessage, { place }), "uid");
+      await pushSample(source);
+      return { repo: uid ?? text(await make(repoMessage, { place }), "uid"), tag: "sample", sourceRepo: source, sourceReference: "sample" };
+    }
     let built: JsonObject = createOf(method.output.name) === method && !bodyField(method) ? await ownFieldsOf(method, seeds) : {};
     for (const field of method.input.fields) {
       if (built[field.json] !== undefined || liesBelowSubject(method, field)) continue;
@@ -349,6 +363,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
+    // A question about the caller at a place, which no capability is needed for.
+    const asked = isForEverybody(method) && !path ? method.input.byName.get("place") : undefined;
+    if (asked?.required) built = { ...built, place };
+    if (method.service === namesService) {
+      const name = text(await world.ok("iam.GroupsService/GetGroup", { uid: world.organization }), "name");
+      built = method.input.byName.has("path") ? { path: name } : { query: name };
+    }
     for (const field of method.input.fields) if (path && liesBelowSubject(method, field)) built[field.json] = [firstItemOf(String(valueAt(built, path)))];
     if (method.name === deleteOneself) {
       leaver = await colleague();
@@ -500,6 +521,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
         return { uid, token };
       }
       if (membershipAnswers.includes(method.name)) return boundStranger();
+      // Names are found by those who can list them, and strangers hold nothing.
+      if (method.service === namesService || (isForEverybody(method) && method.input.byName.get("place")?.required))
+        return { uid: "", token: await owners.token() };
       return isForEverybody(method) ? colleague() : otherwise;
     },
     world,
@@ -547,7 +571,8 @@ export const answerableRequest = async (stage: Stage, method: MethodFact, place:
   const organization = bodyField(method)?.message?.name === groupMessage;
   const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
   const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
-  if (!method.input.byName.has("digest") || isList(method)) return request;
+  // Of a list or of pulls, it is a filter.
+  if (!method.input.byName.has("digest") || isList(method) || method.rpc === "GetPulls") return request;
   const repo = method.scope ? String(valueAt(request, method.scope)) : text(await stage.make(repoMessage, { place }), "uid");
   if (method.rpc.endsWith("VulnReport")) await writeTestReport(stage.world, repo, imageDigest);
   const fact = { repo, indexDigest: imageDigest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };

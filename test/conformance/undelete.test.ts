@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { createOf, nonEmpty } from "../samples.ts";
@@ -80,7 +81,8 @@ for (const resource of found) {
   test(
     isForGood ? `a ${fact.short} that was deleted is gone for good` : `a ${fact.short} that was deleted comes back as it was, with all that went along`,
     async () => {
-      const above = parentMessage === groupMessage && resource.cascades.length === 0 ? { parent: await folder(stage) } : {};
+      const own = await folder(stage);
+      const above = parentMessage === groupMessage && resource.cascades.length === 0 ? { parent: own, place: own } : {};
       // A subgroup lacks what only organizations have.
       const made = await stage.make(fact.name, { whole: fact.name !== groupMessage, ...above });
       const uid = text(made, "uid");
@@ -89,7 +91,9 @@ for (const resource of found) {
         if (!child.fact.resource?.deletedForGood) along.push(text(await stage.make(child.fact.name, { parent: uid, whole: true }), "uid"));
       for (const { resource: referring, column } of resource.cascades) {
         const field = referring.fact.byName.get(column) ?? assert.fail(column);
-        along.push(text(await stage.make(referring.fact.name, { parent: await folder(stage), body: { [field.json]: uid } }), "uid"));
+        // A retention rule names a repo below its own group.
+        const parent = referring.fact.short === "RetentionRule" ? parentOf(uid) : await folder(stage);
+        along.push(text(await stage.make(referring.fact.name, { parent, body: { [field.json]: uid } }), "uid"));
       }
       const before = await rowsOf(resource, uid);
       assert.ok(Object.values(before).flat().length > along.length, "something is there");

@@ -4,4 +4,4 @@ import { testGuides } from "./test-guide.ts";
 
 testGuides(["../how-to/permission-denied.md", "../how-to/migrate-images.md", "advisories.md", "registry.md"], ["skopeo", "tar"]);
 testGuides(["README.md"], ["skopeo", "tar"]);
-testGuides(["../how-to/author-advisories.md"]);
+testGuides(["../how-to/author-advisories.md", "../how-to/grant-roles.md", "../how-to/migrate-from-version-1.md"]);

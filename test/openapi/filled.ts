@@ -14,6 +14,7 @@ import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
 import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
+import { finishPullCounts } from "../../server/registry/resources/distribution/pull-records.ts";
 import { groupMessage, type Stage } from "../conformance/stage.ts";
 import { runImport } from "../story/import.ts";
 
@@ -179,6 +180,14 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     await world.ok("iam.TermsService/AcceptTerms", { group, documentIds: ["sfdpa.v1"] });
     return group;
   };
+  const newPulledRepo = async (): Promise<string> => {
+    const uid = await newRepoCalled(`pulled-${stage.next()}`);
+    const pusher = openPusher(world, uid, () => stage.owner(), "pulled");
+    await pusher.image("amd64", "1.1");
+    await pusher.send("GET", "manifests/1.1");
+    await finishPullCounts(world.server.application.services);
+    return uid;
+  };
   const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
     [seenByOwner]: async () => {
       const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
@@ -222,6 +231,14 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "chainguard.platform.registry.Registry/GetSbom": async () => ofImage,
     "chainguard.platform.registry.Registry/GetVulnReport": async () => ({ repoId: lantern, digest: image.digest }),
     "chainguard.platform.registry.Registry/GetRegistrySettings": async () => ({ registryId: await newOrganization() }),
+    "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
+    "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),
+    "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules": async () => ({ repoUid: await newPulledRepo() }),
+    "gantry.registry.v1.InUseService/FindInUse": async () => {
+      const uid = await newPulledRepo();
+      await world.ok("gantry.registry.v1.InUseService/ReportInUse", { parent: parentOf(uid), source: "cluster-a", images: [`${uid}:1.1`] });
+      return { uid };
+    },
     "chainguard.platform.registry.Registry/UpdateRegistrySettings": async () => ({ registryId: await newOrganization() }),
   };
   return {

@@ -12,7 +12,7 @@ import { readDatabaseSettings, readSettings, settingNames } from "#application";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { gantry } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
-import { composeLoader, hadolint, kubernetesValidate, systemdAnalyze } from "./judges.ts";
+import { checkKubernetes, composeLoader, hadolint, kubeconform, systemdAnalyze } from "./judges.ts";
 import { readDockerfile } from "./dockerfile.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -56,9 +56,17 @@ after(async () => {
 
 test("hadolint finds nothing in the Dockerfile", { skip: hadolint.missing }, () => judge(hadolint.program, ["deploy/Dockerfile"]));
 
-test("the Kubernetes manifests have all required fields and no unknown ones", { skip: kubernetesValidate.missing }, () =>
-  judge(kubernetesValidate.program, ["--strict", "deploy/kubernetes/gantry.yaml"]),
-);
+test("the Kubernetes manifests have all required fields and no unknown ones", { skip: kubeconform.missing }, () => {
+  const source = read("deploy/kubernetes/gantry.yaml");
+  const { status, output } = checkKubernetes(source);
+  assert.equal(status, 0, output);
+  for (const [what, planted] of [
+    ["an unknown field", source.replace("containerPort:", "containerPrt:")],
+    ["a wrong type", source.replace(/replicas: \d+/, "replicas: many")],
+    ["an unknown kind", source.replace("kind: Deployment", "kind: Deploymet")],
+  ] as const)
+    assert.notEqual(checkKubernetes(planted).status, 0, what);
+});
 
 test("Docker Compose's loader accepts both compose files", { skip: composeLoader.missing }, () => {
   assert.ok(composeFiles.length >= 2);

@@ -179,6 +179,8 @@ const longTest = (): void => {
     const tree = join(folder, image.upper, "upper", "opt", "gantry");
     const bom = JSON.parse(readFileSync(globSync(join(tree, "gantry-*.cdx.json"))[0] ?? assert.fail("no SBOM"), "utf8")) as Record<string, unknown>;
     assert.equal(bom.bomFormat, "CycloneDX");
+    const debian = JSON.parse(readFileSync(join(tree, "debian.cdx.json"), "utf8")) as { readonly components: readonly { readonly purl: string }[] };
+    assert.ok(debian.components.some(({ purl }) => /^pkg:deb\/debian\/tini@[^?]+\?arch=\w+$/.test(purl)));
     // Debian's own layer has 28 MB, of the 120 MB that the image may have.
     const packed = Number(execFileSync("sh", ["-c", `tar -C ${quote(tree)} -cf - . | gzip -6 | wc -c`], { encoding: "utf8" }));
     assert.ok(packed > 40e6 && packed < 90e6, `${packed}`);

@@ -26,7 +26,6 @@ const ofPython = (name: string): Judge => {
 };
 
 export const hadolint = ofPython("hadolint");
-export const kubernetesValidate = ofPython("kubernetes-validate");
 
 /** Docker Compose's own loader, as a program. */
 const openComposeLoader = (): Judge => {
@@ -39,21 +38,33 @@ const openComposeLoader = (): Judge => {
 
 export const composeLoader = openComposeLoader();
 
-/** Helm as it is installed here, or built from its modules if they are at hand: a build from nothing would take CI too long. */
-const findHelm = (): Judge => {
-  if (spawnSync("helm", ["version"]).status === 0) return { program: "helm", missing: false };
-  const program = join(cache, "helm");
+/** A program as it is installed here, or built from its modules if they are at hand: a build from nothing would take CI too long. */
+const findGoProgram = (name: string, packagePath: string, version: readonly string[]): Judge => {
+  if (spawnSync(name, version).status === 0) return { program: name, missing: false };
+  const program = join(cache, name);
   if (existsSync(program)) return { program, missing: false };
   // Another test file may build it at the same time, or run it.
   mkdirSync(cache, { recursive: true });
-  const folder = mkdtempSync(join(cache, "helm-"));
-  const { status } = spawnSync("go", ["install", "helm.sh/helm/v3/cmd/helm@v3.22.0"], { env: { ...process.env, GOBIN: folder }, timeout: 60_000 });
-  if (status === 0) renameSync(join(folder, "helm"), program);
+  const folder = mkdtempSync(join(cache, `${name}-`));
+  // Without the clients of clouds, which promtool does not need for rules.
+  const { status } = spawnSync("go", ["install", "-tags", "remove_all_sd", packagePath], { env: { ...process.env, GOBIN: folder }, timeout: 60_000 });
+  if (status === 0) renameSync(join(folder, name), program);
   rmSync(folder, { recursive: true, force: true });
-  return { program, missing: status === 0 ? false : "NOT TESTED: helm is not installed here, and cannot be built from its Go modules within a minute" };
+  return { program, missing: status === 0 ? false : `NOT TESTED: ${name} is not installed here, and cannot be built from its Go modules within a minute` };
 };
 
-export const helm = findHelm();
+export const helm = findGoProgram("helm", "helm.sh/helm/v3/cmd/helm@v3.22.0", ["version"]);
+export const promtool = findGoProgram("promtool", "github.com/prometheus/prometheus/cmd/promtool@v0.316.0", ["--version"]);
+export const kubeconform = findGoProgram("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0", ["-v"]);
+
+const schemas = join(import.meta.dirname, "../fixtures/kubernetes-schemas");
+
+/** Checks manifests against the schemas in test/fixtures. Unknown fields and kinds are errors. */
+export const checkKubernetes = (manifests: string): { readonly status: number | null; readonly output: string } => {
+  const location = join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json");
+  const { status, stdout, stderr } = spawnSync(kubeconform.program, ["-strict", "-schema-location", location, "-"], { input: manifests, encoding: "utf8" });
+  return { status, output: `${stdout}${stderr}` };
+};
 
 export const systemdAnalyze: Judge = {
   program: "systemd-analyze",

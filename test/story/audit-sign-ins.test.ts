@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { after, afterEach, before, test } from "node:test";
-import { builtInRoleUid, operatorUid } from "#authz";
+import { builtInRoleUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { gantryAnywhere } from "../anywhere.ts";

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { builtInRoleUid, operatorUid } from "#authz";
+import { builtInRoleUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -103,6 +103,7 @@ const domainNames = [
   "libraries",
   "events",
   "audit",
+  "names",
   "deletions",
   "sessions",
   "auth",

@@ -113,7 +113,7 @@ const fillEvents = async (client: pg.Client): Promise<void> => {
      select gen_random_uuid(), $1 || '/' || lpad(to_hex(last + n), 16, '0'), last + n, 'dev.chainguard.api.platform.registry.repo.updated.v1',
        'https://gantry.example.com', $1 || '/' || lpad(to_hex(n), 16, '0'), $1, 'customer', '{}', 'chainguard.platform.registry.v2.Repo',
        '{"actor": {}, "body": {"name": "a-repo", "description": "' || repeat('d', 200) || '"}}', '',
-       $2::timestamptz - case when n % 3 = 0 then interval '400 days' else interval '0' end
+       $2::timestamptz - case when n % 3 = 0 then interval '400 days' else interval '0' end - n * interval '1 millisecond'
      from generate_series(1, $3::bigint) as n, (select coalesce(max(position), 0) as last from outbox) as place`,
     [world.organization, timestamp(nowMs), counts.events],
   );

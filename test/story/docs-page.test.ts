@@ -95,6 +95,16 @@ test("browsers are redirected from / to the docs, and programs get a list of wor
   assert.deepEqual([icon.status, icon.headers.get("content-type")], [200, "image/svg+xml"]);
 });
 
+const escaped = (literal: string): string => literal.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Patterns of the fields and of their entries. */
+const patternsIn = (schemas: readonly JsonObject[]): string[] =>
+  schemas
+    .flatMap((schema) =>
+      Object.values(part(schema, "properties")).flatMap((field) => (isObject(field) ? [text(field, "pattern"), text(part(field, "items"), "pattern")] : [])),
+    )
+    .filter((pattern) => pattern !== "");
+
 const operationsOf = async (): Promise<{ name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[]> => {
   const found: { name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[] = [];
   const home = await fetchPage("/docs");
@@ -130,22 +140,27 @@ test("the reference documents every operation with the description of the OpenAP
     const { status, html } = await fetchPage(`/docs/reference/${name}/${id}`);
     assert.equal(status, 200, id);
     const shown = textOf(html);
+    const withoutExamples = textOf(html.replaceAll(/<pre.*?<\/pre>/gs, ""));
     const body = followed(document, part(operation, "requestBody"));
     const schemas = [body, ...Object.values(part(operation, "responses")).map((each) => followed(document, isObject(each) ? each : {}))].flatMap((each) =>
       Object.values(part(each, "content")).map((media) => followed(document, part(isObject(media) ? media : {}, "schema"))),
     );
-    const expected = [
-      `${verb.toUpperCase()} ${path}`,
-      id,
-      ...Object.keys(part(operation, "responses")),
-      ...schemas.flatMap((schema) => Object.keys(part(schema, "properties"))),
-    ];
+    const parameters = objectList(operation, "parameters").map((each) => followed(document, each));
+    // Operations of one path share its names; the page shows the field's own.
+    const ownName = (each: JsonObject): string => text(each, "x-field") || text(each, "name");
+    const shownPath = parameters.reduce((shown, each) => shown.replace(`{${text(each, "name")}}`, `{${ownName(each)}}`), path);
+    assert.match(textOf(/<h1>.*<\/h1>/.exec(html)?.[0] ?? ""), new RegExp(`: ${verb.toUpperCase()} ${escaped(shownPath)} $`), id);
+    const expected = [id, ...Object.keys(part(operation, "responses")), ...schemas.flatMap((schema) => Object.keys(part(schema, "properties")))];
     // Only the section with descriptions; the form repeats the names.
     const described = textOf(html.slice(html.indexOf('<h2 id="parameters"')));
-    for (const parameter of objectList(operation, "parameters")) {
-      const { name: named = "" } = followed(document, parameter);
-      assert.ok(described.includes(` ${String(named)} `), `the page of ${id} does not describe ${String(named)}`);
-    }
+    for (const parameter of parameters) assert.ok(described.includes(` ${ownName(parameter)} `), `the page of ${id} does not describe ${ownName(parameter)}`);
+    for (const pattern of patternsIn(schemas)) assert.ok(!withoutExamples.includes(pattern), `the page of ${id} shows the expression ${pattern}`);
+    for (const [, list = ""] of html.matchAll(/<dl class="fields">(.*?)<\/dl>/gs))
+      assert.doesNotMatch(
+        list.replaceAll(/<details>.*$/gs, ""),
+        /<dt>(?:(?!required).)*?<\/dt>.*class="must"/s,
+        `${id}: an optional field before a required one`,
+      );
     for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
     // A response without fields is a file.
     const files = Object.values(part(operation, "responses")).flatMap((each) =>
@@ -443,9 +458,9 @@ test("a token that the server refuses is reported and cleared, and a malformed o
     assert.equal(await page.inputValue("#token"), "");
   };
   const token = await world.token();
-  await said("nonsense", /^This is no token/);
-  await said("a.b.c", /^This is no token/);
-  await said(`${token.split(".").slice(0, 2).join(".")}.${"A".repeat(342)}`, /^This server does not take the token/);
+  await said("nonsense", /^This is not a token/);
+  await said("a.b.c", /^This is not a token/);
+  await said(`${token.split(".").slice(0, 2).join(".")}.${"A".repeat(342)}`, /^The server refused the token/);
   assert.equal(problems.filter((problem) => !problem.includes("401")).length, 0);
   await page.close();
 });
@@ -459,7 +474,7 @@ test("at another address of the server a token can be pasted, and the sign-in na
   await says(page, "#account-status", new RegExp(`open ${world.url}/docs`));
   await page.fill("#token", await world.token());
   await page.click("#paste button");
-  await says(page, "#account-status", /^Requests are made/);
+  await says(page, "#account-status", /^Requests use/);
   await page.click("#account-close");
   await page.click("text=Send request");
   await says(page, ".outcome", /^200 /);
@@ -539,6 +554,26 @@ test("in a narrow window the contents open and close without scrolling the page"
   await contents.locator("text=Install Gantry").click();
   await page.waitForSelector("h1:has-text('Install Gantry')");
   assert.equal(await contents.isVisible(), false);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a field for a parent offers the user's groups and repositories by their paths of names", async () => {
+  const { page, problems } = await openPage("/docs/reference/registry/TagsService_CreateTag");
+  const { group } = await world
+    .ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "picked" } })
+    .then(({ uid }) => ({ group: String(uid) }));
+  const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "app" } });
+  await page.click("#account");
+  await page.fill("#token", await world.token());
+  await page.click("#paste button");
+  await page.locator("#account-in:not([hidden])").waitFor();
+  await page.click("#account-close");
+  const picker = page.getByRole("combobox", { name: "Choose parent" });
+  await picker.locator("option", { hasText: /\/picked\/app$/ }).waitFor({ state: "attached" });
+  await picker.selectOption(String(uid));
+  assert.equal(await page.inputValue('form.try input[data-place="path"]'), uid);
+  await says(page, ".command code", new RegExp(`/registry/v2/tags/${String(uid)}`));
   assert.deepEqual(problems, []);
   await page.close();
 });

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { entriesOf } from "../audit.ts";
 import { asOwner } from "../database.ts";

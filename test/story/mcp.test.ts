@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { usualTools } from "../../server/mcp/discovery.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

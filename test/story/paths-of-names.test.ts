@@ -5,7 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { builtInRoleUid, operatorUid } from "#authz";
+import { builtInRoleUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { runGantry } from "../command-line.ts";
 import { openWorld, type World } from "../world.ts";
@@ -117,6 +118,35 @@ test("an audit log names callers by path and filters by a caller's name", async 
   const calls = await run([...list, "--caller-uids", "acme/owner", "-o", "csv", "--columns", "callerUid"]);
   const callers = new Set(calls.trimEnd().split("\r\n").slice(1));
   assert.equal(callers.size, 1);
+});
+
+test("an ambiguous name is refused with the UIDs and paths of its matches", async () => {
+  const uids: string[] = [];
+  for (const name of ["left", "right"]) {
+    const parent = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
+    uids.push(await make("registry.ReposService/CreateRepo", { parent, repo: { name: "alike", description: `of ${name}` } }));
+  }
+  const environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: owner, XDG_CONFIG_HOME: folder };
+  const { status, err } = await runGantry(["registry", "repos", "get", "alike"], { environment });
+  const lines = ["left", "right"].map((name, index) => `  ${uids[index]}  acme/${name}/alike  of ${name}\n`);
+  assert.deepEqual([status, err], [8, `gantry: repo "alike" is ambiguous: 2 have this name. Use a uid:\n${lines.join("")}`]);
+});
+
+test("events, deliveries, deletions and nameless resources name subject, caller and group in a table", async () => {
+  const parent = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "told" } });
+  await make("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: "https://example.com/hook" } });
+  const repo = await make("registry.ReposService/CreateRepo", { parent, repo: { name: "subject" } });
+  assert.match(await run(["events", "subscriptions", "list"]), /^SINK +CREATE TIME +ENABLED +GROUP +UID\n\S+ +.* true +acme\/told +[0-9a-f/]+\n$/);
+  const within = ["--descendants-of", "acme/told"];
+  const number = (): Promise<unknown> => world.server.application.services.audit.finish();
+  await number();
+  const events = ["events", "list", ...within];
+  assert.match(await run(events), /^POSITION +CREATE TIME +TYPE +SUBJECT +CALLER +UID\n(?:.*\n)*\d+ .*repo\.created\.v1 +acme\/told\/subject +acme\/owner +/);
+  assert.match(await run([...events, "-o", "wide"]), / \d{4}-\d\d-\d\dT\S+Z/);
+  await run(["registry", "repos", "delete", "acme/told/subject", "--yes"]);
+  assert.match(await run(["deletions", "list", ...within]), /^RESOURCE TYPE +RESOURCE NAME .*\n(?:.*\n)*\S+Repo +acme\/told\/subject +/);
+  await number();
+  assert.match(await run(events), new RegExp(`repo\\.deleted\\.v1 +${repo} +acme/owner `));
 });
 
 test("a deletion by name prints the deleted resource", async () => {

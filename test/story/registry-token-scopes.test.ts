@@ -68,7 +68,8 @@ test("a token contains exactly the requested scopes that its caller is permitted
     [reader.token, ["repository:acme/app:pull,push,delete"], [{ repo: uid, actions: ["pull"] }]],
     [reader.token, ["repository:acme/app:push", "repository:acme/new:pull,push"], []],
     [owner, ["repository:acme/absent:pull"], []],
-    [owner, ["registry:catalog:*"], []],
+    [owner, ["registry:catalog:*"], [{ catalog: true }]],
+    [owner, ["registry:catalog:pull", "registry:catalog", "registry:other:*"], []],
     [owner, ["repository:acme/app:pull,sign,Push"], [{ repo: uid, actions: ["pull"] }]],
     [owner, [], []],
     ...[

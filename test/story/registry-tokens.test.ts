@@ -65,7 +65,7 @@ test("_token with an access token gets a registry token for five minutes with th
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "five-minutes" } });
   for (const audience of [world.url, host()]) {
     const access = await world.server.application.services.authn.mint({ uid, audience: [audience] });
-    const answer = await askToken(basic("_token", access), `&scope=repository:${repo}:pull,push,delete&scope=registry:catalog:*`);
+    const answer = await askToken(basic("_token", access), `&scope=repository:${repo}:pull,push,delete&scope=registry:other:*`);
     const body = (await answer.json()) as JsonObject;
     assert.equal(body.token, body.access_token);
     assert.equal(body.expires_in, 300);

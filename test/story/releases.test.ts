@@ -7,14 +7,13 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import pg from "pg";
-import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { isObject, type Json, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import { migrationsDirectory, readMigrations } from "../../server/db/migration-files.ts";
 import { migrate } from "../../server/db/migrate.ts";
 import { verifyLogs } from "../audit.ts";
 import { type Answer, callOver } from "../client.ts";
-import { freshDatabase, type TestDatabase } from "../database.ts";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
 import { type Asked, releaseSettings, releasesFolder, type Release } from "../releases/release.ts";
 import { openWorld, type World } from "../world.ts";
 import { gantry } from "./processes.ts";
@@ -44,28 +43,26 @@ const differences = (old: Json | undefined, now: Json | undefined, at: string): 
 
 const emptyDatabase = async (): Promise<TestDatabase> => {
   const database = await freshDatabase();
-  const client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query("drop schema public cascade; create schema public");
-  await client.end();
+  await asOwner(database.url, "drop schema public cascade; create schema public");
   return database;
 };
 
-/** Runs `use` with a current server on the version's data. */
-const withUpgraded = async (
-  folder: string,
-  release: Release,
-  use: (world: World, query: (sql: string) => Promise<JsonObject[]>) => Promise<void>,
-): Promise<void> => {
+interface ReleasedData {
+  /** Temporary. */
+  readonly work: string;
+  readonly database: TestDatabase;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Runs `use` with the version's data, which no server has upgraded yet. */
+const withReleased = async (folder: string, release: Release, use: (data: ReleasedData) => Promise<void>): Promise<void> => {
   const work = mkdtempSync(join(tmpdir(), "gantry-upgraded-"));
   const database = await emptyDatabase();
-  const client = new pg.Client({ connectionString: database.ownerUrl });
   try {
     const migrations = join(work, "migrations");
     for (const { name } of (await readMigrations()).slice(0, release.migrations)) cpSync(join(migrationsDirectory, name), join(migrations, name));
     await migrate(database.ownerUrl, { progress: () => {}, directory: migrations });
-    await client.connect();
-    await client.query(readFileSync(join(folder, "data.sql"), "utf8"));
+    await asOwner(database.url, readFileSync(join(folder, "data.sql"), "utf8"));
     cpSync(join(folder, "blobs"), join(work, "blobs"), { recursive: true });
     writeFileSync(join(work, "secret.key"), release.secretKey, { mode: 0o600 });
     const environment = {
@@ -75,18 +72,23 @@ const withUpgraded = async (
       GANTRY_BLOBS: join(work, "blobs"),
       ...releaseSettings,
     };
-    const world = await openWorld(environment, undefined, release.timeMs);
-    try {
-      await use(world, async (sql) => (await client.query<JsonObject>(sql)).rows);
-    } finally {
-      await world.close();
-    }
+    await use({ work, database, environment });
   } finally {
-    await client.end();
     await database.drop();
     rmSync(work, { recursive: true, force: true });
   }
 };
+
+/** Runs `use` with a current server on the version's data. */
+const withWorld = (folder: string, release: Release, use: (world: World, data: ReleasedData) => Promise<void>): Promise<void> =>
+  withReleased(folder, release, async (data) => {
+    const world = await openWorld(data.environment, undefined, release.timeMs);
+    try {
+      await use(world, data);
+    } finally {
+      await world.close();
+    }
+  });
 
 const ask = async (world: World, { operation, request }: Asked): Promise<Answer> => {
   const method = [...methods, ...version1].find(({ name }) => name === operation);
@@ -94,21 +96,21 @@ const ask = async (world: World, { operation, request }: Asked): Promise<Answer>
   return callOver("rest", world.url, method.name, request, { token: await world.token() });
 };
 
-const versions = readdirSync(releasesFolder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+const releases = readdirSync(releasesFolder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => ({ folder: join(releasesFolder, name), version: name, release: readJson(join(releasesFolder, name, "release.json")) as Release }));
 
-test("there is data of a released version", () => assert.ok(versions.length > 0));
+test("there is data of a released version", () => assert.ok(releases.length > 0));
 
-for (const version of versions) {
-  const folder = join(releasesFolder, version);
-  const release = readJson(join(folder, "release.json")) as Release;
+for (const { folder, version, release } of releases) {
   const answers = readJson(join(folder, "answers.json")) as readonly Asked[];
 
   test(`data of version ${version} is upgraded by a start, and the API responds as that version did`, async () => {
     assert.equal(release.version, version);
     assert.ok(answers.length > 70);
     const allowed = readDifferences(folder);
-    await withUpgraded(folder, release, async (world, query) => {
-      const applied = await query("select name from schema_migrations order by number");
+    await withWorld(folder, release, async (world, { database }) => {
+      const applied = await asOwner(database.url, "select name from schema_migrations order by number");
       assert.equal(applied.length, (await readMigrations()).length);
       const found: string[] = [];
       const usedAllowances = new Set<string>();
@@ -147,16 +149,15 @@ const writeNextMigrations = async (folder: string, next: readonly (readonly [nam
   return folder;
 };
 
-test("a server keeps writing while the next version migrates, without losing a change, and restarts on that schema until a breaking migration", async () => {
-  const work = mkdtempSync(join(tmpdir(), "gantry-next-"));
-  const database = await emptyDatabase();
-  try {
-    writeFileSync(join(work, "secret.key"), Buffer.alloc(32, 5).toString("base64"), { mode: 0o600 });
-    const environment = { DATABASE_URL: database.url, GANTRY_MIGRATE_URL: database.ownerUrl, GANTRY_SECRET_KEY_FILE: join(work, "secret.key") };
+test("on released data, a server writes while the next version migrates, loses no change, and restarts until a migration is breaking", async () => {
+  const { folder, release } = releases.at(-1) ?? assert.fail("no release");
+  await withReleased(folder, release, async ({ work, database, environment }) => {
     const world = await openWorld(environment);
     const told: string[] = [];
     const wanted: string[] = [];
     try {
+      const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "meanwhile" } });
+      const parent = String(uid);
       let isMigrating = true;
       let writes = 0;
       let begun = (): void => {};
@@ -166,7 +167,7 @@ test("a server keeps writing while the next version migrates, without losing a c
       const write = async (writer: number): Promise<void> => {
         for (let at = 0; isMigrating || at < 3; at++) {
           const name = `repo-${writer}-${at}`;
-          const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
+          const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } });
           await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(uid), description: "while it migrates" }, updateMask: "description" });
           wanted.push(name);
           if (++writes === 8) begun();
@@ -185,7 +186,7 @@ test("a server keeps writing while the next version migrates, without losing a c
         told.map((line) => line.replace(/\d+_/, "")),
         ["Migrated the database: added.sql", "Migrated the database: indexed.sql"],
       );
-      const { repos } = await world.ok("registry.ReposService/ListRepos", { pageSize: 200, uidp: { childrenOf: world.organization } });
+      const { repos } = await world.ok("registry.ReposService/ListRepos", { pageSize: 200, uidp: { childrenOf: parent } });
       const listed = (Array.isArray(repos) ? repos.filter(isObject) : []).map((repo) => [text(repo, "name"), text(repo, "description")]);
       assert.deepEqual(
         listed
@@ -195,9 +196,11 @@ test("a server keeps writing while the next version migrates, without losing a c
         wanted.sort().slice(0, 200),
       );
       assert.ok(listed.every(([, description]) => description === "while it migrates"));
-      const events = await world.events();
+      const events = (await world.events()).filter(({ subject }) => subject.startsWith(`${parent}/`));
       for (const type of ["created", "updated"])
         assert.equal(events.filter((event) => event.type === `dev.chainguard.api.platform.registry.repo.${type}.v1`).length, wanted.length, type);
+      const { whole, lines } = await verifyLogs(world);
+      assert.ok(whole, lines.join("\n"));
     } finally {
       await world.close();
     }
@@ -242,8 +245,5 @@ test("a server keeps writing while the next version migrates, without losing a c
       refused.stderr,
       /^gantry: the database is at migration \d+, newer than .* and this version cannot run on \d+_changed\.sql: start Gantry \d\S+ or later\n$/,
     );
-  } finally {
-    await database.drop();
-    rmSync(work, { recursive: true, force: true });
-  }
+  });
 });

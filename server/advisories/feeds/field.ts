@@ -3,7 +3,7 @@
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { readTimestamp } from "#base/time.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import { FieldError, type Path } from "./invalid.ts";
 
 // Control characters act as commands in logs, terminals and headers (attack 28). Prose may have line ends and tabs. PostgreSQL
@@ -19,6 +19,16 @@ const readFeedTime = (text: string): number | undefined => {
   if (milliseconds !== undefined) return milliseconds;
   const [, date, clock = "00:00:00", offset = "Z"] = feedTimeForm.exec(text) ?? [];
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
+};
+
+/** Times as they are formatted, except for missing milliseconds; not the last days of a month, which may be invalid. */
+const usualTimeForm = /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
+
+/** Formats a time; undefined if it is invalid. */
+const toTimeText = (text: string): string | undefined => {
+  if (usualTimeForm.test(text)) return text.length === 24 ? text : `${text.slice(0, -1)}.000Z`;
+  const milliseconds = readFeedTime(text);
+  return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
 const isNameText = (value: Json): boolean =>
@@ -157,6 +167,12 @@ export class Field {
   time(): number | undefined {
     if (this.missing || this.value === "") return undefined;
     return readFeedTime(this.string()) ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
+  }
+
+  /** RFC 3339 in UTC; undefined if missing. */
+  timeText(): string | undefined {
+    if (this.missing || this.value === "") return undefined;
+    return toTimeText(this.string()) ?? this.refuse("must be a time such as 2026-01-31T08:00:00Z");
   }
 
   requiredTime(): number {

@@ -5,7 +5,7 @@
 // Changes of a killed import stay in the source's row, and the next import reports them. A failed or stopped import reports what
 // it wrote.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { timestamp } from "#base/time.ts";
 import type { Services } from "#kernel";
 import { record } from "#outbox";

@@ -35,6 +35,7 @@ import {
   lockFeed,
   markAbsentFiles,
   markDocumentsMissing,
+  mayDifferInVisibility,
   moveFacts,
   noChanges,
   noOwnedCounts,
@@ -274,7 +275,9 @@ const markPublic = async ({ services: { store }, feed, told, options }: SourceIm
   const isPublic = options.public;
   let counts = noOwnedCounts;
   if (!told || isPublic === undefined) return counts;
-  for (let after: string | undefined = "0"; after !== undefined; ) {
+  // An import writes new documents as they are to be, so usually none differ.
+  const isMarked = !(await mayDifferInVisibility(store.read, feed, isPublic));
+  for (let after: string | undefined = isMarked ? undefined : "0"; after !== undefined; ) {
     await requireGoingOn(options);
     const from: string = after;
     after = await store.write(async (rows) => {

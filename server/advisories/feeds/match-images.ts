@@ -2,7 +2,7 @@
 // advisories are matched with their packages in all images, changed images with all their packages. The next import catches up on
 // failures. Without changes nothing is written.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";

@@ -94,6 +94,16 @@ type Keys = ReadonlyMap<string, string>;
 
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 
+/** Assertions of documents that did not exist before, which need not be looked up. */
+interface NewAssertions {
+  /** The least ID of these documents. All later ones are among them, since the feeds of the kind and group are locked. */
+  readonly first: string | undefined;
+  /** Oldest first. */
+  readonly assertions: readonly Assertion[];
+}
+
+const noNewAssertions: NewAssertions = { first: undefined, assertions: [] };
+
 const isShown = ({ public: wanted, license }: Pick<Assertion, "public" | "license">): boolean => wanted && isPublishable(license);
 
 /** A public record is not replaced by one with a license that forbids publication. */
@@ -116,10 +126,16 @@ const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "grou
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
 ];
 
-const findAssertionsOf = async (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<Map<string, Assertion[]>> => {
-  const found = await findAssertions(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()]);
+const findAssertionsOf = async (
+  rows: Write,
+  { kind, group }: TellContext,
+  { owner }: Scope,
+  keys: Keys,
+  { first, assertions }: NewAssertions,
+): Promise<Map<string, Assertion[]>> => {
+  const found = await findAssertions(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()], first);
   const byKey = new Map<string, Assertion[]>();
-  for (const each of found) {
+  for (const each of [...found, ...assertions.filter(({ key }) => keys.has(key))]) {
     if (kind === "vulnerabilities" && isShown(each) !== (owner === "everybody")) continue;
     const known = byKey.get(each.key);
     if (known) known.push(each);
@@ -188,14 +204,14 @@ const findOutvoted = ({ assertions }: Rivals, stored: ReadonlyMap<string, Assert
 };
 
 /** Writes rows from winning documents, and withdraws those without a document. */
-const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts): Promise<WriteCounts> => {
+const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts, added: NewAssertions): Promise<WriteCounts> => {
   if (given.size === 0) return noCounts;
   const rivals = await findRivals(rows, context, [...given.values()], drafts.size > 0 ? 2 : 1);
   const keys: Keys = new Map([...rivals.keys, ...given]);
   const stored = new Map((await findRowsOfOwner(rows, context, scope, keys)).map((row) => [row.key, row]));
   const outvoted = findOutvoted(rivals, stored);
   const assertions = new Map(
-    [...(await findAssertionsOf(rows, context, scope, keys))].map(([key, some]) => [
+    [...(await findAssertionsOf(rows, context, scope, keys, added))].map(([key, some]) => [
       key,
       outvoted.size === 0 ? some : some.filter(({ id }) => !outvoted.has(id)),
     ]),
@@ -260,9 +276,10 @@ const reassign = async (
   context: TellContext,
   keys: { readonly group: Keys; readonly everybody: Keys; readonly hasMoved?: boolean },
   drafts: Drafts = new Map(),
+  added = noNewAssertions,
 ): Promise<OwnedCounts> => {
   const reassignOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
-    reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
+    reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts, added);
   // Removals first, then additions.
   return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
 };
@@ -329,6 +346,23 @@ const noteRenamed = async (
   await writeSuccessors(rows, feed, renamed);
 };
 
+const newAssertionsOf = ({ source, license }: TellContext, given: readonly GivenDocument[], { documents }: WrittenDocuments): NewAssertions => {
+  const added = given.flatMap(({ draft }, index) => {
+    const document = documents[index];
+    return document && document.wasPublic === undefined && !document.isOlder ? [{ draft, id: document.id, public: document.public }] : [];
+  });
+  // Of a repeated document the last counts, as it is stored.
+  const byId = [...new Map(added.map((each) => [each.id, each])).values()].sort((one, other) => Number(one.id) - Number(other.id));
+  const assertions = byId.flatMap(({ draft, id, public: isPublic }) =>
+    [...draft.records].map(([key, modified]): Assertion => {
+      const { form, originId, body } = draft;
+      const modifiedMs = modified === "" ? undefined : Date.parse(modified);
+      return { key, id, form, originId, feed: source, public: isPublic, license: draft.license || license, modifiedMs, storedBytes: body.length };
+    }),
+  );
+  return { first: byId[0]?.id, assertions };
+};
+
 /** Writes documents and the records that they assert. */
 export const tellParts = async (
   rows: Write,
@@ -361,7 +395,7 @@ export const tellParts = async (
     }
   }
   await reassign(rows, context, left);
-  const counts = await reassign(rows, context, keys, drafts);
+  const counts = await reassign(rows, context, keys, drafts, newAssertionsOf(context, given, written));
   // Affected versions may change even if the row does not.
   const rewritten = given.flatMap(({ draft }, index) =>
     documents[index]?.wasPublic === undefined || documents[index].isOlder || documents[index].isPending ? [] : [...draft.records.keys()],

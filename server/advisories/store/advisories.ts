@@ -21,7 +21,18 @@ import {
   type Write,
 } from "#db";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows, textDigestOf } from "./feed-rows.ts";
+import {
+  columnOf,
+  type FindAsserted,
+  lastByKey,
+  recordDigestOf,
+  type Refreshed,
+  refreshStatistics,
+  sharedColumnOf,
+  sharedOr,
+  stepRows,
+  textDigestOf,
+} from "./feed-rows.ts";
 import { isWithin, type Part, partsOf, type Reader, rootsOf } from "./visibility.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -30,6 +41,8 @@ interface AdvisoryDraft {
   readonly record: AdvisoryRecord;
   readonly digest: string;
   readonly isPublic: boolean;
+  /** False if it certainly has no row, since its feed is locked. */
+  readonly isKnown: boolean;
   /** The asserting document, and its form. */
   readonly documentId: string;
   readonly form: string;
@@ -52,6 +65,17 @@ const storedAdvisory = columns({
   form: text,
 });
 
+const replacingAdvisory = `on conflict (uid) do update set
+  advisory_id = excluded.advisory_id, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
+  delete_time = excluded.delete_time, author = excluded.author, artifact_name = excluded.artifact_name,
+  artifact_type = excluded.artifact_type, artifact_architecture = excluded.artifact_architecture,
+  component_name = excluded.component_name, component_location = excluded.component_location,
+  component_type = excluded.component_type, aliases = excluded.aliases, events = excluded.events,
+  legacy_advisory_id = excluded.legacy_advisory_id, origin = excluded.origin, namespace = excluded.namespace,
+  facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest,
+  document_id = excluded.document_id, form = excluded.form
+where held.digest <> excluded.digest or held.public <> excluded.public`;
+
 /** Returns the uids of changed rows. */
 const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
@@ -73,57 +97,59 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
     return { ...draft, events, facetDigest: facetDigestOf(facet) };
   });
   const facetIds = await addFacets(rows, facets);
-  const written = await advisoryUid.find(
-    rows,
-    `insert into advisories as held (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type,
-       artifact_architecture, component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin,
-       namespace, facet, search, public, feed, digest, document_id, form)
-     select uid, advisory_id, create_time::timestamptz, $20::timestamptz, nullif(delete_time, '')::timestamptz, author, artifact_name,
-       artifact_type, artifact_architecture, component_name, component_location, component_type, aliases::jsonb, events::jsonb,
-       legacy, origin, namespace, facet, search, shown = 'true', $21, digest, nullif(document, '')::bigint, form
-     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-       $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
-       $22::text[], $23::text[], $24::text[])
-       as given(uid, advisory_id, create_time, delete_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
-       component_location, component_type, aliases, events, legacy, origin, namespace, facet, search, digest, shown, document, form)
-     on conflict (uid) do update set
-       advisory_id = excluded.advisory_id, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
-       delete_time = excluded.delete_time, author = excluded.author, artifact_name = excluded.artifact_name,
-       artifact_type = excluded.artifact_type, artifact_architecture = excluded.artifact_architecture,
-       component_name = excluded.component_name, component_location = excluded.component_location,
-       component_type = excluded.component_type, aliases = excluded.aliases, events = excluded.events,
-       legacy_advisory_id = excluded.legacy_advisory_id, origin = excluded.origin, namespace = excluded.namespace,
-       facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest,
-       document_id = excluded.document_id, form = excluded.form
-     where held.digest <> excluded.digest or held.public <> excluded.public
-     returning ${advisoryUid.list}`,
-    [
-      columnOf(full, ({ uid }) => uid),
-      columnOf(full, ({ record }) => record.advisoryId),
-      columnOf(full, ({ events }) => createTimeOf(events, now)),
-      columnOf(full, ({ record }) => record.withdrawnTime ?? ""),
-      columnOf(full, ({ record }) => record.author),
-      columnOf(full, ({ record }) => record.artifactName),
-      columnOf(full, ({ record }) => record.artifactType),
-      columnOf(full, ({ record }) => record.artifactArchitecture ?? ""),
-      columnOf(full, ({ record }) => record.componentName ?? ""),
-      columnOf(full, ({ record }) => record.componentLocation ?? ""),
-      columnOf(full, ({ record }) => record.componentType ?? ""),
-      columnOf(full, ({ record }) => JSON.stringify([...new Set(record.aliases)])),
-      columnOf(full, ({ events }) => JSON.stringify(events)),
-      columnOf(full, ({ record }) => record.legacyAdvisoryId ?? ""),
-      columnOf(full, ({ record }) => record.origin ?? record.artifactName),
-      columnOf(full, ({ record }) => record.namespace ?? ""),
-      columnOf(full, ({ facetDigest }) => facetIds.get(facetDigest) ?? ""),
-      columnOf(full, ({ record }) => searchTextOf(record)),
-      columnOf(full, ({ digest }) => digest),
-      now,
-      target.feed,
-      columnOf(full, ({ isPublic }) => String(isPublic)),
-      columnOf(full, ({ documentId }) => documentId),
-      columnOf(full, ({ form }) => form),
-    ],
-  );
+  const [known, fresh] = [full.filter(({ isKnown }) => isKnown), full.filter(({ isKnown }) => !isKnown)];
+  const written: { readonly uid: string }[] = [];
+  for (const [some, conflict] of [
+    [known, replacingAdvisory],
+    [fresh, ""],
+  ] as const) {
+    if (some.length === 0) continue;
+    const uids = await advisoryUid.find(
+      rows,
+      `insert into advisories as held (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type,
+         artifact_architecture, component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin,
+         namespace, facet, search, public, feed, digest, document_id, form)
+       select uid, advisory_id, ${sharedOr("create_time", 3)}::timestamptz, $20::timestamptz, nullif(${sharedOr("delete_time", 4)}, '')::timestamptz,
+         ${sharedOr("author", 5)}, artifact_name, ${sharedOr("artifact_type", 7)}, ${sharedOr("artifact_architecture", 8)},
+         ${sharedOr("component_name", 9)}, ${sharedOr("component_location", 10)}, ${sharedOr("component_type", 11)}, aliases::jsonb, events::jsonb,
+         ${sharedOr("legacy", 14)}, origin, ${sharedOr("namespace", 16)}, ${sharedOr("facet", 17)}, search, ${sharedOr("shown", 22)} = 'true', $21, digest,
+         nullif(document, '')::bigint, ${sharedOr("form", 24)}
+       from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+         $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+         $22::text[], $23::text[], $24::text[])
+         as given(uid, advisory_id, create_time, delete_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
+         component_location, component_type, aliases, events, legacy, origin, namespace, facet, search, digest, shown, document, form)
+       ${conflict}
+       returning ${advisoryUid.list}`,
+      [
+        columnOf(some, ({ uid }) => uid),
+        columnOf(some, ({ record }) => record.advisoryId),
+        sharedColumnOf(some, ({ events }) => createTimeOf(events, now)),
+        sharedColumnOf(some, ({ record }) => record.withdrawnTime ?? ""),
+        sharedColumnOf(some, ({ record }) => record.author),
+        columnOf(some, ({ record }) => record.artifactName),
+        sharedColumnOf(some, ({ record }) => record.artifactType),
+        sharedColumnOf(some, ({ record }) => record.artifactArchitecture ?? ""),
+        sharedColumnOf(some, ({ record }) => record.componentName ?? ""),
+        sharedColumnOf(some, ({ record }) => record.componentLocation ?? ""),
+        sharedColumnOf(some, ({ record }) => record.componentType ?? ""),
+        columnOf(some, ({ record }) => JSON.stringify([...new Set(record.aliases)])),
+        columnOf(some, ({ events }) => JSON.stringify(events)),
+        sharedColumnOf(some, ({ record }) => record.legacyAdvisoryId ?? ""),
+        columnOf(some, ({ record }) => record.origin ?? record.artifactName),
+        sharedColumnOf(some, ({ record }) => record.namespace ?? ""),
+        sharedColumnOf(some, ({ facetDigest }) => facetIds.get(facetDigest) ?? ""),
+        columnOf(some, ({ record }) => searchTextOf(record)),
+        columnOf(some, ({ digest }) => digest),
+        now,
+        target.feed,
+        sharedColumnOf(some, ({ isPublic }) => String(isPublic)),
+        columnOf(some, ({ documentId }) => documentId),
+        sharedColumnOf(some, ({ form }) => form),
+      ],
+    );
+    written.push(...uids);
+  }
   return new Set(written.map(({ uid }) => uid));
 };
 
@@ -152,7 +178,9 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
     const assertion = target.assertions?.get(key);
     const wanted = target.public ?? stored.get(uid)?.isPublic ?? assertion?.public ?? false;
     const isPublic = wanted && (assertion?.isPublishable ?? true);
-    return { uid, record, digest: recordDigestOf(record), isPublic, documentId: assertion?.id ?? "", form: assertion?.form ?? target.form ?? "" };
+    const documentId = assertion?.id ?? "";
+    const isKnown = stored.has(uid) || assertion === undefined;
+    return { uid, record, digest: recordDigestOf(record), isPublic, isKnown, documentId, form: assertion?.form ?? target.form ?? "" };
   });
   // A fixed order prevents deadlocks.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
@@ -205,7 +233,7 @@ export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, 
   const digest = recordDigestOf([form, full, approved]);
   const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
   const written = await upsertAdvisories(rows, target, [
-    { uid, record: full, digest, isPublic: false, documentId: "", form, own: { events: approved, facet } },
+    { uid, record: full, digest, isPublic: false, isKnown: true, documentId: "", form, own: { events: approved, facet } },
   ]);
   if (written.has(uid)) return;
   const ids = await addFacets(rows, new Map([[recordDigestOf(Object.values(facet)), facet]]));
@@ -278,6 +306,22 @@ export const markAdvisoriesPublic = async (rows: Write, group: string, keys: rea
     [keys.map((key) => `${group}/${key}`), isPublic, new Date(nowMs).toISOString()],
   );
   return marked.length;
+};
+
+const difference = columns({ differs: expression("true", flag) });
+
+/** Returns whether a document of the source's kind and group, or an advisory from one, may have another visibility. */
+export const mayDifferInVisibility = async (rows: Read, feed: string, isPublic: boolean): Promise<boolean> => {
+  const found = await difference.findOne(
+    rows,
+    `select ${difference.list} from feeds as own where own.id = $1 and (
+       exists (select from feeds as other join source_documents as document on document.feed_id = other.id
+         where other.kind = own.kind and other.group_uid = own.group_uid and document.public <> $2)
+       or own.kind = 'advisories' and exists (select from advisories where left(uid, -17) = own.group_uid and document_id is not null and public <> $2))`,
+    [feed, isPublic],
+    wideCount,
+  );
+  return found !== undefined;
 };
 
 export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "advisories", refreshed);

@@ -28,6 +28,9 @@ export interface AdvisoryEvent {
   readonly issue?: string;
 }
 
+/** As toISOString formats. */
+const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 /** Returns the events by time; ties keep the source's order. */
 export const advisoryEventsOf = (record: AdvisoryRecord, uid: string): AdvisoryEvent[] => {
   const sorted = record.events.map((event) => ({ event, timeMs: Date.parse(event.time) })).sort((one, other) => one.timeMs - other.timeMs);
@@ -40,7 +43,7 @@ export const advisoryEventsOf = (record: AdvisoryRecord, uid: string): AdvisoryE
     counts.set(content, earlier + 1);
     return {
       uid: `${uid}/${uidSegmentOf(content, String(earlier))}`,
-      createTime: new Date(timeMs).toISOString(),
+      createTime: timeForm.test(event.time) ? event.time : new Date(timeMs).toISOString(),
       author,
       ...(reviewer === undefined ? {} : { reviewer }),
       reviewState,
@@ -50,7 +53,8 @@ export const advisoryEventsOf = (record: AdvisoryRecord, uid: string): AdvisoryE
   });
 };
 
-const distinctTexts = (texts: Iterable<string>): string[] => [...new Set(texts)].filter((text) => text !== "").sort();
+const distinctTexts = (texts: readonly string[]): string[] =>
+  texts.length === 1 ? texts.filter((text) => text !== "") : [...new Set(texts)].filter((text) => text !== "").sort();
 
 const eventTypeOf = (event: AdvisoryEvent): string => Object.entries(eventTypes).find(([member]) => member in event)?.[1] ?? "";
 

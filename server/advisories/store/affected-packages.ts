@@ -3,7 +3,7 @@
 // Withdrawn documents have no rows, since queries do not return them.
 
 import { columns, expression, flag, nullableText, number, type Read, type RowOf, text, type Write } from "#db";
-import { columnOf } from "./feed-rows.ts";
+import { columnOf, sharedColumnOf, sharedOr } from "./feed-rows.ts";
 import type { Reader } from "./visibility.ts";
 
 export interface AffectedPackage {
@@ -28,15 +28,15 @@ export const writeAffectedPackages = async (rows: Write, documents: readonly Doc
   if (given.length === 0) return;
   await rows.query(
     `insert into affected_packages (ecosystem, name, origin_id, document_id, public, modified, entries)
-     select ecosystem, name, origin_id, document_id::bigint, public = 'true', modified, entries
+     select ${sharedOr("ecosystem", 1)}, name, origin_id, document_id::bigint, ${sharedOr("public", 5)} = 'true', modified, entries
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
        as given(ecosystem, name, origin_id, document_id, public, modified, entries)`,
     [
-      columnOf(given, ({ ecosystem }) => ecosystem),
+      sharedColumnOf(given, ({ ecosystem }) => ecosystem),
       columnOf(given, ({ name }) => name),
       columnOf(given, ({ originId }) => originId),
       columnOf(given, ({ documentId }) => documentId),
-      columnOf(given, (each) => String(each.public)),
+      sharedColumnOf(given, (each) => String(each.public)),
       columnOf(given, ({ modified }) => modified),
       columnOf(given, ({ entries }) => entries),
     ],

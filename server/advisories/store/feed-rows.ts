@@ -56,6 +56,18 @@ export type FindAsserted = (keys: readonly string[]) => Promise<ReadonlySet<stri
 
 export const columnOf = <R, V extends string | Uint8Array>(rows: readonly R[], value: (row: R) => V): V[] => rows.map(value);
 
+/** Like columnOf, but a value that all rows share is sent once. The statement reads the column by `sharedOr`. */
+export const sharedColumnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => {
+  const values = rows.map(value);
+  return values.every((each) => each === values[0]) ? values.slice(0, 1) : values;
+};
+
+/** A shorter list of `unnest` reads as null behind its end. */
+export const sharedOr = (column: string, position: number): string => `coalesce(${column}, ($${position}::text[])[1])`;
+
+/** Returns the text form of a list of text. */
+export const arrayText = (values: readonly string[]): string => `{${values.map((value) => `"${value.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
+
 /** Rows per step when scanning a feed, which may have millions. */
 export const stepRows = 10_000;
 

@@ -101,10 +101,11 @@ export {
 } from "./image-packages.ts";
 export * from "./image-sboms.ts";
 export * from "./package-origins.ts";
-export { openReader, publicReader, type Reader, type Visibility } from "./visibility.ts";
+export { openReader, placesAt, publicReader, type Reader, type Visibility } from "./visibility.ts";
 export * from "./pushed-reports.ts";
 export * from "./record-successors.ts";
 export * from "./records.ts";
+export { findAffectedPackagesByStart, findVulnerabilitiesByStart } from "./searched.ts";
 export * from "./severities.ts";
 export * from "./source-documents.ts";
 export * from "./vuln-reports.ts";

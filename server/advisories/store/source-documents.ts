@@ -25,7 +25,7 @@ import {
 } from "#db";
 import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { type FeedRun, keepDocuments } from "./feed-reversals.ts";
-import { columnOf } from "./feed-rows.ts";
+import { arrayText, columnOf, sharedColumnOf, sharedOr } from "./feed-rows.ts";
 import type { Reader } from "./visibility.ts";
 
 export interface DocumentDraft {
@@ -186,9 +186,10 @@ const insertDocuments = async (
         rows,
         `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
            import_time, change_time, body, ecosystems, index_version, added_run, withdraw_time)
-         select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
-           nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, body,
-           array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer, nullif(withdrawn, '')::timestamptz
+         select $1::integer, ${sharedOr("file", 3)}, ${sharedOr("part", 4)}::integer, ${sharedOr("form", 5)}, origin_id, ${sharedOr("ordinal", 7)}::integer,
+           digest, ${sharedOr("license", 9)}, ${sharedOr("public", 10)} = 'true', ${sharedOr("left_out", 11)}, true, nullif(modified, '')::timestamptz,
+           $2::timestamptz, $2::timestamptz, body, ${sharedOr("ecosystems", 14)}::text[], ${indexVersion}, $15::integer,
+           nullif(${sharedOr("withdrawn", 16)}, '')::timestamptz
          from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[],
            $14::text[], $16::text[])
            as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems, withdrawn)
@@ -197,20 +198,20 @@ const insertDocuments = async (
         [
           feed,
           new Date(nowMs).toISOString(),
-          columnOf(given, ({ file }) => file),
-          columnOf(given, ({ part }) => String(part)),
-          columnOf(given, ({ draft }) => draft.form),
+          sharedColumnOf(given, ({ file }) => file),
+          sharedColumnOf(given, ({ part }) => String(part)),
+          sharedColumnOf(given, ({ draft }) => draft.form),
           columnOf(given, ({ draft }) => draft.originId),
-          columnOf(given, ({ ordinal }) => String(ordinal)),
+          sharedColumnOf(given, ({ ordinal }) => String(ordinal)),
           columnOf(given, ({ draft }) => draft.digest),
-          columnOf(given, ({ draft }) => draft.license),
-          columnOf(given, (each) => String(isPublic(each))),
-          columnOf(given, ({ draft }) => draft.leftOut),
+          sharedColumnOf(given, ({ draft }) => draft.license),
+          sharedColumnOf(given, (each) => String(isPublic(each))),
+          sharedColumnOf(given, ({ draft }) => draft.leftOut),
           columnOf(given, ({ draft }) => draft.modifyTime),
           columnOf(given, ({ draft }) => draft.body),
-          columnOf(given, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
+          sharedColumnOf(given, ({ draft }) => arrayText(draft.osv.ecosystems)),
           run,
-          columnOf(given, ({ draft }) => draft.osv.withdrawn),
+          sharedColumnOf(given, ({ draft }) => draft.osv.withdrawn),
         ],
       );
 
@@ -679,20 +680,24 @@ const assertion = columns({
   storedBytes: expression("document.stored_bytes", number),
 });
 
-/** Returns the documents that assert these records, oldest first; of all groups if `group` is undefined. */
-export const findAssertions = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Assertion[]> =>
+/**
+ * Returns the documents that assert these records, oldest first; of all groups if `group` is undefined.
+ * @param before excludes this document and later ones
+ */
+export const findAssertions = (rows: Read, kind: string, group: string | undefined, keys: readonly string[], before?: string): Promise<Assertion[]> =>
   assertion.find(
     rows,
     // By index: without statistics of freshly filled tables the planner reads all rows.
     `select ${assertion.list} from unnest($1::text[]) as given(key)
      cross join lateral (
-       select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
+       select record_key, document_id, modify_time from document_records
+       where record_key = given.key and told and ($4::bigint is null or document_id < $4) offset 0) as record
      cross join lateral (
        select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes
        from source_documents where id = record.document_id offset 0) as document
      join feeds on feeds.id = document.feed_id
      where feeds.kind = $2 and ($3::text is null or feeds.group_uid = $3) order by document.id`,
-    [keys, kind, group ?? null],
+    [keys, kind, group ?? null, before ?? null],
   );
 
 /** Returns documents by ID with all their records, oldest first. Only IDs that at least `least` documents have. */

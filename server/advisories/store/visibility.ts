@@ -19,13 +19,18 @@ export interface Reader {
 
 export const publicReader = (read: Read): Reader => ({ read, visibility: "public" });
 
+/** Returns the subtrees of paths, none of which contains another. */
+export const placesAt = (paths: readonly string[]): Places => {
+  const lows = [...paths].sort();
+  return { lows, highs: lows.map((path) => (path === "" ? "~" : `${path}0`)) };
+};
+
 const feedId = columns({ id: text });
 
 /** Returns a reader of public records, and of the private records at and below these paths, none of which contains another. */
 export const openReader = async (read: Read, paths: readonly string[]): Promise<Reader> => {
   if (paths.length === 0) return publicReader(read);
-  const lows = [...paths].sort();
-  const places = { lows, highs: lows.map((path) => (path === "" ? "~" : `${path}0`)) };
+  const places = placesAt(paths);
   const found = await feedId.find(
     read,
     `select ${feedId.list} from unnest($1::text[], $2::text[]) as place(low, high)

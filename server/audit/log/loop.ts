@@ -32,6 +32,7 @@ export const openAudit = (services: AuditServices): Audit => {
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let running: Promise<void> | undefined;
+  let isStarted = false;
   let stopping = false;
 
   const now = (): string => timestamp(clock());
@@ -58,19 +59,31 @@ export const openAudit = (services: AuditServices): Audit => {
     }
   };
 
+  const flush = (): void => {
+    flushing ??= refusals
+      .flush(false)
+      .catch((cause: unknown) => log("audit.tick.failed", { cause }))
+      .finally(() => {
+        flushing = undefined;
+        if (refusals.isWaiting) return;
+        clearInterval(timer);
+        timer = undefined;
+      });
+  };
+
+  const flushLater = (): void => {
+    if (isStarted && !stopping) timer ??= setInterval(flush, limits.sealPollMs).unref();
+  };
+
   return {
-    recordRefusal: refusals.add,
+    recordRefusal(call) {
+      refusals.add(call);
+      flushLater();
+    },
     start(seals) {
       if (seals) running = run();
-      timer = setInterval(() => {
-        flushing ??= refusals
-          .flush(false)
-          .catch((cause: unknown) => log("audit.tick.failed", { cause }))
-          .finally(() => {
-            flushing = undefined;
-          });
-      }, limits.sealPollMs);
-      timer.unref();
+      isStarted = true;
+      if (refusals.isWaiting) flushLater();
     },
     async finish() {
       await refusals.flush(true);

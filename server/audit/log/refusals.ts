@@ -1,7 +1,7 @@
 // Collects refused and validate-only calls and writes them to the outbox periodically. Beyond a limit per identity and minute, calls
 // are only counted, as are most without a valid token. So no caller can fill the disk or displace others' entries.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
@@ -28,6 +28,8 @@ export interface RefusedCall {
 export interface Refusals {
   /** Never throws. */
   add(call: RefusedCall): void;
+  /** Something was added that is not written. */
+  readonly isWaiting: boolean;
   /** Writes what was added; with `all`, also the running counts. */
   flush(all: boolean): Promise<void>;
 }
@@ -104,6 +106,9 @@ export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }:
 
   return {
     add,
+    get isWaiting() {
+      return collected.length > 0 || counted.size > 0;
+    },
     async flush(all) {
       if (all || clock() - windowMs >= limits.refusalsWindowMs) closeWindow();
       const writing = collected;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { limits } from "#base/limits.ts";
 import { entryPath } from "./seal.ts";
 

@@ -1,7 +1,7 @@
 // Seals numbered events of the outbox as entries of their organization's chain. Changes do not wait for sealing, and no committed
 // event is missed, because positions have no gaps (server/outbox/number.ts).
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";

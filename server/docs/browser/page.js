@@ -41,7 +41,7 @@ let ending;
 /** @param {string} text @returns {Record<string, unknown>} */
 const claimsOf = (text) => {
   const [, payload = "", signature] = text.split(".");
-  if (signature === undefined) throw new Error("This is no token: it has not three parts with dots between them.");
+  if (signature === undefined) throw new Error("This is not a token: a token has three parts separated by dots.");
   try {
     const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
     const claims = JSON.parse(new TextDecoder().decode(bytes));
@@ -49,7 +49,7 @@ const claimsOf = (text) => {
   } catch {
     // Handled below.
   }
-  throw new Error("This is no token: its middle part cannot be read.");
+  throw new Error("This is not a token: its second part cannot be read.");
 };
 
 /** @param {string} text @returns {HeldToken} */
@@ -61,7 +61,7 @@ const heldTokenOf = (text) => {
   const names = [email, actor.email].filter((name) => typeof name === "string" && name !== "");
   const whose = String(names[0] ?? subject);
   const endsMs = typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
-  if (endsMs <= Date.now()) throw new Error("This token has ended.");
+  if (endsMs <= Date.now()) throw new Error("This token has expired.");
   const until = Number.isFinite(endsMs) ? `\nUntil ${new Date(endsMs).toLocaleTimeString()}` : "";
   return { text, whose, endsMs, details: `${whose}${whose === subject ? "" : `\n${subject}`}\nIssued by ${String(iss ?? "?")}${until}` };
 };
@@ -85,6 +85,7 @@ const showAccount = () => {
 const forgetToken = (why, isBad = false) => {
   held = undefined;
   groups = [];
+  repos = [];
   clearTimeout(ending);
   showAccount();
   showGroups();
@@ -110,7 +111,7 @@ const askWhose = async (token) => {
   });
   const answer = await response.json();
   if (held !== token) return;
-  if (response.status === 401) forgetToken(`This server does not take the token: ${String(answer.message)}.`, true);
+  if (response.status === 401) forgetToken(`The server refused the token: ${String(answer.message)}.`, true);
   const name = answer.profile?.name;
   if (!response.ok || typeof name !== "string" || name === "") return;
   held = { ...token, whose: name, details: `${name}\n${token.details}` };
@@ -126,9 +127,9 @@ const holdToken = (text) => {
     return;
   }
   clearTimeout(ending);
-  ending = setTimeout(() => forgetToken("The token has ended: sign in again."), Math.min(timerMax, held.endsMs - Date.now()));
+  ending = setTimeout(() => forgetToken("The token has expired: sign in again."), Math.min(timerMax, held.endsMs - Date.now()));
   showAccount();
-  say("#account-status", "Requests are made with this token.");
+  say("#account-status", "Requests use this token.");
   find("#forget", HTMLButtonElement)?.focus();
   // A failed request says nothing about the token.
   askWhose(held).catch(() => {});
@@ -137,8 +138,8 @@ const holdToken = (text) => {
 
 // ---- the user's groups -----------------------------------------------------------------------------------------
 //
-// The samples name a group: the first organization of a new server in guides, UID in the reference. After a sign-in they name one of
-// the user's groups, and fields for a group offer all of them.
+// The samples name a group: the first organization of a new server in guides, a placeholder in the reference. After a sign-in they
+// name one of the user's groups, and path fields for a group or repository offer all of them by name.
 
 /**
  * @typedef {{ readonly uid: string, readonly name: string }} Group
@@ -170,34 +171,66 @@ const showGroups = () => {
   fillGroups();
 };
 
+/** Repositories of the user, read when a form first offers them. @type {readonly Group[]} */
+let repos = [];
+
+/** @param {HeldToken} token */
+const askRepos = async (token) => {
+  const response = await fetch("/registry/v2/repos?page_size=100&order_by=name", { ...bareRequest(), headers: { authorization: `Bearer ${token.text}` } });
+  const answer = response.ok ? await response.json() : {};
+  if (held?.text !== token.text || !Array.isArray(answer.repos)) return;
+  repos = answer.repos.map((/** @type {Record<string, unknown>} */ { uid, name }) => ({ uid: String(uid), name: String(name) }));
+};
+
+/** "acme/team/app", as far as the names are known. @param {Group} resource */
+const pathOfNames = ({ uid, name }) => {
+  const parts = uid.split("/");
+  const names = parts.slice(0, -1).map((part, index) => groups.find((each) => each.uid === parts.slice(0, index + 1).join("/"))?.name ?? part);
+  return [...names, name].join("/");
+};
+
+/** Offers resources for a path field by their paths of names. @param {HTMLFormElement} form @param {HTMLSelectElement} picker */
+const fillPicker = (form, picker) => {
+  const field = find(`#${picker.dataset.for}`, HTMLInputElement, form);
+  const offered = (picker.dataset.picks === "repos" ? repos : groups).map((each) => ({ uid: each.uid, path: pathOfNames(each) }));
+  picker.replaceChildren(
+    new Option("Choose by name …", ""),
+    ...offered.toSorted((one, other) => (one.path < other.path ? -1 : 1)).map(({ uid, path }) => new Option(path, uid, false, uid === field?.value)),
+  );
+  picker.hidden = offered.length === 0;
+  picker.onchange = () => {
+    if (field && picker.value !== "") field.value = picker.value;
+    showCommand(form);
+  };
+};
+
 const fillGroups = () => {
   const uid = find("#sample-group", HTMLSelectElement)?.value;
   const group = groups.find((each) => each.uid === uid);
-  const form = find("form.try[data-group]", HTMLFormElement);
+  const form = find("form.try", HTMLFormElement);
+  const pickers = [...(form?.querySelectorAll("select.picker") ?? [])].filter((each) => each instanceof HTMLSelectElement);
+  const picksGroup = pickers.find(({ dataset }) => dataset.picks === "groups");
   for (const block of document.querySelectorAll(".code.copy code")) {
-    const isSample = form !== undefined && !form.contains(block);
+    const isSample = picksGroup !== undefined && !form?.contains(block);
     const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node; node = texts.nextNode()) {
       const text = samples.get(node) ?? node.nodeValue ?? "";
       const filled = group ? text.replaceAll(sampleName, () => group.name) : text;
-      const next = group && isSample ? filled.replaceAll(/(?<=[/"])UID(?=[/"?])/g, () => group.uid) : filled;
+      const next = group && isSample ? filled.replaceAll(/(?<=[/"])(?:PARENT|GROUP|GROUP_UID|UID)(?=[/":?])/g, () => group.uid) : filled;
       if (next === node.nodeValue) continue;
       samples.set(node, text);
       node.nodeValue = next;
     }
   }
-  const field = form && find('[data-place="path"]', HTMLInputElement, form);
-  if (!form || !field) return;
-  const offered = document.createElement("datalist");
-  offered.id = "groups";
-  offered.append(...groups.map((each) => new Option(each.name, each.uid)));
-  find("#groups", HTMLDataListElement, form)?.remove();
-  form.append(offered);
-  field.setAttribute("list", offered.id);
-  if (group && field.value === "") {
-    field.value = group.uid;
-    showCommand(form);
-  }
+  if (!form) return;
+  const field = picksGroup && find(`#${picksGroup.dataset.for}`, HTMLInputElement, form);
+  if (group && field?.value === "") field.value = group.uid;
+  for (const picker of pickers) fillPicker(form, picker);
+  showCommand(form);
+  if (held && repos.length === 0 && pickers.some(({ dataset }) => dataset.picks === "repos"))
+    askRepos(held)
+      .then(() => repos.length > 0 && fillGroups())
+      .catch(() => {});
 };
 
 // ---- sign-in with the browser ---------------------------------------------------------------------------------
@@ -227,11 +260,11 @@ const client = () => ({ client_id: new URL("/docs", issuer).href, redirect_uri: 
 
 const signIn = async () => {
   if (new URL(issuer).origin !== location.origin) {
-    say("#account-status", `This server signs people in at its own address: open ${new URL("/docs", issuer).href}, or paste a token.`, true);
+    say("#account-status", `Sign-in works only at the server's own address: open ${new URL("/docs", issuer).href}, or paste a token.`, true);
     return;
   }
   if (!crypto.subtle) {
-    say("#account-status", "Browsers sign in over TLS alone, or on the server's own machine. Paste a token instead.", true);
+    say("#account-status", "Sign-in in the browser requires TLS, or a server on this computer. Paste a token instead.", true);
     return;
   }
   const [state, verifier] = [randomText(), randomText()];
@@ -239,7 +272,11 @@ const signIn = async () => {
   const asked = { ...client(), response_type: "code", code_challenge: challenge, code_challenge_method: "S256", state };
   pending = { state, verifier };
   const opened = window.open(`/oauth/authorize?${new URLSearchParams(asked)}`, "_blank", "popup,width=560,height=760");
-  say("#account-status", opened ? "Continue in the new window." : "The browser has not opened a window: allow it for this page, and try again.", !opened);
+  say(
+    "#account-status",
+    opened ? "Continue in the new window." : "The browser blocked the sign-in window. Allow pop-ups for this page, and try again.",
+    !opened,
+  );
 };
 
 /** @param {string} code @param {string} verifier */
@@ -262,10 +299,10 @@ const listenForSignIns = () => {
     pending = undefined;
     channel.postMessage({ taken: data.state });
     // RFC 9207: checks the issuer of the response.
-    if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
+    if (data.iss !== issuer) say("#account-status", "Not signed in: the response is from another issuer.", true);
     else if (typeof data.code === "string")
       exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${thrownMessage(thrown)}`, true));
-    else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in has ended without a code")}`, true);
+    else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in ended without a code")}`, true);
   });
 };
 
@@ -296,7 +333,7 @@ const timeoutMs = 60_000;
 /** @param {string} value */
 const pathPart = (value) => {
   const parts = value.split("/");
-  if (parts.some((part) => /^(?:\.|%2e){1,2}$/i.test(part))) throw new Error("A value of the path cannot have . or .. as a part.");
+  if (parts.some((part) => /^(?:\.|%2e){1,2}$/i.test(part))) throw new Error("A path value cannot contain . or .. as a part.");
   return parts.map(encodeURIComponent).join("/");
 };
 
@@ -358,7 +395,7 @@ const readAnswer = async (response) => {
     return { shown: type === "" ? "" : `(content of type ${type})`, next: "" };
   }
   const text = await response.text();
-  if (text.length > shownMax) return { shown: `${text.slice(0, shownMax)}\n… and ${text.length - shownMax} characters more`, next: "" };
+  if (text.length > shownMax) return { shown: `${text.slice(0, shownMax)}\n… and ${text.length - shownMax} more characters`, next: "" };
   try {
     const value = JSON.parse(text);
     const next = typeof value === "object" && value !== null && typeof value.nextPageToken === "string" ? value.nextPageToken : "";
@@ -414,7 +451,7 @@ const sendRequest = async (form) => {
     outcome.classList.toggle("bad", isBad);
   };
   button.disabled = true;
-  tell("Sent; waiting for the answer.", false);
+  tell("Sent; waiting for the response.", false);
   try {
     const { url, method, headers, body } = requestOf(form);
     const started = performance.now();
@@ -426,7 +463,7 @@ const sendRequest = async (form) => {
       ...(body === undefined ? {} : { body }),
     });
     if (response.type === "opaqueredirect") {
-      tell("The answer leads to another address, which is not followed.", false);
+      tell("The response redirects to another address, which this page does not follow.", false);
       return;
     }
     const { shown, next } = await readAnswer(response);
@@ -435,7 +472,7 @@ const sendRequest = async (form) => {
     showAnswer(form, response, shown);
     offerNextPage(form, next);
   } catch (thrown) {
-    tell(`No answer: ${thrownMessage(thrown)}`, true);
+    tell(`No response: ${thrownMessage(thrown)}`, true);
   } finally {
     button.disabled = false;
   }
@@ -508,7 +545,7 @@ const loadPage = (url) =>
     const request = new XMLHttpRequest();
     request.open("GET", url);
     request.responseType = "document";
-    request.addEventListener("load", () => (request.responseXML ? resolve(request.responseXML) : reject(new Error("the answer is no page"))));
+    request.addEventListener("load", () => (request.responseXML ? resolve(request.responseXML) : reject(new Error("the response is not a page"))));
     request.addEventListener("error", () => reject(new Error("the server cannot be reached")));
     request.send();
   });
@@ -519,7 +556,7 @@ const showPage = async (url, isNew) => {
   const main = find("main", HTMLElement, next);
   const contents = find("#contents", HTMLElement, next);
   const [ownMain, ownContents] = [find("main", HTMLElement), find("#contents", HTMLElement)];
-  if (!main || !contents || !ownMain || !ownContents) throw new Error("the answer is no page of these docs");
+  if (!main || !contents || !ownMain || !ownContents) throw new Error("the response is not a page of these docs");
   if (isNew) history.pushState(null, "", url);
   shownPath = url.pathname + url.search;
   document.title = next.title;
@@ -568,7 +605,7 @@ const prepareAccount = () => {
   find("#account-close", HTMLButtonElement)?.addEventListener("click", () => dialog?.close());
   find("#sample-group", HTMLSelectElement)?.addEventListener("change", fillGroups);
   find("#sign-in", HTMLButtonElement)?.addEventListener("click", () => void signIn());
-  find("#forget", HTMLButtonElement)?.addEventListener("click", () => forgetToken("The token is forgotten."));
+  find("#forget", HTMLButtonElement)?.addEventListener("click", () => forgetToken("The token was removed."));
   find("#paste", HTMLFormElement)?.addEventListener("submit", (event) => {
     event.preventDefault();
     const field = find("#token", HTMLTextAreaElement);

@@ -1,11 +1,12 @@
 // Explains why an identity has a permission, and lists the identities that have it, by the bindings that decide every request.
 
-import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
+import { type HeldBinding, missingCapability, loadBindings, operatorGrant, rightsFrom } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { type KeyedRecord, pageOf } from "#base/page.ts";
 import { ancestry, covers, EVERYWHERE, isRoot } from "#base/uid.ts";
-import { capabilityByName } from "#contract/capabilities.ts";
+import { capabilities as everyCapability, capabilityByName } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { answerPage, type Outcome, type ReadContext, resource } from "#kernel";
 import { findHolders } from "#iam/store";
@@ -131,8 +132,15 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   });
 };
 
+/** Reads no row: what the caller holds says nothing about what is there. */
+const mine = ({ request, rights }: ReadContext): Promise<Outcome> => {
+  const place = text(request, "place");
+  const held = everyCapability.filter(({ name }) => missingCapability(rights, [name], place) === undefined);
+  return Promise.resolve({ reply: { capabilities: held.map(({ name }) => name) } });
+};
+
 export const access = resource({
   service: "gantry.access.v1.AccessService",
   message: "gantry.access.v1.ExplainResponse",
-  methods: { Explain: { reads: explain }, WhoCan: { reads: whoCan } },
+  methods: { Explain: { reads: explain }, Mine: { reads: mine }, WhoCan: { reads: whoCan } },
 });

@@ -1,7 +1,7 @@
 // A user's memberships in organizations, and answers to invitations (docs/decisions/0067, 0067). They determine what an organization
 // sees of the user, and whether its role bindings apply; server/iam/store/memberships.ts lists other causes of memberships.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";

@@ -1,6 +1,6 @@
 // A role binding assigns a role to an identity in a group and below.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";

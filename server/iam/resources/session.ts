@@ -1,7 +1,7 @@
 // Sign-in sessions of users (docs/decisions/0007). Users list and revoke their own; administrators those through the organization's
 // identity providers, with the sign-in only.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";

@@ -1,6 +1,7 @@
 // Clients that can get an authorization code, and their redirect URIs (docs/decisions/0050):
 //
 //   <public URL>/docs       this server's own pages, with one redirect URI
+//   <public URL>/console    the console, with itself as redirect URI
 //   https://…               a page listed in GANTRY_REDIRECT_URIS, with itself as redirect URI
 //   NAME                    a program listed in GANTRY_CLIENTS
 //   https://…               any client that publishes a Client ID Metadata Document there
@@ -13,7 +14,7 @@ import { limits } from "#base/limits.ts";
 import { furtherNamesOf } from "#base/own-audiences.ts";
 import { isLoopbackAddress, isRedirectAddress } from "#base/redirect-address.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { type SignInSettings, urlOfPath } from "./settings.ts";
+import { consoleClientOf, type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface Client {
   /** Trust anchor of the client: this server (also for listed pages), the operator's list of programs, or the document's host. */
@@ -61,6 +62,8 @@ const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string)
 export const findClient = async (settings: SignInSettings, id: string, address: string): Promise<Client> => {
   const own = urlOfPath(settings, docsPath);
   if (id === own) return { kind: "own", id, name: "", host: "", redirectUris: [urlOfPath(settings, docsRedirectPath)] };
+  const ownConsole = consoleClientOf(settings);
+  if (id === ownConsole && settings.consoleBuild) return { kind: "own", id, name: "", host: "", redirectUris: [ownConsole] };
   if (settings.redirectUris.includes(id)) return { kind: "own", id, name: "", host: "", redirectUris: [id] };
   const listed = settings.clients.filter((each) => each.id === id);
   if (listed.length > 0) return { kind: "listed", id, name: "", host: "", redirectUris: listed.map(({ redirectUri }) => redirectUri) };

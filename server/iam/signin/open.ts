@@ -7,6 +7,7 @@ import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { keyForAddress } from "#kernel";
 import { codeCompleter } from "./authorization-code.ts";
+import { answerConsoleSession, consoleSessionPath } from "./console-session.ts";
 import { answerAuthorizeQuestion, authorizePath, showAuthorizeQuestion } from "./authorize-pages.ts";
 import { beginSignIn, endInvitedSignIn, endSignIn, refuseSharedCallback, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
@@ -191,7 +192,7 @@ const deviceEndpointOf = (own: SignInDependencies): DeviceEndpoint =>
   );
 
 export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCodeGuesses">): SignInEndpoints => {
-  const { authn, store, clock } = services;
+  const { authn, store, clock, consoleBuild } = services;
   const settings: SignInSettings = { ...services, openRows: openOpenRows(authn.clientLimits), userCodeGuesses: openUserCodeGuesses(store, clock) };
   const dependencies: SignInDependencies = {
     ...settings,
@@ -223,6 +224,13 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     revoke: (form, from) => revoke(ownOf(dependencies, from), form, from),
     beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
     endpointAt: (path) => {
+      if (path === consoleSessionPath && consoleBuild) {
+        const POST = async (request: EndpointRequest): Promise<EndpointAnswer> => {
+          authn.clientLimits.take("exchanges", request.origin.address);
+          return answerConsoleSession(ownOf(dependencies, request), request, await consoleBuild());
+        };
+        return { name: consoleSessionPath, POST };
+      }
       const uid = providerOfCallback(path);
       if (uid === undefined) return undefined;
       return { name: callbackPath, GET: limitedPage(dependencies, "sign-in-answers", (own, request) => endSignIn(own, request, uid)) };

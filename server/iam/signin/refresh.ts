@@ -12,11 +12,12 @@ import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
-import { deleteRefreshToken, insertRefreshToken, isDismissedBy, replaceRefreshTokenSecret } from "#iam/store";
+import { deleteRefreshToken, findRenewedFamily, insertRefreshToken, isDismissedBy, type RefreshTokenFamily, replaceRefreshTokenSecret } from "#iam/store";
 import type { Write } from "#db";
 import { oauthFault } from "./oauth-parameters.ts";
 import { audienceOfResource } from "./resources.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
+import { consoleClientOf } from "./settings.ts";
 import { endNamedSession, newSessionId, sessionOfFamily, useSession } from "./session.ts";
 
 export interface CodeGrant {
@@ -54,6 +55,8 @@ export interface Renewal {
   readonly client?: string | undefined;
   readonly operation: string;
   readonly requestSource: RequestSource;
+  /** Derives the next secret from this one and the time. Then a renewal repeated within limits.renewalRepeatMs has the same result. */
+  readonly nextSecret?: (secret: string, atMs: number) => string;
 }
 
 /** Both tokens, or a refusal with writes that throwing would roll back. */
@@ -113,6 +116,26 @@ export const decodeToken = (authorization: string | undefined): { readonly id: s
   return { id, secret };
 };
 
+/** The console keeps its access token in a page's memory. */
+export const accessLifetimeOf = (settings: { readonly publicUrl: string }, client: string | undefined): number =>
+  client === consoleClientOf(settings) ? limits.consoleTokenLifetimeMs : limits.accessTokenLifetimeMs;
+
+/** Returns the family if this token was its latest until moments ago: a lost response or a second tab, not theft. */
+const findRepeated = async (
+  rows: Write,
+  id: string,
+  secret: string,
+  { nextSecret, client }: Renewal,
+  nowMs: number,
+): Promise<{ readonly family: RefreshTokenFamily; readonly secret: string } | undefined> => {
+  if (!nextSecret) return undefined;
+  const times = Array.from({ length: limits.renewalRepeatMs / 1000 + 1 }, (_, second) => nowMs - second * 1000);
+  const secrets = new Map(times.map((atMs) => nextSecret(secret, atMs)).map((each) => [secretHashOf(each), each]));
+  const found = await findRenewedFamily(rows, { id, secretHashes: [...secrets.keys()], client, nowMs });
+  const current = found && secrets.get(found.secretHash);
+  return found && current !== undefined ? { family: found, secret: current } : undefined;
+};
+
 /** Exchanges a family's latest refresh token in the caller's transaction; ends the family for any other token. */
 export const renew = async (
   rows: Write,
@@ -126,8 +149,8 @@ export const renew = async (
   const requested = { identity: "", audience: renewal.audience, capabilities: renewal.capabilities, scopes: renewal.scopes };
   // Validated before the token is used up.
   authn.readDownscoping(requested);
-  const next = newSecret();
-  const family = await replaceRefreshTokenSecret(rows, {
+  const next = renewal.nextSecret?.(secret, nowMs) ?? newSecret();
+  const replaced = await replaceRefreshTokenSecret(rows, {
     id,
     secretHash: secretHashOf(secret),
     nextSecretHash: secretHashOf(next),
@@ -135,6 +158,8 @@ export const renew = async (
     nowMs,
     expireTimeMs: wholeSeconds(nowMs + limits.refreshTokenLifetimeMs),
   });
+  const repeated = replaced === undefined ? await findRepeated(rows, id, secret, renewal, nowMs) : undefined;
+  const family = replaced ?? repeated?.family;
   // A deactivation by SCIM ends families; one that began concurrently ends here (attack 222).
   const isDismissed = family !== undefined && (await isDismissedBy(rows, family.identityProviderUid, family.identityUid));
   if (!family || isDismissed) {
@@ -157,8 +182,9 @@ export const renew = async (
     grant: sessionOfFamily(id, family.client),
     downscoping: { capabilities, scopes },
     requested: { ...requested, audience: audience.length > 0 ? audience : family.audience },
-    untilMs: nowMs + limits.accessTokenLifetimeMs,
+    untilMs: nowMs + accessLifetimeOf({ publicUrl }, family.client),
   });
+  if (repeated) return { access, refresh: encodeToken(id, repeated.secret, expireTimeMs) };
   await useSession(rows, id, family, { address, accessExpireTimeMs: access.expireTimeMs }, nowMs);
   const { operation, requestSource } = renewal;
   await recordSignIn(rows, publicUrl, { identity, act, client: family.client, identityProvider, operation, requestSource, time: timestamp(nowMs) });

@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { actionCapabilities, registryOperations } from "#contract/registry-actions.ts";
 import { keyForCaller, type FindPlace, type Kernel, type Place } from "#kernel";
-import type { RegistryScope } from "./registry-scopes.ts";
+import type { RegistryScope, RequestedScopes } from "./registry-scopes.ts";
 
 type AccessKernel = Pick<Kernel, "services" | "rights" | "answers">;
 
@@ -53,7 +53,7 @@ const permittedActions = async (resolve: Resolve, rights: Rights, actions: reado
 };
 
 /** Returns the access that a token gets for these scopes; throws UNAUTHENTICATED if the identity no longer exists. */
-export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, scopes: readonly RegistryScope[]): Promise<RegistryAccess> => {
+export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, { repositories, catalog }: RequestedScopes): Promise<RegistryAccess> => {
   const { services } = kernel;
   // Uncached, so that permission changes apply to the next token.
   const rights = await kernel.rights.of(caller, services.clock(), true);
@@ -68,7 +68,7 @@ export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, s
   };
   const repos = new Map<string, RepoAccess>();
   const newRepos: NewRepoAccess[] = [];
-  for (const scope of scopes) {
+  for (const scope of repositories) {
     const place = await resolveName(resolve, rights, scope);
     const actions = place && (await permittedActions(resolve, rights, scope.actions, place));
     if (!place || !actions || actions.length === 0) continue;
@@ -76,5 +76,5 @@ export const findRegistryAccess = async (kernel: AccessKernel, caller: Caller, s
     // Two scopes may name one repository, by UID and by path.
     else repos.set(place.path, { repo: place.path, actions: [...new Set([...(repos.get(place.path)?.actions ?? []), ...actions])] });
   }
-  return { repos: [...repos.values()], newRepos };
+  return { repos: [...repos.values()], newRepos, catalog };
 };

@@ -13,7 +13,7 @@ import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { findRegistryAccess } from "./registry-access.ts";
-import { readRegistryScopes, type RegistryScope } from "./registry-scopes.ts";
+import { readRegistryScopes, type RequestedScopes } from "./registry-scopes.ts";
 import { renew } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
 
@@ -56,7 +56,7 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
   };
 
   /** Expires, is limited and is revoked with the presented credential. A registry token is no credential here, so it cannot renew itself. */
-  const tokenOf = async (caller: Caller, requested: readonly RegistryScope[], nowMs: number): Promise<JsonObject> => {
+  const tokenOf = async (caller: Caller, requested: RequestedScopes, nowMs: number): Promise<JsonObject> => {
     const registry = await findRegistryAccess(kernel, caller, requested);
     const lifetimeMs = Math.min(limits.registryTokenLifetimeMs, caller.expireTimeMs - nowMs);
     const { uid, act, capabilities, scopes, email, session, grant } = caller;
@@ -64,7 +64,7 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
     return answerOf(token, nowMs, nowMs + lifetimeMs);
   };
 
-  const refreshed = async ({ parameters, from }: RegistryTokenRequest, requested: readonly RegistryScope[], nowMs: number): Promise<JsonObject> => {
+  const refreshed = async ({ parameters, from }: RegistryTokenRequest, requested: RequestedScopes, nowMs: number): Promise<JsonObject> => {
     const [token = "", another] = parameters.getAll("refresh_token");
     if (token === "" || another !== undefined) throw unauthenticated("refresh_token must be given once");
     const renewal = {

@@ -27,6 +27,8 @@ export interface SignInSettings {
   readonly redirectUris: readonly string[];
   /** GANTRY_CLIENTS: programs that may request authorization codes, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
+  /** Returns the build of the console; undefined with GANTRY_CONSOLE=false. */
+  readonly consoleBuild?: (() => Promise<string>) | undefined;
   readonly statusOf: (fault: Fault) => number;
   readonly openRows: OpenRows;
   readonly userCodeGuesses: UserCodeGuesses;
@@ -34,3 +36,6 @@ export interface SignInSettings {
 
 /** Returns the public URL of a path. */
 export const urlOfPath = ({ publicUrl }: Pick<SignInSettings, "publicUrl">, path: string): string => `${withoutTrailing(publicUrl, "/")}${path}`;
+
+/** Returns the console's client ID, which is also its only redirect URI. */
+export const consoleClientOf = (settings: Pick<SignInSettings, "publicUrl">): string => urlOfPath(settings, "/console");

@@ -7,11 +7,11 @@ import type { RequestSource } from "#base/origin.ts";
 import { isRefusal } from "#outbox";
 import { deviceGrant, deviceGrantType } from "./device.ts";
 import { codeGrant, codeGrantType } from "./authorization-code.ts";
-import { readScope, singleParameter } from "./oauth-parameters.ts";
+import { oauthFault, readScope, singleParameter } from "./oauth-parameters.ts";
 import { recordExchange } from "./record-exchange.ts";
 import { renew } from "./refresh.ts";
 import { revokeReplaced } from "./revocation-endpoint.ts";
-import type { SignInSettings } from "./settings.ts";
+import { consoleClientOf, type SignInSettings } from "./settings.ts";
 
 const tokenPath = "/oauth/token";
 
@@ -96,6 +96,9 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
           details: [{ kind: "reason", reason: "unsupported_grant_type" }],
         });
       }
+      // Otherwise a script could get the refresh token that the cookie hides.
+      if (form.getAll("client_id").includes(consoleClientOf(settings)))
+        throw oauthFault("unauthorized_client", "this client gets its tokens at /console/session only");
       try {
         const replaced = type === deviceGrantType || type === codeGrantType ? singleParameter(form, "replaced_refresh_token") : "";
         const answer = await grant(form, authorization, requestSource);

@@ -7,7 +7,7 @@ import type { Write } from "#db";
 import type { RequestedToken, SignedIn } from "./completion.ts";
 import { callbackPath } from "./provider.ts";
 import { requireNotDeactivated } from "./provisioning.ts";
-import { beginFamily, type CodeGrant, newFamilyId } from "./refresh.ts";
+import { accessLifetimeOf, beginFamily, type CodeGrant, newFamilyId } from "./refresh.ts";
 import { beginSession, type SessionProgram, sessionOfFamily } from "./session.ts";
 import type { SignInSettings } from "./settings.ts";
 
@@ -36,7 +36,10 @@ export const issueTokens = async (
   const requested = { identity: "", ...requestedToken };
   const familyId = newFamilyId(grant);
   const sessionId = sessionOfFamily(familyId, grant?.client);
-  const issued = await authn.issue({ uid, act, email, session, grant: sessionId, downscoping: notDownscoped, requested, untilMs });
+  const refreshes = createRefreshToken && mayRefresh;
+  // Without a refresh token, a short access token would only sign the user out.
+  const endMs = refreshes ? Math.min(untilMs, clock() + accessLifetimeOf({ publicUrl }, grant?.client)) : untilMs;
+  const issued = await authn.issue({ uid, act, email, session, grant: sessionId, downscoping: notDownscoped, requested, untilMs: endMs });
   await recordSignIn(rows, publicUrl, {
     identity: uid,
     act,
@@ -57,8 +60,8 @@ export const issueTokens = async (
     audience: requestedToken.audience,
     ...authn.readDownscoping(requested),
   };
-  const refresh = createRefreshToken && mayRefresh ? await beginFamily(rows, family, clock()) : undefined;
-  if (createRefreshToken && mayRefresh && !refresh) throw denied("the identity or its identity provider was deleted during the sign-in");
+  const refresh = refreshes ? await beginFamily(rows, family, clock()) : undefined;
+  if (refreshes && !refresh) throw denied("the identity or its identity provider was deleted during the sign-in");
   const begun = {
     id: sessionId,
     identityUid: uid,

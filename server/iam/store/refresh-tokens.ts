@@ -28,11 +28,11 @@ export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly secretHash: string;
 }
 
-const family = columns({
+const familyColumns = {
   identityUid: text,
   identityProviderUid: text,
   audience: textList,
-  act: { read: (value) => Object.fromEntries(Object.entries(nullableObject.read(value) ?? {}).map(([name, each]) => [name, String(each)])) },
+  act: { read: (value: string | null) => Object.fromEntries(Object.entries(nullableObject.read(value) ?? {}).map(([name, each]) => [name, String(each)])) },
   email: nullableText,
   /** Undefined if not restricted. */
   capabilities: nullableTextList,
@@ -41,7 +41,9 @@ const family = columns({
   client: nullableText,
   createTimeMs: timeMs("create_time"),
   expireTimeMs: timeMs("expire_time"),
-});
+};
+
+const family = columns(familyColumns);
 
 /** Returns false if the identity or provider no longer exists, so that no row outlives them. */
 export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
@@ -99,6 +101,20 @@ export const replaceRefreshTokenSecret = (
       limits.refreshFamilyLifetimeMs,
       change.client ?? null,
     ],
+  );
+
+const renewed = columns({ ...familyColumns, secretHash: text });
+
+/** Returns and locks a live family whose latest secret is one of these. */
+export const findRenewedFamily = (
+  rows: Write,
+  wanted: { readonly id: string; readonly secretHashes: readonly string[]; readonly client: string | undefined; readonly nowMs: number },
+): Promise<(RefreshTokenFamily & { readonly secretHash: string }) | undefined> =>
+  renewed.findOne(
+    rows,
+    `select ${renewed.list} from refresh_tokens where id = $1 and secret_hash = any($2::text[]) and expire_time > $3::timestamptz and client = $4
+       and exists (select 1 from identities where uid = identity_uid) for update`,
+    [wanted.id, wanted.secretHashes, timestamp(wanted.nowMs), wanted.client ?? null],
   );
 
 export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFamily | undefined> =>

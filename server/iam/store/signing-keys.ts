@@ -1,4 +1,4 @@
-// Table signing_keys. A rotation deletes keys that no valid token needs (authn/keys.ts).
+// Table signing_keys. A rotation deletes keys that no valid token needs (signing/keys.ts).
 
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";

@@ -1,12 +1,16 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
 import { hash } from "node:crypto";
+import { visiblePaths } from "#authz";
 import { Fault } from "#base/fault.ts";
+import { type JsonObject, objectList } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Page, PageRequest } from "#base/page.ts";
 import { rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import {
+  type Branch,
   countRows,
   type CurrentCopy,
   findCurrentCopy,
@@ -22,6 +26,7 @@ import {
 import { answerPage } from "../page-request.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
+import { pluralOf } from "../paging.ts";
 import type { BoundResource } from "../resource.ts";
 import { filtersOf, scopeOf } from "../select.ts";
 import { timestampOf } from "../shape.ts";
@@ -51,6 +56,36 @@ export const list =
     const outcome = await answerPage(context, (page) => readPage(resource, context, page, (ms) => (asOfMs = ms)));
     return asOfMs === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-as-of": timestamp(asOfMs) } };
   };
+
+/**
+ * Returns the resources with these uids that the caller's own List contains, as it shows them.
+ * @param uids at most limits.pageSizeMax
+ */
+export const listByUids = async (context: ReadContext, resource: BoundResource, uids: readonly string[]): Promise<readonly JsonObject[]> => {
+  const method = listMethodOf(resource);
+  if (!method || uids.length === 0) return [];
+  const own = resource.methods?.[method.rpc];
+  const reads = own && "reads" in own ? own.reads : list(resource);
+  const { reply } = await reads({
+    ...context,
+    method,
+    request: { uidp: { ids: [...uids] }, pageSize: limits.pageSizeMax },
+    order: { column: "uid", descending: false },
+    visiblePaths: visiblePaths(context.rights, method.capabilities),
+  });
+  return objectList(reply, pluralOf(method)?.json ?? "");
+};
+
+/** Returns the List that shows a caller's resources by uid; undefined if there is none. */
+export const listMethodOf = ({ operations, fact }: BoundResource): MethodFact | undefined =>
+  operations.find((method) => method.rpc.startsWith("List") && method.unscoped && method.input.byName.has("uidp") && pluralOf(method)?.message === fact);
+
+/** Returns the branches in which the caller's List finds rows. */
+export const listedBranches = async (context: ReadContext, resource: BoundResource, method: MethodFact): Promise<readonly Branch[]> => {
+  const visible = visiblePaths(context.rights, method.capabilities);
+  const alsoVisible = (await resource.alsoVisible?.({ rights: context.rights, rows: context.rows, visiblePaths: visible, only: undefined })) ?? [];
+  return scopeOf(resource, visible, alsoVisible, {}, false).branches;
+};
 
 const rootsOf = ({ branches }: Selection): string[] => [...new Set(branches.map(({ low }) => rootOf(low)))];
 

@@ -5,11 +5,27 @@ import type { BlobPlace } from "./place.ts";
 import type { BlobsSetting } from "#base/blobs-setting.ts";
 
 export { syncFolder } from "./file-place.ts";
-export { type BlobPlace, type ByteRange, makeBlobKey, type SigningOptions, type StoredContent, type UploadPoint, uploadStart } from "./place.ts";
+export {
+  type BlobPlace,
+  type ByteRange,
+  makeBlobKey,
+  placeUnreachable,
+  type SigningOptions,
+  type StoredContent,
+  type UploadPoint,
+  uploadStart,
+} from "./place.ts";
 
-/** Opens the storage of GANTRY_BLOBS. `redirects`: pulls may be redirected to the storage, if it supports signed URLs. */
-export const openBlobPlace = async (setting: BlobsSetting, { redirects }: { readonly redirects: boolean }): Promise<BlobPlace> => {
+export interface BlobPlaceOptions {
+  /** Pulls may be redirected to the storage, if it supports signed URLs. */
+  readonly redirects: boolean;
+  /** Returns a signal that aborts when the storage has failed. */
+  readonly failure?: (() => AbortSignal) | undefined;
+}
+
+/** Opens the storage of GANTRY_BLOBS. */
+export const openBlobPlace = async (setting: BlobsSetting, options: BlobPlaceOptions): Promise<BlobPlace> => {
   if (setting.kind === "file") return openFilePlace(setting);
   const { openS3Place } = await import("./s3-place.ts");
-  return openS3Place({ ...setting, redirects });
+  return openS3Place({ ...setting, ...options });
 };

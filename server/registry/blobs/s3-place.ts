@@ -18,9 +18,11 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
   type ListMultipartUploadsCommandOutput,
   ListObjectsV2Command,
-  paginateListObjectsV2,
+  type ListObjectsV2CommandInput,
+  type ListObjectsV2CommandOutput,
   PutObjectCommand,
   S3Client,
   S3ServiceException,
@@ -60,6 +62,8 @@ export interface S3PlaceOptions {
   readonly pathStyle: boolean;
   /** Allow redirecting pulls to the storage. */
   readonly redirects: boolean;
+  /** Returns a signal that aborts when the storage has failed. */
+  readonly failure?: (() => AbortSignal) | undefined;
   /** For tests: minimum size of a part. */
   readonly partBytes?: number;
 }
@@ -197,7 +201,22 @@ const traceRequests = (client: S3Client): S3Client => {
   return client;
 };
 
-const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Client =>
+interface Agents {
+  readonly httpAgent: HttpAgent;
+  readonly httpsAgent: HttpsAgent;
+}
+
+const openAgents = (): Agents => {
+  const agent = { keepAlive: true, maxSockets: limits.s3ConnectionsMax };
+  return { httpAgent: new HttpAgent(agent), httpsAgent: new HttpsAgent(agent) };
+};
+
+const closeIdle = ({ httpAgent, httpsAgent }: Agents): void => {
+  for (const { freeSockets } of [httpAgent, httpsAgent])
+    for (const sockets of Object.values(freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy();
+};
+
+const clientOf = (options: S3PlaceOptions, endpoint: string | undefined, agents: Agents): S3Client =>
   traceRequests(
     new S3Client({
       region: options.region,
@@ -215,8 +234,7 @@ const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Clie
         connectionTimeout: limits.s3ConnectMs,
         socketTimeout: limits.s3IdleMs,
         requestTimeout: 0,
-        httpAgent: new HttpAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
-        httpsAgent: new HttpsAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
+        ...agents,
       },
     }),
   );
@@ -224,21 +242,45 @@ const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Clie
 /** Opens the storage; sends no request before it is claimed. */
 export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const { bucket: Bucket, prefix, partBytes = limits.s3PartBytes } = options;
+  const { signal: noFailure } = new AbortController();
+  const currentFailure = options.failure ?? (() => noFailure);
   const where = `s3://${Bucket}/${prefix}`;
-  const client = clientOf(options, options.endpoint);
-  const signing = options.redirectEndpoint === undefined ? client : clientOf(options, options.redirectEndpoint);
+  const agents = openAgents();
+  const client = clientOf(options, options.endpoint, agents);
+  // The probe must not wait behind requests, so it has its own connections.
+  const probing = clientOf(options, options.endpoint, openAgents());
+  const signing = options.redirectEndpoint === undefined ? client : clientOf(options, options.redirectEndpoint, agents);
   const objectName = (key: string): string => `${prefix}content/${requireBlobKey(key)}`;
   const restsPrefix = (key: string): string => `${prefix}uploads/${requireBlobKey(key)}/`;
   const restName = (key: string, sizeBytes: number): string => `${restsPrefix(key)}${sizeBytes}`;
 
+  let lastFailure = currentFailure();
+  /** Refuses a request to a failed storage, and aborts it if the storage fails before it responds. A response that has begun may go on. */
+  const send = async <Answer>(request: (options: { readonly abortSignal: AbortSignal }) => Promise<Answer>): Promise<Answer> => {
+    const failure = currentFailure();
+    if (failure.aborted) throw placeUnreachable(new Error("the storage has failed"));
+    // After a failure, a connection that was idle meanwhile may be dead.
+    if (failure !== lastFailure) closeIdle(agents);
+    lastFailure = failure;
+    const abort = new AbortController();
+    const cut = (): void => abort.abort();
+    failure.addEventListener("abort", cut, { once: true });
+    try {
+      return await request({ abortSignal: abort.signal });
+    } finally {
+      failure.removeEventListener("abort", cut);
+    }
+  };
+
   /** The SDK does not retry streams. */
-  const sendSpool = async <Answer>(spool: Spool, send: (body: Readable, sizeBytes: number, md5: string) => Promise<Answer>): Promise<Answer> => {
+  const sendSpool = async <Answer>(spool: Spool, attempt: (body: Readable, sizeBytes: number, md5: string) => Promise<Answer>): Promise<Answer> => {
     const { body, sizeBytes, md5 } = spool.content();
     for (let tries = 1; ; tries++) {
       const stream = body();
       try {
-        return await send(stream, sizeBytes, md5);
+        return await attempt(stream, sizeBytes, md5);
       } catch (thrown) {
+        if (thrown instanceof Fault) throw thrown;
         const status = statusOf(thrown);
         // Other refusals are permanent.
         if (tries >= limits.s3TriesMax || (status !== undefined && status < 500 && status !== 408 && status !== 429)) throw thrown;
@@ -250,23 +292,25 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
 
   const putObject = (Key: string, spool: Spool): Promise<unknown> =>
     sendSpool(spool, (Body, ContentLength, ContentMD5) =>
-      client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength, ContentMD5, ContentType: "application/octet-stream" })),
+      send((each) => client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength, ContentMD5, ContentType: "application/octet-stream" }), each)),
     );
 
   const uploadPart = (key: string, UploadId: string, PartNumber: number, spool: Spool): Promise<string> =>
     sendSpool(spool, async (Body, ContentLength, ContentMD5) => {
-      const { ETag } = await client.send(new UploadPartCommand({ Bucket, Key: objectName(key), UploadId, PartNumber, Body, ContentLength, ContentMD5 }));
+      const part = { Bucket, Key: objectName(key), UploadId, PartNumber, Body, ContentLength, ContentMD5 };
+      const { ETag } = await send((each) => client.send(new UploadPartCommand(part), each));
       if (ETag === undefined) throw new Error("a part without an ETag");
       return ETag;
     });
 
-  const deleteObject = (Key: string): Promise<unknown> => unlessAbsent(client.send(new DeleteObjectCommand({ Bucket, Key })));
+  const deleteObject = (Key: string): Promise<unknown> => unlessAbsent(send((each) => client.send(new DeleteObjectCommand({ Bucket, Key }), each)));
 
   const sizeOfObject = async (Key: string): Promise<number | undefined> =>
-    (await unlessAbsent(client.send(new HeadObjectCommand({ Bucket, Key }))))?.ContentLength;
+    (await unlessAbsent(send((each) => client.send(new HeadObjectCommand({ Bucket, Key }), each))))?.ContentLength;
 
   const readObject = async (Key: string, range?: string): Promise<{ body: Readable; sizeBytes: number } | undefined> => {
-    const found = await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key, ...(range === undefined ? {} : { Range: range }) })));
+    const wanted = { Bucket, Key, ...(range === undefined ? {} : { Range: range }) };
+    const found = await unlessAbsent(send((each) => client.send(new GetObjectCommand(wanted), each)));
     if (found === undefined) return undefined;
     if (!(found.Body instanceof Readable)) throw new Error("an answer without a body");
     return { body: found.Body, sizeBytes: found.ContentLength ?? 0 };
@@ -287,7 +331,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const addPart = async (key: string, state: UploadState, spool: Spool): Promise<UploadState> => {
     const created =
       state.upload === ""
-        ? await client.send(new CreateMultipartUploadCommand({ Bucket, Key: objectName(key), ContentType: "application/octet-stream" }))
+        ? await send((each) => client.send(new CreateMultipartUploadCommand({ Bucket, Key: objectName(key), ContentType: "application/octet-stream" }), each))
         : undefined;
     const upload = created === undefined ? state.upload : created.UploadId;
     if (upload === undefined) throw new Error("a multipart upload without an id");
@@ -358,7 +402,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const completeSmall = async (key: string, at: UploadPoint, restBytes: number): Promise<void> => {
     if (restBytes > 0) {
       const rest = encodeURIComponent(`${Bucket}/${restName(key, at.sizeBytes)}`);
-      await client.send(new CopyObjectCommand({ Bucket, Key: objectName(key), CopySource: rest }));
+      await send((each) => client.send(new CopyObjectCommand({ Bucket, Key: objectName(key), CopySource: rest }), each));
       return;
     }
     const spool = await openSpool();
@@ -381,7 +425,8 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       }
     }
     const Parts = state.parts.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
-    await client.send(new CompleteMultipartUploadCommand({ Bucket, Key: objectName(key), UploadId: state.upload, MultipartUpload: { Parts } }));
+    const whole = { Bucket, Key: objectName(key), UploadId: state.upload, MultipartUpload: { Parts } };
+    await send((each) => client.send(new CompleteMultipartUploadCommand(whole), each));
   };
 
   const complete = async (key: string, at: UploadPoint): Promise<void> => {
@@ -413,20 +458,32 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     return found.body;
   };
 
+  const listPages = async function* (Prefix: string) {
+    let page: { ContinuationToken?: string } | undefined = {};
+    while (page !== undefined) {
+      const wanted: ListObjectsV2CommandInput = { Bucket, Prefix, ...page };
+      const found: ListObjectsV2CommandOutput = await send((each) => client.send(new ListObjectsV2Command(wanted), each));
+      yield found.Contents ?? [];
+      page = found.NextContinuationToken === undefined ? undefined : { ContinuationToken: found.NextContinuationToken };
+    }
+  };
+
   const remove = async (key: string, state?: JsonObject): Promise<void> => {
     await deleteObject(objectName(key));
     if (state === undefined) return;
     const { upload } = readState(state);
-    if (upload !== "") await unlessAbsent(client.send(new AbortMultipartUploadCommand({ Bucket, Key: objectName(key), UploadId: upload })));
-    for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: restsPrefix(key) })) {
-      for (const { Key } of Contents) if (Key !== undefined) await deleteObject(Key);
+    const aborted = { Bucket, Key: objectName(key), UploadId: upload };
+    if (upload !== "") await unlessAbsent(send((each) => client.send(new AbortMultipartUploadCommand(aborted), each)));
+    for await (const objects of listPages(restsPrefix(key))) {
+      for (const { Key } of objects) if (Key !== undefined) await deleteObject(Key);
     }
   };
 
   const listUploads = async function* () {
     let page: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {};
     while (page !== undefined) {
-      const found: ListMultipartUploadsCommandOutput = await client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: `${prefix}content/`, ...page }));
+      const wanted: ListMultipartUploadsCommandInput = { Bucket, Prefix: `${prefix}content/`, ...page };
+      const found: ListMultipartUploadsCommandOutput = await send((each) => client.send(new ListMultipartUploadsCommand(wanted), each));
       for (const { Key = "", UploadId = "", Initiated } of found.Uploads ?? []) {
         const key = Key.slice(`${prefix}content/`.length);
         if (isBlobKey(key)) yield { key, sizeBytes: 0, completed: false, changedAtMs: Initiated?.getTime() ?? 0, state: { upload: UploadId } };
@@ -437,22 +494,28 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   };
 
   const listObjects = async function* (folder: "content/" | "uploads/") {
-    for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: `${prefix}${folder}` })) {
-      for (const { Key = "", Size = 0, LastModified } of Contents) {
+    for await (const objects of listPages(`${prefix}${folder}`)) {
+      for (const { Key = "", Size = 0, LastModified } of objects) {
         const [key = ""] = Key.slice(`${prefix}${folder}`.length).split("/");
         if (isBlobKey(key)) yield { key, sizeBytes: Size, changedAtMs: LastModified?.getTime() ?? 0 };
       }
     }
   };
 
-  const writeMark = async (storeId: string): Promise<string> => {
+  const hasContent = async (signal?: AbortSignal): Promise<boolean> => {
     for (const folder of ["content/", "uploads/"]) {
-      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix: `${prefix}${folder}`, MaxKeys: 1 }));
-      if (Contents.length > 0) throw occupiedPlace(where);
+      const listed = new ListObjectsV2Command({ Bucket, Prefix: `${prefix}${folder}`, MaxKeys: 1 });
+      const { Contents = [] } = await probing.send(listed, signal && { abortSignal: signal });
+      if (Contents.length > 0) return true;
     }
+    return false;
+  };
+
+  const writeMark = async (storeId: string): Promise<string> => {
+    if (await hasContent()) throw occupiedPlace(where);
     const Body = `${JSON.stringify(makeMark(storeId))}\n`;
     try {
-      await client.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markName}`, Body, ContentType: "application/json", IfNoneMatch: "*" }));
+      await probing.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markName}`, Body, ContentType: "application/json", IfNoneMatch: "*" }));
     } catch (thrown) {
       // Another server created it concurrently.
       if (statusOf(thrown) !== 412 && statusOf(thrown) !== 409) throw thrown;
@@ -464,7 +527,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
 
   const readMarkText = async (signal?: AbortSignal): Promise<string | undefined> => {
     const options = signal && { abortSignal: signal };
-    return (await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key: `${prefix}${markName}` }), options)))?.Body?.transformToString();
+    return (await unlessAbsent(probing.send(new GetObjectCommand({ Bucket, Key: `${prefix}${markName}` }), options)))?.Body?.transformToString();
   };
 
   return {
@@ -484,15 +547,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       for await (const each of listObjects("uploads/")) yield { ...each, completed: false, state: {} };
       yield* listUploads();
     },
-    isEmpty: (signal) =>
-      translated(
-        (async () => {
-          if ((await readMarkText(signal)) !== undefined) return false;
-          for await (const _ of listObjects("content/")) return false;
-          for await (const _ of listObjects("uploads/")) return false;
-          return true;
-        })(),
-      ),
+    isEmpty: (signal) => translated((async () => (await readMarkText(signal)) === undefined && !(await hasContent(signal)))()),
     async claim(storeId, known, signal) {
       const mark = await translated(readMarkText(signal));
       if (mark === undefined && known !== undefined) throw emptyPlace(where);
@@ -500,6 +555,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     },
     async close() {
       client.destroy();
+      probing.destroy();
       signing.destroy();
     },
   };

@@ -3,5 +3,6 @@
 export { collect, collectNow, type CollectionParts, type CollectionSummary, openCollection, surveyCollection } from "./collect.ts";
 export { exportLayout, importLayout, type LayoutSummary, type LayoutWork, type RegistryCall } from "./layouts.ts";
 export { removeLeftContents } from "./removals.ts";
+export { judgeTags, readVersionRange, rulesOfRepo } from "./retention.ts";
 export { type BlobVerdict, type Verification, type VerificationSummary, verifyRegistry } from "./verify.ts";
 export { noteWriting } from "./writing.ts";

@@ -2,6 +2,7 @@
 
 import { resource } from "#kernel";
 import { deleteBlob, getBlob } from "./distribution/blobs.ts";
+import { listCatalog } from "./distribution/catalog.ts";
 import { deleteManifest, deleteRepoTag, getManifest, listReferrers, listRepoTags } from "./distribution/manifests.ts";
 import { putManifest } from "./distribution/put-manifest.ts";
 import { findScopedPlace } from "./distribution/token-scope.ts";
@@ -13,6 +14,7 @@ export const distribution = resource({
   findPlace: findScopedPlace,
   methods: {
     GetDistribution: { reads: async () => ({ reply: {} }) },
+    ListCatalog: { reads: listCatalog },
     ListRepoTags: { reads: listRepoTags },
     GetManifest: { reads: getManifest },
     PutManifest: { asks: putManifest },

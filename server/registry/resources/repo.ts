@@ -23,6 +23,7 @@ import { findReadme, type Readme } from "#registry/store";
 import { findRow, lockNamed } from "#db";
 import { judgeReadme } from "./readme/judge.ts";
 import { overlayViolations } from "./rules/custom-overlay.ts";
+import { requireMutableRepo } from "./tags/immutable-tags.ts";
 
 const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
 
@@ -115,6 +116,7 @@ export const repo = resource({
   message: "chainguard.platform.registry.v2.Repo",
   table: "repos",
   rules,
+  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),
   // In this order: a manifest keeps the blobs that it needs.
   sideTables: [
     { table: "ended_tags", column: "tag_uid" },
@@ -130,6 +132,10 @@ export const repo = resource({
     // Uploads in progress end.
     { table: "uploads", column: "repo_uid", isDeletedForGood: true },
     { table: "repo_deployments", column: "repo_uid" },
+    { table: "last_pulls", column: "repo_uid" },
+    { table: "images_in_use", column: "repo_uid" },
+    // Up to 400 rows for each name, and nothing depends on them.
+    { table: "pull_days", column: "repo_uid", isDeletedForGood: true },
     { table: "vuln_reports", column: "repo_uid" },
   ],
   methods: {

@@ -130,6 +130,28 @@ export const mountRepoBlob = async (
   return { sha256 };
 };
 
+/** Gives the repo all blobs of these manifests of another repo. Returns those that are hidden, and so cannot be given. */
+export const mountManifestBlobs = async (
+  rows: Write,
+  repo: string,
+  from: string,
+  digests: readonly string[],
+  nowMs: number,
+  leaseMs: number,
+): Promise<string[]> => {
+  const needed = "select blob from manifest_blobs where repo_uid = $1 and sha256 = any($2)";
+  // The rows of the source repo exist as long as its manifests, which the caller has locked.
+  const hidden = await rows.query(`select sha256 from blobs where sha256 in (${needed}) and remove_time is not null limit 10`, [from, digests]);
+  if (hidden.length > 0) return hidden.map(([sha256]) => sha256 ?? "");
+  await rows.query(
+    `insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time)
+     select $3, blob, $4, $5 from (select distinct blob from (${needed}) as named) as each order by blob
+     on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time)`,
+    [from, digests, repo, timestamp(nowMs), timestamp(leaseMs)],
+  );
+  return [];
+};
+
 /** Extends the lease before a response confirms the blob; false if it is missing. */
 export const extendLease = async (rows: Write, repo: string, sha256: string, leaseMs: number): Promise<boolean> => {
   const held = await rows.query("update repo_blobs set lease_time = greatest(lease_time, $3) where repo_uid = $1 and sha256 = $2 returning 1", [

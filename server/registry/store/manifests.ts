@@ -50,6 +50,16 @@ export const findPlatformManifests = (rows: Read, repo: string, digests: readonl
     [repo, digests],
   );
 
+/** Copies what is known of the platforms of these images from another repo. */
+export const copyImageFacts = async (rows: Write, repo: string, from: string, digests: readonly string[]): Promise<void> => {
+  await rows.query(
+    `insert into manifests (repo_uid, index_digest, digest, os, architecture, variant, size_bytes, create_time)
+     select $1, index_digest, digest, os, architecture, variant, size_bytes, create_time from manifests
+     where repo_uid = $2 and index_digest = any($3) order by index_digest, digest on conflict do nothing`,
+    [repo, from, digests],
+  );
+};
+
 export const deleteImageFacts = async (rows: Write, repo: string, digest: string): Promise<void> => {
   await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
 };

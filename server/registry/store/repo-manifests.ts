@@ -2,6 +2,7 @@
 // (server/application/untagged-manifests.ts).
 
 import { type JsonObject, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, number, type Read, type RowOf, text, timeMs, wideCount, type Write } from "#db";
 
@@ -136,8 +137,14 @@ export const insertManifest = async (
   return true;
 };
 
-export const lockManifest = (rows: Write, repo: string, digest: string): Promise<Omit<StoredManifest, "content"> | undefined> =>
-  withoutContent.findOne(rows, `select ${withoutContent.list} from repo_manifests where repo_uid = $1 and (sha256 = $2 or sha512 = $2) for update`, [
+/** Locks the manifest until the transaction ends; `key share` only prevents its deletion. */
+export const lockManifest = (
+  rows: Write,
+  repo: string,
+  digest: string,
+  mode: "update" | "key share" = "update",
+): Promise<Omit<StoredManifest, "content"> | undefined> =>
+  withoutContent.findOne(rows, `select ${withoutContent.list} from repo_manifests where repo_uid = $1 and (sha256 = $2 or sha512 = $2) for ${mode}`, [
     repo,
     digest,
   ]);
@@ -152,6 +159,23 @@ export const findTagsOfDigest = async (rows: Read, repo: string, sha256: string,
     [repo, sha256, count],
   );
   return found.map(([uid]) => uid ?? "");
+};
+
+/** Returns the names of tags that point to the manifest, or to an index that includes it at any nesting. */
+export const findTagsThatInclude = async (rows: Read, repo: string, sha256: string): Promise<string[]> => {
+  const found = await rows.query(
+    `with recursive above(sha256, depth) as (
+       select $2::text collate "C", 0
+       union
+       select listed.sha256, above.depth + 1 from above
+       join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = above.sha256
+       join manifest_children as listed on listed.repo_uid = $1 and listed.child in (manifest.sha256, manifest.sha512)
+       where above.depth < $3
+     ) select tags.name from (select distinct sha256 from above) as named
+     join tags on left(tags.uid, 40) = left($1, 40) and tags.digest = named.sha256 and tags.uid > $1 || '/' and tags.uid < $1 || '0'`,
+    [repo, sha256, limits.indexNestingMax],
+  );
+  return found.map(([name]) => name ?? "");
 };
 
 export const isBlobNeeded = async (rows: Read, repo: string, sha256: string): Promise<boolean> => {
@@ -224,15 +248,74 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
   return Number(row?.[0] ?? 0);
 };
 
+// ---- promotion -------------------------------------------------------------------------------------------------------
+
+/** Returns the manifests that these list, and their referrers. */
+export const findManifestsAround = async (rows: Read, repo: string, digests: readonly string[], count: number): Promise<string[]> => {
+  const found = await rows.query(
+    `with held as (select sha256, sha512 from repo_manifests where repo_uid = $1 and sha256 = any($2))
+     select referrer.sha256 from held join repo_manifests as referrer
+       on referrer.repo_uid = $1 and referrer.subject <> '' and referrer.subject = any(array[held.sha256, held.sha512])
+     union
+     select kept.sha256 from manifest_children as listed join repo_manifests as kept
+       on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
+     where listed.repo_uid = $1 and listed.sha256 = any($2)
+     limit $3`,
+    [repo, digests, count],
+  );
+  return found.map(([sha256]) => sha256 ?? "");
+};
+
+/** Returns the digests of those tags of a repo that point to a manifest. */
+export const findTagDigests = async (rows: Read, repo: string, names: readonly string[]): Promise<Map<string, string>> => {
+  const found = await rows.query(`select name, digest from tags where left(uid, -17) = $1 and name collate "POSIX" = any($2) and digest <> ''`, [repo, names]);
+  return new Map(found.map(([name, digest]) => [name ?? "", digest ?? ""]));
+};
+
+/** Returns these manifests, protected from deletion until the transaction ends. */
+export const holdManifests = (rows: Write, repo: string, digests: readonly string[]): Promise<StoredManifest[]> =>
+  storedManifest.find(
+    rows,
+    `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = any($2) order by sha256 for key share`,
+    [repo, digests],
+    { rows: digests.length, wide: true },
+  );
+
+/** Copies manifests of another repo whose blobs the repo has; returns the digests that it did not have before. */
+export const copyManifests = async (rows: Write, repo: string, from: string, digests: readonly string[], nowMs: number): Promise<string[]> => {
+  const made = await rows.query(
+    `insert into repo_manifests
+       (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time, use_time)
+     select $1, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, $4::timestamptz, $4::timestamptz
+     from repo_manifests where repo_uid = $2 and sha256 = any($3) order by sha256 on conflict (repo_uid, sha256) do nothing returning sha256`,
+    [repo, from, digests, timestamp(nowMs)],
+  );
+  const copied = made.map(([sha256]) => sha256 ?? "");
+  await rows.query("insert into manifest_blobs (repo_uid, sha256, blob) select $1, sha256, blob from manifest_blobs where repo_uid = $2 and sha256 = any($3)", [
+    repo,
+    from,
+    copied,
+  ]);
+  await rows.query(
+    "insert into manifest_children (repo_uid, sha256, child) select $1, sha256, child from manifest_children where repo_uid = $2 and sha256 = any($3)",
+    [repo, from, copied],
+  );
+  return copied;
+};
+
 // ---- unused manifests ------------------------------------------------------------------------------------------------
 
 export type ManifestName = readonly [repo: string, sha256: string];
 
-/** No tag points to it, or did since $3; no index lists it; its subject does not exist. Neither it nor a referrer was used since $3. */
+/**
+ * No tag points to it, or did since $3, or did and can be restored; no index lists it; its subject does not exist. Neither it nor a
+ * referrer was used since $3.
+ */
 const unusedText = `held.use_time < $3
   and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
   and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
     and (past.end_time is null or past.end_time >= $3))
+  and not exists (select from deleted_rows where table_name = 'tags' and left(content ->> 'uid', -17) = held.repo_uid and content ->> 'digest' = held.sha256)
   and not exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.child in (held.sha256, held.sha512))
   and not exists (select from repo_manifests as referrer where referrer.repo_uid = held.repo_uid and referrer.subject <> ''
     and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3)

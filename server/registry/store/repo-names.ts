@@ -59,6 +59,26 @@ const namedGroup = columns({
 export const findGroupByNames = (rows: Read, names: readonly string[]): Promise<NamedGroup | undefined> =>
   namedGroup.findOne(rows, `${places} select ${namedGroup.list} from place order by depth desc limit 1`, [names]);
 
+/** Returns the names of groups by uid, without those that do not lead to the group on a path. */
+export const findGroupNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> => {
+  if (uids.length === 0) return new Map();
+  const found = await rows.query(
+    `with shared as (select name from groups where length(uid) = 40 group by name having count(*) > 1)
+     select uid, name from groups as named where uid = any($1) and case when length(uid) = 40
+       then (verified or name not in (select name from shared))
+         and not exists (
+           select from group_names as reserved
+           where reserved.parent = '' and reserved.skeleton = group_name_skeleton(named.name) and reserved.name = named.name
+             and not reserved.held and reserved.group_uid <> named.uid)
+       else not exists (
+         select from groups as other
+         where left(other.uid, -17) = left(named.uid, -17) and other.name collate "POSIX" = named.name and other.uid <> named.uid) end`,
+    [uids],
+    { rows: uids.length, wide: false },
+  );
+  return new Map(found.map(([uid, name]) => [uid ?? "", name ?? ""]));
+};
+
 const openRepo = columns({
   anonymousPull: flag,
   isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },

@@ -39,6 +39,7 @@ const codesOfFaults: Partial<Record<Code, string>> = {
   UNIMPLEMENTED: "UNSUPPORTED",
   UNAVAILABLE: "UNAVAILABLE",
   FAILED_PRECONDITION: "DENIED",
+  ABORTED: "DENIED",
 };
 
 interface ProtocolError {

@@ -27,7 +27,13 @@ export const isDistributionPath = (path: string): boolean => path === "/v2" || p
 
 const apiVersion = ["docker-distribution-api-version", "registry/2.0"];
 
-const headerFields: Readonly<Record<string, string>> = { content_type: "content-type", content_range: "content-range", range: "range" };
+const headerFields: Readonly<Record<string, string>> = {
+  content_type: "content-type",
+  content_range: "content-range",
+  range: "range",
+  if_match: "if-match",
+  if_none_match: "if-none-match",
+};
 
 /** A range applies only to the content of If-Range (RFC 9110, 13.1.5); a blob is immutable. */
 const isOtherContent = (request: HttpRequest, { fields }: DistributionMatch): boolean => {

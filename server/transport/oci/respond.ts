@@ -24,10 +24,12 @@ const uploadHeaders = (match: DistributionMatch, upload: string, sizeBytes: numb
   `0-${Math.max(sizeBytes - 1, 0)}`,
 ];
 
-const nextLink = (match: DistributionMatch, rest: string, query: Readonly<Record<string, string>>): string[] => {
+const linkTo = (path: string, query: Readonly<Record<string, string>>): string[] => {
   const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
-  return ["link", `<${pathOf(match, rest)}?${parameters.toString()}>; rel="next"`];
+  return ["link", `<${path}?${parameters.toString()}>; rel="next"`];
 };
+
+const nextLink = (match: DistributionMatch, rest: string, query: Readonly<Record<string, string>>): string[] => linkTo(pathOf(match, rest), query);
 
 const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
 
@@ -108,6 +110,15 @@ const respondTags: Respond = async (request, match, { message }) => {
   };
 };
 
+const respondCatalog: Respond = async (request, _match, { message }) => {
+  const next = text(message, "next");
+  return {
+    status: 200,
+    headers: ["content-type", "application/json", ...(next === "" ? [] : linkTo("/v2/_catalog", { n: queryOf(request).get("n") ?? "", last: next }))],
+    body: JSON.stringify({ repositories: texts(message, "repositories") }),
+  };
+};
+
 const respondPush: Respond = async (_request, match, { message }) => {
   const upload = text(message, "upload");
   if (upload !== "") return { status: 202, headers: uploadHeaders(match, upload, 0), body: "" };
@@ -121,6 +132,8 @@ const respondPush: Respond = async (_request, match, { message }) => {
       pathOf(match, `${text(message, "type")}s/${digest}`),
       "docker-content-digest",
       digest,
+      "etag",
+      `"${digest}"`,
       ...(subject === "" ? [] : ["oci-subject", subject]),
       ...(tags.length === 0 ? [] : ["oci-tag", tags.join(", ")]),
     ],
@@ -141,6 +154,7 @@ const respondEmpty: Respond = async (request, { fields }) => {
 
 const responses: Readonly<Record<string, Respond>> = {
   "gantry.registry.v1.StoredContent": respondContent,
+  "gantry.registry.v1.ListCatalogResponse": respondCatalog,
   "gantry.registry.v1.ListRepoTagsResponse": respondTags,
   "gantry.registry.v1.Push": respondPush,
   "gantry.registry.v1.Upload": respondUpload,

@@ -32,8 +32,9 @@ const segmentsOf = (path: string): string[] => {
 const routeOf = (method: MethodFact): Route[] => {
   const { distribution } = method;
   if (!distribution) return [];
-  const [first, ...rest] = segmentsOf(distribution.template.slice(prefix.length));
-  return [{ method, verb: distribution.verb, suffix: rest, hasName: first === "{repo}" }];
+  const segments = segmentsOf(distribution.template.slice(prefix.length));
+  const hasName = segments[0] === "{repo}";
+  return [{ method, verb: distribution.verb, suffix: hasName ? segments.slice(1) : segments, hasName }];
 };
 
 const decodeSegment = (segment: string): string => {

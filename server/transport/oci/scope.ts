@@ -1,6 +1,6 @@
 // The scopes that an operation needs, for the challenge to a client (oci: 4).
 
-import type { RegistryAction } from "#base/registry-access.ts";
+import { catalogScope, type RegistryAction } from "#base/registry-access.ts";
 import { actionOf } from "#contract/registry-actions.ts";
 import type { DistributionMatch } from "./route.ts";
 
@@ -14,6 +14,7 @@ const repositoryScope = (name: string, actions: string): string[] => (nameForm.t
 
 /** Returns at most one scope of the operation, with the repository name as the client wrote it; a mount adds its source. */
 export const neededScopes = ({ method, name }: DistributionMatch, parameters: URLSearchParams): string[] => {
+  if (method.unscoped) return [catalogScope];
   const action = actionOf(method);
   if (action === undefined) return [];
   const own = repositoryScope(name, actionsText[action]);

@@ -29,7 +29,7 @@ export const client: readonly Mutant[] = [
   {
     attack: 143,
     file: "cli/operations/references.ts",
-    find: "if (others.length > 0) throw ambiguous(option, message, value, found);",
+    find: "if (others.length > 0) throw await ambiguous(option, message, value, found);",
     replace: "",
   },
   {

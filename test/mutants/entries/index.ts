@@ -5,6 +5,7 @@ import { audit } from "./audit.ts";
 import { authentication } from "./authentication.ts";
 import { client } from "./client.ts";
 import { consent } from "./consent.ts";
+import { consoleMutants } from "./console.ts";
 import { delivery } from "./delivery.ts";
 import { feeds } from "./feeds.ts";
 import { registry } from "./registry.ts";
@@ -27,4 +28,5 @@ export const mutants: readonly Mutant[] = [
   ...audit,
   ...client,
   ...consent,
+  ...consoleMutants,
 ];

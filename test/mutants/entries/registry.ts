@@ -2,14 +2,37 @@
 
 import type { Mutant } from "../mutant.ts";
 
+const contents = "server/registry/contents";
 const uploads = "server/registry/resources/distribution/uploads.ts";
 const place = "server/registry/resources/distribution/place.ts";
 const putManifest = "server/registry/resources/distribution/put-manifest.ts";
 const scope = "server/registry/resources/distribution/token-scope.ts";
 const repo = "server/registry/resources/distribution/repo.ts";
+const manifests = "server/registry/resources/distribution/manifests.ts";
+const promotion = "server/registry/resources/promotion.ts";
+const catalog = "server/registry/resources/distribution/catalog.ts";
 const manifest = "server/registry/resources/distribution/manifest.ts";
 
+const inUse = "server/registry/resources/in-use.ts";
+const retentionRule = "server/registry/resources/retention-rule.ts";
+
 export const registry: readonly Mutant[] = [
+  { attack: 343, file: inUse, find: "if (name && repo !== undefined && covers(parent, repo)) known", replace: "if (name && repo !== undefined) known" },
+  { attack: 344, file: retentionRule, find: "!(covers(group, rule.repoUid) && (await", replace: "!((await" },
+  {
+    attack: 345,
+    file: "server/registry/resources/storage.ts",
+    find: 'missingCapability(rights, ["repo.list"], organization) === undefined',
+    replace: "true",
+  },
+  { attack: 346, file: retentionRule, find: "patternCost(tagPattern) > limits.retentionPatternCostMax || ", replace: "" },
+  { attack: 333, file: "server/registry/blobs/s3-place.ts", find: 'failure.addEventListener("abort", cut, { once: true });', replace: "" },
+  {
+    attack: 333,
+    file: "server/application/blob-place.ts",
+    find: 'if (dependency.isFailed) throw placeUnreachable(new Error("the storage has failed"));',
+    replace: "",
+  },
   { attack: 99, file: putManifest, find: "if (missing.length > 0) throw blobsUnknown(missing);", replace: "" },
   { attack: 100, file: uploads, find: 'visiblePaths(rights, ["repo.blobs.get"])', replace: 'visiblePaths(rights, ["repo.list"])' },
   {
@@ -66,5 +89,66 @@ export const registry: readonly Mutant[] = [
     find: 'const own = isUid(text(request, "repo")) ? capabilitiesOf(actions) : actionCapabilities.push;',
     replace: "const own = capabilitiesOf(actions);",
   },
+  { attack: 337, file: "server/registry/resources/tag.ts", find: "  requireDeletable,\n", replace: "" },
+  { attack: 337, file: "server/registry/resources/repo.ts", find: "  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),\n", replace: "" },
+  { attack: 337, file: manifests, find: "  await requireMutableManifest(rows, repo.uid, found.sha256);\n", replace: "" },
+  {
+    attack: 338,
+    file: "server/registry/resources/immutable-tag-rule.ts",
+    find: "if (patternCost(pattern) > limits.immutableTagCostMax) return",
+    replace: "if (false) return",
+  },
+  { attack: 338, file: "server/registry/resources/tags/immutable-tags.ts", find: "      await setImmediate();\n", replace: "" },
+  { attack: 339, file: "server/registry/resources/tags/write-tag.ts", find: "  await check?.(before);\n", replace: "" },
+  { attack: 340, file: promotion, find: "  context.require(pullCapabilities, source);\n", replace: "" },
+  {
+    attack: 340,
+    file: promotion,
+    find: 'return isSeen ? found.uid : missing("registry", "Repo", name);',
+    replace: 'return found ? found.uid : missing("registry", "Repo", name);',
+  },
+  {
+    attack: 341,
+    file: promotion,
+    find: "const made = await copy(context, target.uid, source, promoted);",
+    replace: "const made = await copy(context, target.uid, source, { ...promoted, digests: [image.sha256] });",
+  },
+  {
+    attack: 342,
+    file: catalog,
+    find: "if (!caller.registry.catalog || !rights.beforeRegistry) throw catalogScopeMissing();",
+    replace: "if (!rights.beforeRegistry) throw catalogScopeMissing();",
+  },
+  {
+    attack: 342,
+    file: catalog,
+    find: "if (!found || missingCapability(rights, method.capabilities, found.uid) !== undefined) throw lastUnknown();",
+    replace: "if (!found) throw lastUnknown();",
+  },
   { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
+  {
+    attack: 349,
+    file: `${contents}/layer-path.ts`,
+    find: 'return segments.includes("..") ? undefined : segments.join("/");',
+    replace: 'return segments.join("/");',
+  },
+  { attack: 349, file: `${contents}/tar.ts`, find: "if (++extensionsInRow > limits.layerExtensionsMax) throw", replace: "if (false) throw" },
+  { attack: 349, file: `${contents}/tar.ts`, find: "if (stated !== unsigned && stated !== signed) throw", replace: "if (false) throw" },
+  { attack: 349, file: `${contents}/found-package.ts`, find: "if (texts.some(hasControl)) return", replace: "if (false) return" },
+  { attack: 350, file: `${contents}/databases/jar.ts`, find: "if (depth >= limits.jarDepthMax) {", replace: "if (false) {" },
+  {
+    attack: 350,
+    file: `${contents}/databases/rpm-sqlite.ts`,
+    find: 'table.type !== "table" || !/^\\s*create\\s+table\\b/i.test(String(table.sql))',
+    replace: "false",
+  },
+  { attack: 350, file: `${contents}/byte-source.ts`, find: "if (sizeBytes + bytes.length > bytesMax) return false;", replace: "" },
+  { attack: 351, file: `${contents}/worker.ts`, find: "if (process.memoryUsage.rss() > memoryBytesMax)", replace: "if (memoryBytesMax < 0)" },
+  {
+    attack: 352,
+    file: `${contents}/unpack-zstd.ts`,
+    find: "for (let magic = await reader.exactly(4); magic !== undefined; magic = await reader.exactly(4)) {",
+    replace: "for (let magic = await reader.exactly(4); magic !== undefined; magic = undefined) {",
+  },
+  { attack: 352, file: `${contents}/compose.ts`, find: 'problemCount > 0 ? "PARTIAL" : "INDEXED"', replace: '"INDEXED"' },
 ];

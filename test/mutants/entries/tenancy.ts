@@ -103,4 +103,10 @@ export const tenancy: readonly Mutant[] = [
     find: "return isUndelete && (await isDismissedAt(rows, identity, parent)) ?",
     replace: "return isUndelete && false && (await isDismissedAt(rows, identity, parent)) ?",
   },
+  {
+    attack: 370,
+    file: "server/kernel/verbs/list.ts",
+    find: "    visiblePaths: visiblePaths(context.rights, method.capabilities),\n  });\n  return objectList",
+    replace: '    visiblePaths: [""],\n  });\n  return objectList',
+  },
 ];

@@ -1,7 +1,6 @@
 // The interface of a format. Pure. Invalid values are refused with their path (field.ts).
 
 import type { JsonObject } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { FieldError } from "../invalid.ts";
@@ -28,10 +27,7 @@ export interface Origin {
 }
 
 /** @param modifyTime the field with the time */
-export const originOf = (id: string, modifyTime?: Field, license = ""): Origin => {
-  const time = modifyTime?.time();
-  return { id, modifyTime: time === undefined ? "" : timestamp(time), license };
-};
+export const originOf = (id: string, modifyTime?: Field, license = ""): Origin => ({ id, modifyTime: modifyTime?.timeText() ?? "", license });
 
 export interface Format {
   readonly name: string;

@@ -1,6 +1,5 @@
 // References, severities and texts shared by the formats of vulnerability records.
 
-import { timestamp } from "#base/time.ts";
 import type { ReferenceRecord, SeverityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 
@@ -80,12 +79,12 @@ export const distinctReferences = (references: readonly ReferenceRecord[]): Refe
 };
 
 // Go's database uses Go's zero time for "unknown".
-const noTime = Date.parse("0001-01-01T00:00:00Z");
+const noTime = "0001-01-01T00:00:00.000Z";
 
 /** Returns no member if the source has no time. */
 export const timeMember = <Key extends string>(key: Key, at: Field): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
-  const value = at.time();
-  if (value !== undefined && value !== noTime) found[key] = timestamp(value);
+  const value = at.timeText();
+  if (value !== undefined && value !== noTime) found[key] = value;
   return found;
 };

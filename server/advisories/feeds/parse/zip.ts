@@ -3,10 +3,11 @@
 // written to disk.
 
 import { Readable } from "node:stream";
-import { crc32, inflateRawSync } from "node:zlib";
+import { crc32 } from "node:zlib";
 import type { Entry, RandomAccessReader, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
+import { type Inflate, openInflate } from "./inflate.ts";
 
 export interface StoredBytes {
   readonly sizeBytes: number;
@@ -47,20 +48,23 @@ const entryError = (reason: string): DocumentError => new DocumentError(1, `cann
 /** One window each is cached for directory and data. */
 const windowBytes = 256 * 1024;
 
+/** Returns the bytes themselves if they are in memory. */
+type ReadAt = (position: number, length: number) => Buffer | Promise<Buffer>;
+
 /** The library reads in small steps, and entries are contiguous. */
 const openWindows = (stored: StoredBytes): ReadAt => {
   let windows: { readonly start: number; readonly bytes: Buffer }[] = [];
-  return async (position, length) => {
-    const found = windows.find(({ start, bytes }) => position >= start && position + length <= start + bytes.length);
-    if (found) return found.bytes.subarray(position - found.start, position - found.start + length);
+  const load = async (position: number, length: number): Promise<Buffer> => {
     const window = { start: position, bytes: await stored.read(position, Math.max(windowBytes, length)) };
     windows = [window, ...windows.slice(0, 1)];
     if (window.bytes.length < length) throw new Error("it ends too early");
     return window.bytes.subarray(0, length);
   };
+  return (position, length) => {
+    const found = windows.find(({ start, bytes }) => position >= start && position + length <= start + bytes.length);
+    return found ? found.bytes.subarray(position - found.start, position - found.start + length) : load(position, length);
+  };
 };
-
-type ReadAt = (position: number, length: number) => Promise<Buffer>;
 
 const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessReader => {
   let reads = 0;
@@ -74,12 +78,17 @@ const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessRead
       );
     }
     override read(buffer: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
-      read(position, length).then(
+      const found = read(position, length);
+      // Most reads are from memory, so yield regularly.
+      if (Buffer.isBuffer(found) && ++reads % 64 !== 0) {
+        found.copy(buffer, offset);
+        callback(null);
+        return;
+      }
+      Promise.resolve(found).then(
         (bytes) => {
           bytes.copy(buffer, offset);
-          // Most reads are from memory, so yield regularly.
-          if (++reads % 64 === 0) setImmediate(callback, null);
-          else callback(null);
+          setImmediate(callback, null);
         },
         (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
       );
@@ -91,32 +100,17 @@ const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessRead
 interface OpenArchive {
   readonly archive: ZipFile;
   readonly read: ReadAt;
+  readonly inflate: Inflate;
 }
 
 /** Worse entries are compressed again, so that an archive cannot fill the database. */
 const reusableShare = 0.75;
 
-/** Missing in the types of node:zlib. */
-interface Inflated {
-  readonly buffer: Buffer;
-  readonly engine: { readonly bytesWritten: number };
-}
-
-const isInflated = (value: unknown): value is Inflated => typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
-
-/** Returns the bytes, and how many compressed bytes were consumed. */
-const inflateAtOnce = (packed: Buffer, length: number): { readonly bytes: Buffer; readonly packedBytes: number } => {
-  // With Node's default chunks each entry would hold 16 KiB more.
-  const inflated: unknown = inflateRawSync(packed, { maxOutputLength: Math.max(1, length), chunkSize: Math.max(64, length + 1), info: true });
-  if (!isInflated(inflated)) throw new Error("cannot be inflated");
-  return { bytes: inflated.buffer, packedBytes: inflated.engine.bytesWritten };
-};
-
 /** Streams for a million entries take four times as long (measured for a whole import). */
-const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
+const unpackAtOnce = async ({ archive, read, inflate }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
   const packed = await read(fileDataStart, entry.compressedSize);
-  const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflateAtOnce(packed, entry.uncompressedSize);
+  const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflate(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
     throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for the size in the directory`);
   // Bytes after the compressed data are not content.
@@ -131,8 +125,6 @@ const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<U
   return { bytes: Buffer.concat(chunks) };
 };
 
-const isTooLong = (thrown: unknown): boolean => thrown instanceof RangeError && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
-
 const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   if (entry.isEncrypted()) throw new DocumentError(1, "is encrypted");
   if (!entry.canDecodeFileData()) throw new DocumentError(1, "is packed in a way that is not known");
@@ -142,7 +134,7 @@ const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> =
   try {
     unpacked = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
   } catch (thrown) {
-    throw entryError(isTooLong(thrown) ? "too many bytes for the size in the directory" : messageOf(thrown));
+    throw entryError(messageOf(thrown));
   }
   if (crc32(unpacked.bytes) !== entry.crc32) throw entryError("its checksum differs from the directory");
   return unpacked;
@@ -152,7 +144,7 @@ const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchi
   const read = openWindows(stored);
   const options = { decodeStrings: false, validateEntrySizes: true, autoClose: false };
   // Otherwise the library refuses an archive for one path outside it.
-  return { read, archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
+  return { read, inflate: openInflate(), archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
 };
 
 const asArchiveError = (thrown: unknown): DocumentError => {

@@ -1,6 +1,6 @@
 // Checks for operations that users call for themselves, with an unnarrowed token of this server.
 
-import { operatorUid } from "#authz";
+import { operatorUid } from "#base/operator.ts";
 import { denied, type Fault, unauthenticated } from "#base/fault.ts";
 import { isRoot } from "#base/uid.ts";
 import type { ReadContext } from "#kernel";

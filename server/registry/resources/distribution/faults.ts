@@ -12,6 +12,14 @@ const withCode = (
 
 export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `repository not found${hint}`);
 
+/** The registry token does not include the list of repositories. */
+export const catalogScopeMissing = (): Fault =>
+  withCode("UNAUTHENTICATED", "INSUFFICIENT_SCOPE", "the registry token does not permit the list of repositories. Request a token with the challenge's scope");
+
+/** Hidden and absent repositories give the same error. */
+export const lastUnknown = (): Fault =>
+  withCode("INVALID_ARGUMENT", "NAME_UNKNOWN", "last is no repository of the list: follow the Link header, or start again without last");
+
 /** The registry token lacks this permission; the transport returns a challenge for the scope (transport/oci). */
 export const insufficientScope = (action: RegistryAction): Fault =>
   withCode(
@@ -66,6 +74,6 @@ export const outOfOrder = (sizeBytes: number): Fault =>
 export const unsatisfiable = (sizeBytes: number): Fault =>
   withCode("OUT_OF_RANGE", "RANGE_INVALID", `the blob has ${sizeBytes} bytes`, { httpStatus: 416, headers: { "content-range": `bytes */${sizeBytes}` } });
 
-export const pageInvalid = (): Fault => withCode("INVALID_ARGUMENT", "PAGINATION_NUMBER_INVALID", "n must be a number of tags");
+export const pageInvalid = (): Fault => withCode("INVALID_ARGUMENT", "PAGINATION_NUMBER_INVALID", "n must be a number of names");
 
 export const tooManyTags = (max: number): Fault => withCode("INVALID_ARGUMENT", "TAG_INVALID", `one push names at most ${max} tags`, { httpStatus: 414 });

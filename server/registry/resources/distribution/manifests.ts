@@ -18,14 +18,24 @@ import {
   useManifests,
 } from "#registry/store";
 import { deletePushedReportsOf, deleteVulnReportsOf, withdrawSbomsOf } from "#advisories/store";
-import { lockNamed } from "#db";
+import { lockNamed, type Write } from "#db";
+import { requireMutableManifest } from "../tags/immutable-tags.ts";
+import { conditionIn, isConditional, requireCondition } from "../tags/write-condition.ts";
 import { isDigest, readDigest } from "./digest.ts";
-import { manifestUnknown, pageInvalid } from "./faults.ts";
+import { manifestUnknown } from "./faults.ts";
+import { pageSizeOf } from "./page-size.ts";
+import { countPull } from "./pull-records.ts";
 import { notePull } from "./pulls.ts";
 import { holdRepo, requireRepo } from "./repo.ts";
 import { listTagNames } from "./tag-lists.ts";
 
 const indexType = "application/vnd.oci.image.index.v1+json";
+
+/** Returns the ETags of a tag: those of its manifest, by either digest. Empty without a manifest, as a Get does not find it. */
+export const etagsOfTag = async (rows: Write, repo: string, digest: string): Promise<string[]> => {
+  const manifest = digest === "" ? undefined : await lockManifest(rows, repo, digest, "key share");
+  return manifest ? [`"${manifest.sha256}"`, `"${manifest.sha512}"`] : [];
+};
 
 /** Records the use from time to time, before the response; false if the manifest was collected meanwhile. */
 const noteUse = async ({ services }: ReadContext, repo: string, { sha256, usedMs }: RequestedManifest): Promise<boolean> => {
@@ -42,7 +52,9 @@ export const getManifest = async (context: ReadContext): Promise<Outcome> => {
   const found = await (digest === undefined ? findManifestByTag(rows, repo, reference) : findManifestByDigest(rows, repo, digest));
   if (!found || !(await noteUse(context, repo, found))) throw manifestUnknown();
   const shown = digest ?? (found.algorithm === "sha512" ? found.sha512 : found.sha256);
-  notePull(context, { repo, tag: digest === undefined ? reference : "", digest: shown, type: "manifest" });
+  const tag = digest === undefined ? reference : "";
+  notePull(context, { repo, tag, digest: shown, type: "manifest" });
+  countPull(context, { repo, tag, sha256: found.sha256 });
   return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };
 };
 
@@ -56,6 +68,8 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   const repo = await holdRepo(context);
   const found = await lockManifest(rows, repo.uid, digest.text);
   if (!found) throw manifestUnknown();
+  requireCondition(conditionIn(request), [`"${digest.text}"`]);
+  await requireMutableManifest(rows, repo.uid, found.sha256);
   const tags = await findTagsOfDigest(rows, repo.uid, found.sha256, limits.deletedRowsMax + 1);
   if (tags.length > limits.deletedRowsMax)
     throw blocked("DELETION_TOO_LARGE", repo.uid, [`more than ${limits.deletedRowsMax} tags point at the manifest; delete some of them first`]);
@@ -75,19 +89,16 @@ export const deleteRepoTag = async (context: WriteContext): Promise<Outcome> => 
   const resource = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const row = await lockNamed(context.rows, resource.shape.table, repo.uid, text(context.request, "tag"));
   if (!row) throw manifestUnknown();
-  await change(context, resource, { kind: "delete", uid: text(resource.shape.read(row, 0), "uid") }, "row");
+  const tag = resource.shape.read(row, 0);
+  const condition = conditionIn(context.request);
+  if (isConditional(condition)) requireCondition(condition, await etagsOfTag(context.rows, repo.uid, text(tag, "digest")));
+  await change(context, resource, { kind: "delete", uid: text(tag, "uid") }, "row");
   return { reply: {} };
-};
-
-const pageSizeOf = (given: string): number => {
-  if (given === "") return limits.tagNamesMax;
-  if (!/^[0-9]{1,9}$/.test(given)) throw pageInvalid();
-  return Math.min(Number(given), limits.tagNamesMax);
 };
 
 export const listRepoTags = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const count = pageSizeOf(text(request, "n"));
+  const count = pageSizeOf(text(request, "n"), limits.tagNamesMax);
   const repo = text(request, "repo");
   const { tags, next } = count === 0 ? { tags: [], next: "" } : await listTagNames(rows, repo, text(request, "last"), count);
   if (tags.length === 0) await requireRepo(context);

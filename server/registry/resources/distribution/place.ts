@@ -24,6 +24,9 @@ const isName = (text: string): boolean => text.split("/").every(isComponent);
 
 const rootForm = /^[0-9a-f]{40}(?:\/|$)/;
 
+/** Returns whether a path of names can be the name of a repository. */
+export const isPath = (text: string): boolean => text.length <= nameLengthMax && isName(text) && !rootForm.test(text);
+
 /** Returns the deepest existing group of the path, if the caller may create repos there; a first push creates the rest. */
 const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{ readonly group: NamedGroup; readonly isWhole: boolean } | undefined> => {
   const names = name.split("/").slice(0, -1);
@@ -40,6 +43,9 @@ const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUploa
 /** Returns the uid of the pending path, if the caller may create the repo there. */
 const findPending = async (rows: Read, name: string, group: string, rights: Rights, capabilities: readonly string[]): Promise<string | undefined> =>
   (await findPendingRepos(rows, name, group)).find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)?.uid;
+
+/** Operations that create a missing repo. */
+const makesRepo = ({ distribution, rpc }: MethodFact): boolean => distribution?.makesRepo === true || rpc === "PromoteImage";
 
 const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
   missingCapability(rights, ["repo.list"], uid) === undefined || missingCapability(rights, method.capabilities, uid) === undefined;
@@ -72,12 +78,12 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
     return caller && isSeen(rights, method, found.uid) ? at(found.uid) : absent(nameUnknown());
   }
   const isPending = pendingOperations.has(method.rpc);
-  if (!caller || !(isPending || method.distribution?.makesRepo)) return absent(nameUnknown());
+  if (!caller || !(isPending || makesRepo(method))) return absent(nameUnknown());
   const fresh = await findNewPlace(rows, given, rights);
   if (!fresh) return absent(nameUnknown());
   const { group, isWhole } = fresh;
   const capabilities = ["repo.create", ...(isWhole ? [] : ["groups.create"])];
   const pending = isPending ? await findPending(rows, given, group.uid, rights, [...capabilities, ...method.capabilities]) : undefined;
   if (pending !== undefined) return at(pending, { capabilities });
-  return method.distribution?.makesRepo ? { path: group.uid, capabilities, request } : absent(nameUnknown());
+  return makesRepo(method) ? { path: group.uid, capabilities, request } : absent(nameUnknown());
 };

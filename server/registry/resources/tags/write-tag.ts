@@ -20,14 +20,21 @@ export interface WrittenTag {
   readonly before: JsonObject | undefined;
 }
 
-/** Writes the tag of this name in a repo, which the caller has locked. Fields missing in `body` are cleared, or kept with `keeping`. */
+interface WriteTagOptions {
+  /** Keeps fields that are missing in the body; otherwise they are cleared. */
+  readonly keeping?: boolean;
+  /** Throws if the condition of the request does not hold. The tag is locked, or undefined if it did not exist. */
+  readonly check?: (before: JsonObject | undefined) => Promise<void> | void;
+}
+
+/** Writes the tag of this name in a repo, which the caller has locked. */
 export const writeTag = async (
   context: WriteContext,
   tags: BoundResource,
   repo: string,
   body: JsonObject,
   reportedBy: ReportedBy,
-  { keeping = false }: { readonly keeping?: boolean } = {},
+  { keeping = false, check }: WriteTagOptions = {},
 ): Promise<WrittenTag> => {
   // Locks the manifest against collection until the tag exists.
   await holdManifest(context.rows, repo, text(body, "digest"));
@@ -35,13 +42,15 @@ export const writeTag = async (
   const end = ended ? { deprecated: true } : {};
   const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, reportedBy);
   if (made.changed) {
+    await check?.(undefined);
     if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
     return { record: made.record, changed: true, before: undefined };
   }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
   // Deleted between the two statements: retry.
-  if (!row) return writeTag(context, tags, repo, body, reportedBy, { keeping });
+  if (!row) return writeTag(context, tags, repo, body, reportedBy, { keeping, ...(check ? { check } : {}) });
   const before = tags.shape.read(row, 0);
+  await check?.(before);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
   // Version 1 may omit the digest, which then stays.
   const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };

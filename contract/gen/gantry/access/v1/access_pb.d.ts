@@ -15,6 +15,74 @@ import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 export declare const file_gantry_access_v1_access: GenFile;
 
 /**
+ * Where.
+ *
+ * @generated from message gantry.access.v1.MineRequest
+ */
+export declare type MineRequest = Message<"gantry.access.v1.MineRequest"> & {
+  /**
+   * Uid of a group, or of a resource below one.
+   *
+   * @generated from field: string place = 1;
+   */
+  place: string;
+};
+
+/**
+ * Where.
+ *
+ * @generated from message gantry.access.v1.MineRequest
+ */
+export declare type MineRequestJson = {
+  /**
+   * Uid of a group, or of a resource below one.
+   *
+   * @generated from field: string place = 1;
+   */
+  place?: string;
+};
+
+/**
+ * Describes the message gantry.access.v1.MineRequest.
+ * Use `create(MineRequestSchema)` to create a new message.
+ */
+export declare const MineRequestSchema: GenMessage<MineRequest, {jsonType: MineRequestJson}>;
+
+/**
+ * The caller's capabilities there.
+ *
+ * @generated from message gantry.access.v1.MineResponse
+ */
+export declare type MineResponse = Message<"gantry.access.v1.MineResponse"> & {
+  /**
+   * Names of the capabilities, such as `repo.list`, in the contract's order; empty: none.
+   *
+   * @generated from field: repeated string capabilities = 1;
+   */
+  capabilities: string[];
+};
+
+/**
+ * The caller's capabilities there.
+ *
+ * @generated from message gantry.access.v1.MineResponse
+ */
+export declare type MineResponseJson = {
+  /**
+   * Names of the capabilities, such as `repo.list`, in the contract's order; empty: none.
+   *
+   * @generated from field: repeated string capabilities = 1;
+   */
+  capabilities?: string[];
+};
+
+/**
+ * Describes the message gantry.access.v1.MineResponse.
+ * Use `create(MineResponseSchema)` to create a new message.
+ */
+export declare const MineResponseSchema: GenMessage<MineResponse, {jsonType: MineResponseJson}>;
+
+/**
  * Who, what, and where.
  *
  * @generated from message gantry.access.v1.ExplainRequest
@@ -720,6 +788,17 @@ export declare const AccessService: GenService<{
     methodKind: "unary";
     input: typeof WhoCanRequestSchema;
     output: typeof WhoCanResponseSchema;
+  },
+  /**
+   * List the capabilities that the caller holds at a resource with this token. Whether the resource exists is not
+   * checked.
+   *
+   * @generated from rpc gantry.access.v1.AccessService.Mine
+   */
+  mine: {
+    methodKind: "unary";
+    input: typeof MineRequestSchema;
+    output: typeof MineResponseSchema;
   },
 }>;
 

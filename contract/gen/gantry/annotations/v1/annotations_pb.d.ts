@@ -891,6 +891,13 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: bool version_1_only = 19;
    */
   version1Only: boolean;
+
+  /**
+   * With refers_to, of the `parent` of a Create: the full name of another message that it may name instead.
+   *
+   * @generated from field: string also_refers_to = 20;
+   */
+  alsoRefersTo: string;
 };
 
 /**
@@ -1034,6 +1041,13 @@ export declare type FieldJson = {
    * @generated from field: bool version_1_only = 19;
    */
   version1Only?: boolean;
+
+  /**
+   * With refers_to, of the `parent` of a Create: the full name of another message that it may name instead.
+   *
+   * @generated from field: string also_refers_to = 20;
+   */
+  alsoRefersTo?: string;
 };
 
 /**

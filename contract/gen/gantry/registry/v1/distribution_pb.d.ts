@@ -148,6 +148,102 @@ export declare type ListRepoTagsResponseJson = {
 export declare const ListRepoTagsResponseSchema: GenMessage<ListRepoTagsResponse, {jsonType: ListRepoTagsResponseJson}>;
 
 /**
+ * Which repos to list.
+ *
+ * @generated from message gantry.registry.v1.ListCatalogRequest
+ */
+export declare type ListCatalogRequest = Message<"gantry.registry.v1.ListCatalogRequest"> & {
+  /**
+   * How many names to give at most: 1,000 when absent or greater. 0 gives none.
+   *
+   * @generated from field: string n = 1;
+   */
+  n: string;
+
+  /**
+   * Only repos that come after this one: a name of the list, or the `next` of the answer before.
+   *
+   * @generated from field: string last = 2;
+   */
+  last: string;
+};
+
+/**
+ * Which repos to list.
+ *
+ * @generated from message gantry.registry.v1.ListCatalogRequest
+ */
+export declare type ListCatalogRequestJson = {
+  /**
+   * How many names to give at most: 1,000 when absent or greater. 0 gives none.
+   *
+   * @generated from field: string n = 1;
+   */
+  n?: string;
+
+  /**
+   * Only repos that come after this one: a name of the list, or the `next` of the answer before.
+   *
+   * @generated from field: string last = 2;
+   */
+  last?: string;
+};
+
+/**
+ * Describes the message gantry.registry.v1.ListCatalogRequest.
+ * Use `create(ListCatalogRequestSchema)` to create a new message.
+ */
+export declare const ListCatalogRequestSchema: GenMessage<ListCatalogRequest, {jsonType: ListCatalogRequestJson}>;
+
+/**
+ * Repos of the caller.
+ *
+ * @generated from message gantry.registry.v1.ListCatalogResponse
+ */
+export declare type ListCatalogResponse = Message<"gantry.registry.v1.ListCatalogResponse"> & {
+  /**
+   * Names of repos: the path of names from the organization on, or the uid if the path cannot be pulled from.
+   *
+   * @generated from field: repeated string repositories = 1;
+   */
+  repositories: string[];
+
+  /**
+   * The `last` of the next request, where more follow. Empty on the last page.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * Repos of the caller.
+ *
+ * @generated from message gantry.registry.v1.ListCatalogResponse
+ */
+export declare type ListCatalogResponseJson = {
+  /**
+   * Names of repos: the path of names from the organization on, or the uid if the path cannot be pulled from.
+   *
+   * @generated from field: repeated string repositories = 1;
+   */
+  repositories?: string[];
+
+  /**
+   * The `last` of the next request, where more follow. Empty on the last page.
+   *
+   * @generated from field: string next = 2;
+   */
+  next?: string;
+};
+
+/**
+ * Describes the message gantry.registry.v1.ListCatalogResponse.
+ * Use `create(ListCatalogResponseSchema)` to create a new message.
+ */
+export declare const ListCatalogResponseSchema: GenMessage<ListCatalogResponse, {jsonType: ListCatalogResponseJson}>;
+
+/**
  * Which manifest to get.
  *
  * @generated from message gantry.registry.v1.GetManifestRequest
@@ -242,6 +338,20 @@ export declare type PutManifestRequest = Message<"gantry.registry.v1.PutManifest
    * @generated from field: string content_type = 4;
    */
   contentType: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: digests in quotes, about what the reference names; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 5;
+   */
+  ifMatch: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 6;
+   */
+  ifNoneMatch: string;
 };
 
 /**
@@ -277,6 +387,20 @@ export declare type PutManifestRequestJson = {
    * @generated from field: string content_type = 4;
    */
   contentType?: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: digests in quotes, about what the reference names; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 5;
+   */
+  ifMatch?: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 6;
+   */
+  ifNoneMatch?: string;
 };
 
 /**
@@ -304,6 +428,20 @@ export declare type DeleteManifestRequest = Message<"gantry.registry.v1.DeleteMa
    * @generated from field: string digest = 2;
    */
   digest: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: the digest in quotes; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 4;
+   */
+  ifNoneMatch: string;
 };
 
 /**
@@ -325,6 +463,20 @@ export declare type DeleteManifestRequestJson = {
    * @generated from field: string digest = 2;
    */
   digest?: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: the digest in quotes; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch?: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 4;
+   */
+  ifNoneMatch?: string;
 };
 
 /**
@@ -352,6 +504,20 @@ export declare type DeleteRepoTagRequest = Message<"gantry.registry.v1.DeleteRep
    * @generated from field: string tag = 2;
    */
   tag: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: digests in quotes; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 4;
+   */
+  ifNoneMatch: string;
 };
 
 /**
@@ -373,6 +539,20 @@ export declare type DeleteRepoTagRequestJson = {
    * @generated from field: string tag = 2;
    */
   tag?: string;
+
+  /**
+   * Entity tags, as the header If-Match has them: digests in quotes; 412 if none is that of what exists.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch?: string;
+
+  /**
+   * `*` or entity tags, as the header If-None-Match has them: 412 if what exists is among them.
+   *
+   * @generated from field: string if_none_match = 4;
+   */
+  ifNoneMatch?: string;
 };
 
 /**
@@ -1424,6 +1604,16 @@ export declare const DistributionService: GenService<{
     output: typeof ListRepoTagsResponseSchema;
   },
   /**
+   * List the names of the repos that the caller can list, in a fixed order that is not that of the names.
+   *
+   * @generated from rpc gantry.registry.v1.DistributionService.ListCatalog
+   */
+  listCatalog: {
+    methodKind: "unary";
+    input: typeof ListCatalogRequestSchema;
+    output: typeof ListCatalogResponseSchema;
+  },
+  /**
    * Get a manifest by its digest or by a tag.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetManifest
@@ -1434,7 +1624,8 @@ export declare const DistributionService: GenService<{
     output: typeof StoredContentSchema;
   },
   /**
-   * Store a manifest of at most 4 MiB, and point tags to it. The repo must have every blob that it names
+   * Store a manifest of at most 4 MiB, and point tags to it. A condition (If-Match, If-None-Match) is about the tag or digest in the path.
+   * The repo must have every blob that it names
    * (MANIFEST_BLOB_UNKNOWN), with the size that it says (MANIFEST_INVALID). A tag also requires tag.create.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.PutManifest

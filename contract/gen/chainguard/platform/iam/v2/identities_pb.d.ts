@@ -128,6 +128,14 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
    * @generated from field: google.protobuf.Timestamp expire_time = 1000;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string labels = 1001;
+   */
+  labels: string[];
 };
 
 /**
@@ -235,6 +243,14 @@ export declare type IdentityJson = {
    * @generated from field: google.protobuf.Timestamp expire_time = 1000;
    */
   expireTime?: TimestampJson;
+
+  /**
+   * Words that say what the identity is for. `runtime`: it pulls images to run them, so retention rules keep these
+   * images. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string labels = 1001;
+   */
+  labels?: string[];
 };
 
 /**

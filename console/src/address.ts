@@ -1,0 +1,97 @@
+// Addresses of pages: names of groups, then "/-/" and a page of that group.
+//
+//   /console                        home
+//   /console/acme/team              group
+//   /console/acme/team/-/repos/app  repo
+//   /console/acme/-/identities      identities, likewise roles and bindings
+//
+// A name that "/-/" or an address could not contain is replaced by the last part of the uid.
+
+import { useSyncExternalStore } from "react";
+
+export const root = "/console";
+
+export const groupPages = ["identities", "roles", "bindings"] as const;
+export type GroupPage = (typeof groupPages)[number];
+
+export type Page =
+  | { readonly kind: "home" }
+  | { readonly kind: "group"; readonly names: readonly string[] }
+  | { readonly kind: "list"; readonly names: readonly string[]; readonly list: GroupPage }
+  | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
+  | { readonly kind: "unknown" };
+
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+};
+
+export const pageAt = (path: string): Page => {
+  const segments = path
+    .slice(root.length)
+    .split("/")
+    .filter((segment) => segment !== "")
+    .map(decoded);
+  if (segments.length === 0) return { kind: "home" };
+  const at = segments.indexOf("-");
+  const names = at < 0 ? segments : segments.slice(0, at);
+  const [name, item, ...more] = at < 0 ? [] : segments.slice(at + 1);
+  if (names.length === 0 || more.length > 0) return { kind: "unknown" };
+  if (at < 0) return { kind: "group", names };
+  if (name === "repos" && item !== undefined) return { kind: "repo", names, repo: item };
+  const list = groupPages.find((each) => each === name);
+  return list !== undefined && item === undefined ? { kind: "list", names, list } : { kind: "unknown" };
+};
+
+/** Returns a segment for a resource: its name, or the last part of its uid. */
+export const segmentOf = ({ uid, name }: { readonly uid: string; readonly name: string }): string =>
+  name === "" || name === "-" || name === "." || name === ".." || isUidPart(name) ? uid.slice(uid.lastIndexOf("/") + 1) : name;
+
+export const isUidPart = (text: string): boolean => /^(?:[0-9a-f]{16}|[0-9a-f]{40})$/.test(text);
+
+export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
+  [root, ...names.map(encodeURIComponent), ...(rest.length > 0 ? ["-", ...rest.map(encodeURIComponent)] : [])].join("/");
+
+const listeners = new Set<() => void>();
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+const changed = (): void => {
+  for (const listener of listeners) listener();
+};
+window.addEventListener("popstate", changed);
+
+export const navigate = (to: string): void => {
+  history.pushState(null, "", to);
+  window.scrollTo(0, 0);
+  changed();
+};
+
+/** Replaces the address without an entry in the history. */
+export const replaceAddress = (to: string): void => {
+  history.replaceState(null, "", to);
+  changed();
+};
+
+export const useAddress = (): URL => {
+  const href = useSyncExternalStore(subscribe, () => location.href);
+  return new URL(href);
+};
+
+/** Returns this address with a parameter changed; undefined removes it. */
+export const withParameter = (url: URL, name: string, value: string | undefined): string => {
+  const next = new URL(url);
+  if (value === undefined) next.searchParams.delete(name);
+  else next.searchParams.set(name, value);
+  return next.pathname + next.search;
+};
+
+/** Returns a position of the address: a whole number from 0; malformed ones are 0. */
+export const positionIn = (url: URL, name: string): number => {
+  const value = url.searchParams.get(name) ?? "";
+  return /^\d{1,9}$/.test(value) ? Number(value) : 0;
+};

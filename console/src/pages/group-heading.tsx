@@ -1,0 +1,43 @@
+// Heading and sections of a group's pages.
+
+import type { ReactNode } from "react";
+import type { Group } from "../../../client/package.ts";
+import { addressOf, type GroupPage, groupPages } from "../address.ts";
+import { Badge, Copy, Link, Name, usePageTitle } from "../parts.tsx";
+import { texts } from "../texts.ts";
+
+interface GroupHeadingProps {
+  readonly names: readonly string[];
+  readonly path: readonly Group[];
+  readonly current: GroupPage | "overview";
+}
+
+export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
+  const group = path.at(-1);
+  const name = group?.name || (names.at(-1) ?? "");
+  usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
+  return (
+    <>
+      <div className="heading">
+        <h1 tabIndex={-1}>
+          <Name>{name}</Name>
+        </h1>
+        {group?.verified ? <Badge tone="good">{texts.verified}</Badge> : null}
+        {group?.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
+        <Copy text={group?.uid ?? ""} what="uid" />
+      </div>
+      {group?.description ? (
+        <p className="lead">
+          <Name>{group.description}</Name>
+        </p>
+      ) : null}
+      <nav className="tabs" aria-label={texts.sections}>
+        {(["overview", ...groupPages] as const).map((each) => (
+          <Link key={each} href={each === "overview" ? addressOf(names) : addressOf(names, each)} aria-current={each === current ? "page" : undefined}>
+            {texts[each]}
+          </Link>
+        ))}
+      </nav>
+    </>
+  );
+};

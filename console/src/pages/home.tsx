@@ -1,0 +1,114 @@
+// The home page: the caller's organizations, or the first steps on a fresh server.
+
+import type { ReactNode } from "react";
+import type { Group } from "../../../client/package.ts";
+import { addressOf, positionIn, useAddress } from "../address.ts";
+import { useAsk } from "../api.ts";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Command, Copy, Empty, Link, Name, SameRequest, Section, Time, usePageTitle } from "../parts.tsx";
+import { anyRepo, organizations, visibleGroups, whoAmI } from "../questions.ts";
+import { texts } from "../texts.ts";
+import { segmentsOfRoot } from "../tree.tsx";
+
+const columns: readonly Column<Group>[] = [
+  {
+    title: texts.name,
+    cell: (group) => (
+      <>
+        <Link href={addressOf(segmentsOfRoot(group))}>
+          <Name>{group.name}</Name>
+        </Link>
+        {group.verified ? <Badge tone="good">{texts.verified}</Badge> : null}
+        {group.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
+      </>
+    ),
+  },
+  { title: texts.description, cell: ({ description }) => <Name>{description}</Name>, minor: true },
+  { title: texts.created, cell: ({ createTime }) => <Time time={createTime} /> },
+];
+
+const FirstSteps = ({ organization }: { readonly organization: string }): ReactNode => {
+  const host = location.host;
+  const commands = [
+    `npx gantry token | docker login ${host} --username _token --password-stdin`,
+    `docker tag alpine:3 ${host}/${organization}/base/alpine:3 && docker push ${host}/${organization}/base/alpine:3`,
+    `npx gantry import advisories --help`,
+  ];
+  return (
+    <Section title={texts.startTitle}>
+      <p className="lead">{texts.startText}</p>
+      <ol className="steps">
+        {texts.startSteps.map(({ title, text }, index) => (
+          <li key={title}>
+            <h3>{title}</h3>
+            <p>{text}</p>
+            <Command text={commands[index] ?? ""} what={title} />
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+};
+
+const NoAccess = (): ReactNode => {
+  const subject = useAsk(whoAmI()).data?.data.subject ?? "";
+  return (
+    <Section title={texts.places}>
+      <Empty icon="key" title={texts.noAccessTitle}>
+        <p>{texts.noAccessText}</p>
+        <p className="digest">
+          <span className="quiet">{texts.yourId}</span> <code>{subject}</code> <Copy text={subject} what={texts.yourId} />
+        </p>
+      </Empty>
+    </Section>
+  );
+};
+
+/** Groups whose parent is not among them. */
+export const topmost = (groups: readonly Group[]): Group[] => {
+  const uids = new Set(groups.map(({ uid }) => uid));
+  return groups.filter(({ uid }) => !uids.has(uid.slice(0, uid.lastIndexOf("/"))));
+};
+
+export const HomePage = (): ReactNode => {
+  usePageTitle(texts.home);
+  const skip = positionIn(useAddress(), "skip");
+  const result = useAsk(organizations(skip));
+  const groups = result.data?.data.groups;
+  const isEmpty = groups?.length === 0 && skip === 0;
+  const others = useAsk(isEmpty ? visibleGroups() : undefined);
+  const repos = useAsk(groups && groups.length > 0 ? anyRepo() : undefined);
+  const below = topmost(others.data?.data.groups ?? []);
+  const first = groups?.[0];
+  const isFresh = repos.data?.data.totalCount === "0" || repos.data?.data.repos.length === 0;
+  return (
+    <>
+      <h1 tabIndex={-1}>{texts.home}</h1>
+      {isFresh && first ? <FirstSteps organization={first.name} /> : null}
+      {isEmpty && others.data && below.length === 0 ? <NoAccess /> : null}
+      {isEmpty && below.length > 0 ? (
+        <ListSection
+          title={texts.places}
+          result={others}
+          itemsOf={() => below}
+          columns={columns}
+          count={() => texts.groupCount(below.length)}
+          parameter="skip"
+          empty={null}
+        />
+      ) : null}
+      {isEmpty ? null : (
+        <ListSection
+          title={texts.organizations}
+          result={result}
+          itemsOf={(data) => data.groups}
+          columns={columns}
+          count={(total) => String(total)}
+          parameter="skip"
+          empty={null}
+        />
+      )}
+      <SameRequest sent={[isEmpty ? others.data?.sent : result.data?.sent]} />
+    </>
+  );
+};

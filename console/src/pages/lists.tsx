@@ -1,0 +1,163 @@
+// Identities, roles and role bindings of a group, as tables.
+
+import type { ReactNode } from "react";
+import type { Group, Identity, Role, RoleBinding } from "../../../client/package.ts";
+import { type GroupPage, positionIn, useAddress } from "../address.ts";
+import { useAsk } from "../api.ts";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Copy, Empty, Name, SameRequest, Time } from "../parts.tsx";
+import { bindingsIn, identitiesIn, rolesIn } from "../questions.ts";
+import { texts } from "../texts.ts";
+import { GroupHeading } from "./group-heading.tsx";
+
+interface ListPageProps {
+  readonly names: readonly string[];
+  readonly path: readonly Group[];
+  readonly list: GroupPage;
+}
+
+const kindOf = (identity: Identity): string => {
+  if (identity.claimMatch) return texts.claimMatch;
+  if (identity.staticKeys) return texts.staticKeys;
+  if (identity.awsIdentity) return texts.aws;
+  return identity.servicePrincipal === undefined || identity.servicePrincipal === "SERVICE_PRINCIPAL_UNSPECIFIED" ? texts.person : texts.service;
+};
+
+const Expiry = ({ time }: { readonly time: string | undefined }): ReactNode =>
+  time !== undefined && Date.parse(time) < Date.now() ? <Badge tone="warn">{texts.expired}</Badge> : <Time time={time} />;
+
+const nameOr = (name: string, uid: string): ReactNode => (name === "" ? <code title={uid}>{`${uid.slice(0, 8)}…${uid.slice(-4)}`}</code> : <Name>{name}</Name>);
+
+const identityColumns: readonly Column<Identity>[] = [
+  {
+    title: texts.name,
+    cell: ({ uid, name, email }) => (
+      <span className="digest">
+        {nameOr(name || email, uid)}
+        <Copy text={uid} what="uid" />
+      </span>
+    ),
+  },
+  { title: texts.kind, cell: kindOf },
+  { title: texts.lastUsed, cell: ({ lastSeenTime }) => <Time time={lastSeenTime} /> },
+  { title: texts.expires, cell: ({ expireTime }) => <Expiry time={expireTime} />, minor: true },
+];
+
+const roleColumns: readonly Column<Role>[] = [
+  {
+    title: texts.name,
+    cell: ({ uid, name }) => (
+      <span className="digest">
+        {nameOr(name, uid)}
+        <Copy text={uid} what="uid" />
+      </span>
+    ),
+  },
+  { title: texts.description, cell: ({ description }) => <Name>{description}</Name>, minor: true },
+  { title: texts.capabilities, cell: ({ capabilities }) => texts.capabilityCount(capabilities.length) },
+];
+
+const bindingColumns: readonly Column<RoleBinding>[] = [
+  {
+    title: texts.identity,
+    cell: ({ identity, identityUid }) => (
+      <span className="digest">
+        {nameOr(identity?.name || identity?.email || "", identityUid)}
+        <Copy text={identityUid} what="uid" />
+      </span>
+    ),
+  },
+  { title: texts.role, cell: ({ role, roleUid }) => nameOr(role?.name ?? "", roleUid) },
+  { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+  { title: texts.expires, cell: ({ expireTime }) => <Expiry time={expireTime} /> },
+];
+
+const Identities = ({ uid }: { readonly uid: string }): ReactNode => {
+  const result = useAsk(identitiesIn(uid, positionIn(useAddress(), "skip")));
+  const empty = (
+    <Empty icon="user" title={texts.noIdentitiesTitle}>
+      <p>{texts.noIdentitiesText}</p>
+      <a className="button" href="/docs/guides/ci-identities">
+        {texts.ciIdentities}
+      </a>
+    </Empty>
+  );
+  return (
+    <>
+      <ListSection
+        title={texts.identities}
+        result={result}
+        itemsOf={(data) => data.identities}
+        columns={identityColumns}
+        count={texts.identityCount}
+        parameter="skip"
+        empty={empty}
+      />
+      <SameRequest sent={[result.data?.sent]} />
+    </>
+  );
+};
+
+const Roles = ({ uid }: { readonly uid: string }): ReactNode => {
+  const result = useAsk(rolesIn(uid, positionIn(useAddress(), "skip")));
+  const empty = (
+    <Empty icon="shield" title={texts.noRolesTitle}>
+      <p>{texts.noRolesText}</p>
+      <a className="button" href="/docs/reference/roles">
+        {texts.builtInRoles}
+      </a>
+    </Empty>
+  );
+  return (
+    <>
+      <ListSection
+        title={texts.roles}
+        result={result}
+        itemsOf={(data) => data.roles}
+        columns={roleColumns}
+        count={texts.roleCount}
+        parameter="skip"
+        empty={empty}
+      />
+      <SameRequest sent={[result.data?.sent]} />
+    </>
+  );
+};
+
+const Bindings = ({ uid }: { readonly uid: string }): ReactNode => {
+  const result = useAsk(bindingsIn(uid, positionIn(useAddress(), "skip")));
+  const empty = (
+    <Empty icon="key" title={texts.noBindingsTitle}>
+      <p>{texts.noBindingsText}</p>
+      <a className="button" href="/docs/concepts/access-model">
+        {texts.accessModel}
+      </a>
+    </Empty>
+  );
+  return (
+    <>
+      <ListSection
+        title={texts.bindings}
+        result={result}
+        itemsOf={(data) => data.roleBindings}
+        columns={bindingColumns}
+        count={texts.bindingCount}
+        parameter="skip"
+        empty={empty}
+      />
+      <SameRequest sent={[result.data?.sent]} />
+    </>
+  );
+};
+
+const lists = { identities: Identities, roles: Roles, bindings: Bindings };
+
+export const ListPage = ({ names, path, list }: ListPageProps): ReactNode => {
+  const List = lists[list];
+  return (
+    <>
+      <GroupHeading names={names} path={path} current={list} />
+      <List uid={path.at(-1)?.uid ?? ""} />
+    </>
+  );
+};

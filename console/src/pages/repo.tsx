@@ -1,0 +1,128 @@
+// The page of a repo: its tags, and the details of one.
+
+import { type ReactNode, useEffect, useRef } from "react";
+import type { Group, Repo, Tag } from "../../../client/package.ts";
+import { navigate, positionIn, useAddress, withParameter } from "../address.ts";
+import { useAsk } from "../api.ts";
+import { sizeText } from "../format.ts";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, SameRequest, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { architectures, imageSize, repoAt, tagsIn } from "../questions.ts";
+import { texts } from "../texts.ts";
+
+interface RepoPageProps {
+  readonly path: readonly Group[];
+  readonly repo: string;
+}
+
+const Details = ({ repo, tag, reference }: { readonly repo: Repo; readonly tag: Tag; readonly reference: string }): ReactNode => {
+  const url = useAddress();
+  const platforms = useAsk(architectures(repo.uid, tag.digest));
+  const size = useAsk(imageSize(repo.uid, tag.digest));
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const found = size.data?.data;
+  return (
+    <section className="card details" aria-label={texts.details(tag.name)}>
+      <header>
+        <h2 ref={heading} tabIndex={-1}>
+          <Name>{tag.name}</Name>
+        </h2>
+        <button type="button" className="copy" aria-label={texts.close} onClick={() => navigate(withParameter(url, "tag", undefined))}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <dl>
+        <dt>{texts.digest}</dt>
+        <dd>
+          <Digest digest={tag.digest} />
+        </dd>
+        <dt>{texts.platforms}</dt>
+        <dd>{platforms.data ? platforms.data.data.architectures.join(", ") || texts.unknownSize : platforms.error ? texts.unknownSize : texts.loading}</dd>
+        <dt>{texts.size}</dt>
+        <dd>{found ? `${sizeText(Number(found.size))} (${found.architecture})` : size.error ? texts.unknownSize : texts.loading}</dd>
+        <dt>{texts.created}</dt>
+        <dd>
+          <Time time={tag.createTime} />
+        </dd>
+      </dl>
+      <h3>{texts.pullCommand}</h3>
+      <Command text={`docker pull ${reference}:${tag.name}`} what={texts.pullCommand} />
+      <h3>{texts.byDigest}</h3>
+      <Command text={`docker pull ${reference}@${tag.digest}`} what={texts.byDigest} />
+      <SameRequest sent={[platforms.data?.sent, size.data?.sent]} />
+    </section>
+  );
+};
+
+const Tags = ({ path, repo }: { readonly path: readonly Group[]; readonly repo: Repo }): ReactNode => {
+  const url = useAddress();
+  const result = useAsk(tagsIn(repo.uid, positionIn(url, "skip")));
+  const reference = `${location.host}/${[...path, repo].map(({ name }) => name).join("/")}`;
+  const open = url.searchParams.get("tag");
+  const tag = result.data?.data.tags.find(({ name }) => name === open);
+  const columns: readonly Column<Tag>[] = [
+    {
+      title: texts.tag,
+      cell: (each) => (
+        <>
+          <Link href={withParameter(url, "tag", each.name)}>
+            <Name>{each.name}</Name>
+          </Link>
+          {each.deprecated ? <Badge tone="warn">{texts.deprecated}</Badge> : null}
+        </>
+      ),
+    },
+    { title: texts.digest, cell: (each) => <Digest digest={each.digest} /> },
+    { title: texts.updated, cell: (each) => <Time time={each.updateTime} />, minor: true },
+    { title: texts.pull, cell: (each) => <Copy text={`docker pull ${reference}:${each.name}`} what={`${texts.pullCommand}: ${each.name}`} /> },
+  ];
+  return (
+    <>
+      {repo.description === "" ? null : (
+        <p className="lead">
+          <Name>{repo.description}</Name>
+        </p>
+      )}
+      <p className="reference">
+        <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />
+      </p>
+      {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} /> : null}
+      <ListSection
+        title={texts.tags}
+        result={result}
+        itemsOf={(data) => data.tags}
+        columns={columns}
+        count={texts.tagCount}
+        parameter="skip"
+        empty={
+          <Empty icon="repo" title={texts.noTagsTitle}>
+            <p>{texts.noTagsText}</p>
+            <Command text={`docker push ${reference}:1.0`} what={texts.noTagsText} />
+          </Empty>
+        }
+      />
+      <SameRequest sent={[result.data?.sent]} />
+    </>
+  );
+};
+
+export const RepoPage = ({ path, repo: name }: RepoPageProps): ReactNode => {
+  usePageTitle(name);
+  const found = useAsk(repoAt(path.at(-1)?.uid ?? "", name));
+  if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
+  const repo = found.data?.data;
+  if (found.data && !repo) return <NotFound />;
+  return (
+    <>
+      <div className="heading">
+        <h1 tabIndex={-1}>
+          <Name>{repo?.name ?? name}</Name>
+        </h1>
+        {repo?.anonymousPull ? <Badge tone="plain">{texts.publicRepo}</Badge> : null}
+        {repo ? <Copy text={repo.uid} what="uid" /> : null}
+      </div>
+      {repo ? <Tags path={path} repo={repo} /> : <Skeleton />}
+    </>
+  );
+};

@@ -1,0 +1,304 @@
+// Parts that all pages share.
+
+import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { ApiError } from "../../client/package.ts";
+import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
+import type { Sent } from "./api.ts";
+import { exactTime, relativeTime, shellWord, shortDigest } from "./format.ts";
+import { pageSize } from "./questions.ts";
+import { texts } from "./texts.ts";
+
+/** A link within the console. Modified clicks open it as the browser would. */
+export const Link = ({ href, onClick, ...rest }: ComponentProps<"a"> & { readonly href: string }): ReactNode => (
+  <a
+    {...rest}
+    href={href}
+    onClick={(event: MouseEvent<HTMLAnchorElement>) => {
+      onClick?.(event);
+      if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      navigate(href);
+    }}
+  />
+);
+
+const paths = {
+  home: "M3 11 12 4l9 7v9a1 1 0 0 1-1 1h-5v-6H9v6H4a1 1 0 0 1-1-1z",
+  group: "M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z",
+  repo: "M12 3 4 7v10l8 4 8-4V7zm0 0v18M4 7l8 4 8-4",
+  copy: "M9 9h10v11H9zM5 15V4h10",
+  check: "m5 13 4 4L19 7",
+  chevron: "m9 6 6 6-6 6",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  user: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zm-7 8c0-3.5 3-6 7-6s7 2.5 7 6",
+  key: "M14.5 9.5a4 4 0 1 1-4-4 4 4 0 0 1 4 4zm-1 3L20 19m-3-3 2-2",
+  shield: "M12 3 5 6v5c0 5 3 8 7 10 4-2 7-5 7-10V6z",
+  close: "M6 6l12 12M18 6 6 18",
+  warning: "M12 4 2.5 20h19zM12 10v4m0 3v.01",
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export const Icon = ({ name }: { readonly name: IconName }): ReactNode => (
+  <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <path d={paths[name]} />
+  </svg>
+);
+
+/** Reads changes out to users of screen readers. */
+export const announce = (text: string): void => {
+  const region = document.querySelector("#announcements");
+  if (region) region.textContent = text;
+};
+
+export const Copy = ({ text, what }: { readonly text: string; readonly what: string }): ReactNode => {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 2000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+      announce(texts.copied);
+    } catch {
+      announce(texts.copyFailed);
+    }
+  };
+  return (
+    <button type="button" className={copied ? "copy done" : "copy"} aria-label={`${texts.copy}: ${what}`} title={texts.copy} onClick={() => void copy()}>
+      <Icon name={copied ? "check" : "copy"} />
+    </button>
+  );
+};
+
+/** A command, with a button to copy it. */
+export const Command = ({ text, what }: { readonly text: string; readonly what: string }): ReactNode => (
+  <div className="command">
+    <code>{text}</code>
+    <Copy text={text} what={what} />
+  </div>
+);
+
+export const Digest = ({ digest }: { readonly digest: string }): ReactNode => (
+  <span className="digest">
+    <code title={digest}>{shortDigest(digest)}</code>
+    <Copy text={digest} what={texts.digest} />
+  </span>
+);
+
+export const Time = ({ time }: { readonly time: string | undefined }): ReactNode =>
+  time === undefined || time === "" ? (
+    <span className="quiet">{texts.never}</span>
+  ) : (
+    <time dateTime={time} title={exactTime(time)}>
+      {relativeTime(time, Date.now())}
+    </time>
+  );
+
+/** A name that a tenant has chosen: text in its own direction. */
+export const Name = ({ children }: { readonly children: string }): ReactNode => <bdi>{children}</bdi>;
+
+export const Badge = ({ tone, children }: { readonly tone: "good" | "warn" | "plain"; readonly children: string }): ReactNode => (
+  <span className={`badge ${tone}`}>{children}</span>
+);
+
+export const Empty = ({ icon, title, children }: { readonly icon: IconName; readonly title: string; readonly children: ReactNode }): ReactNode => (
+  <div className="empty">
+    <span className="empty-icon">
+      <Icon name={icon} />
+    </span>
+    <p className="empty-title">{title}</p>
+    {children}
+  </div>
+);
+
+export const Skeleton = ({ rows = 4 }: { readonly rows?: number }): ReactNode => (
+  <div className="skeleton" role="status" aria-label={texts.loading}>
+    {Array.from({ length: rows }, (_, row) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
+      <span key={row} />
+    ))}
+  </div>
+);
+
+/** An error as one sentence, with a way on. */
+export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }): ReactNode => {
+  const isDenied = error instanceof ApiError && error.code === "PERMISSION_DENIED";
+  const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
+  const title = isDenied ? texts.deniedTitle : texts.failedTitle;
+  return (
+    <Empty icon={isDenied ? "key" : "warning"} title={title}>
+      <p>{isOffline ? texts.offline : error instanceof Error ? error.message : String(error)}</p>
+      {error instanceof ApiError && error.requestId !== undefined && !isDenied ? (
+        <p className="quiet">
+          {texts.requestId}: <code>{error.requestId}</code>
+        </p>
+      ) : null}
+      {retry && !isDenied ? (
+        <button type="button" className="button" onClick={retry}>
+          {texts.retry}
+        </button>
+      ) : null}
+    </Empty>
+  );
+};
+
+export const NotFound = (): ReactNode => (
+  <div className="empty">
+    <span className="empty-icon">
+      <Icon name="warning" />
+    </span>
+    <h1 tabIndex={-1}>{texts.notFoundTitle}</h1>
+    <p>{texts.notFoundText}</p>
+    <Link className="button" href={root}>
+      {texts.toHome}
+    </Link>
+  </div>
+);
+
+/** Pages of a list, with the position in the address. */
+export const Pager = ({ total, parameter, what }: { readonly total: number; readonly parameter: string; readonly what: string }): ReactNode => {
+  const url = useAddress();
+  const skip = positionIn(url, parameter);
+  const toPosition = (position: number): string => withParameter(url, parameter, position <= 0 ? undefined : String(position));
+  if (skip >= total && skip > 0)
+    return (
+      <p className="pager">
+        {texts.beyond(total)} <Link href={toPosition(0)}>{texts.toFirst}</Link>
+      </p>
+    );
+  if (total <= pageSize) return null;
+  const last = Math.min(skip + pageSize, total);
+  return (
+    <nav className="pager" aria-label={texts.pages(what)}>
+      <span>{texts.range(skip + 1, last, total)}</span>
+      {skip > 0 ? (
+        <Link className="button" href={toPosition(skip - pageSize)}>
+          {texts.previous}
+        </Link>
+      ) : null}
+      {last < total ? (
+        <Link className="button" href={toPosition(skip + pageSize)}>
+          {texts.next}
+        </Link>
+      ) : null}
+    </nav>
+  );
+};
+
+export interface Column<Item> {
+  readonly title: string;
+  readonly cell: (item: Item) => ReactNode;
+  /** Left out on narrow screens. */
+  readonly minor?: boolean;
+}
+
+interface TableProps<Item> {
+  readonly caption: string;
+  readonly columns: readonly Column<Item>[];
+  readonly items: readonly Item[];
+}
+
+export const Table = <Item extends { readonly uid: string }>({ caption, columns, items }: TableProps<Item>): ReactNode => (
+  <table>
+    <caption className="unseen">{caption}</caption>
+    <thead>
+      <tr>
+        {columns.map(({ title, minor }) => (
+          <th key={title} scope="col" className={minor ? "minor" : undefined}>
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      {items.map((item) => (
+        <tr key={item.uid}>
+          {columns.map(({ title, cell, minor }, index) =>
+            index === 0 ? (
+              <th key={title} scope="row">
+                {cell(item)}
+              </th>
+            ) : (
+              <td key={title} className={minor ? "minor" : undefined}>
+                {cell(item)}
+              </td>
+            ),
+          )}
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const flagsOf = (request: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(request).flatMap(([name, value]): string[] => {
+    if (name === "uidp") return typeof value === "object" && value !== null ? flagsOf({ ...value }) : [];
+    const flag = name === "parent" ? "children-of" : name === "pageSize" ? "limit" : name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
+  });
+
+const camel = (name: string): string => name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+const commandOf = ({ name, request }: Sent): string => {
+  const positional = name.startsWith("registry.repos.get-") ? ["repoUid", "digest"] : [];
+  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !positional.includes(key)));
+  return ["gantry", ...name.split("."), ...positional.map((key) => String(request[key] ?? "")), ...flagsOf(rest)].join(" ");
+};
+
+const codeOf = ({ name, request }: Sent): string => `await gantry.${camel(name)}(${JSON.stringify(request)})${name.endsWith(".list") ? ".page()" : ""}`;
+
+/** Shows what a view has sent, as commands to repeat it. */
+export const SameRequest = ({ sent }: { readonly sent: readonly (Sent | undefined)[] }): ReactNode => {
+  const known = sent.filter((each) => each !== undefined);
+  if (known.length === 0) return null;
+  return (
+    <details className="same-request">
+      <summary>{texts.sameRequest}</summary>
+      <p className="quiet">{texts.sameRequestHint}</p>
+      {known.map((each) => (
+        <div key={each.path} className="request">
+          <Command what={texts.curl} text={`curl -H "Authorization: Bearer $TOKEN" '${location.origin}${each.path}'`} />
+          <Command what={texts.cli} text={commandOf(each)} />
+          <Command what={texts.code} text={codeOf(each)} />
+        </div>
+      ))}
+    </details>
+  );
+};
+
+interface SectionProps {
+  readonly title: string;
+  readonly count?: string | undefined;
+  readonly children: ReactNode;
+}
+
+export const Section = ({ title, count, children }: SectionProps): ReactNode => {
+  const id = useId();
+  return (
+    <section className="card" aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {count === undefined ? null : <span className="count">{count}</span>}
+      </header>
+      {children}
+    </section>
+  );
+};
+
+let focusedPath: string | undefined;
+
+/** Sets the title, and moves the focus to the heading after a navigation, so that screen readers read the page. */
+export const usePageTitle = (title: string): void => {
+  const path = useAddress().pathname;
+  useEffect(() => {
+    document.title = `${title} · ${texts.product}`;
+  }, [title]);
+  useEffect(() => {
+    if (focusedPath !== undefined && focusedPath !== path) document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    focusedPath = path;
+  }, [path]);
+};

@@ -1,0 +1,194 @@
+// The session: authorization code with PKCE, an access token in memory, and a refresh token in a cookie that no script can read
+// (docs/decisions/0050). Only POST /console/session reads the cookie.
+
+import { useSyncExternalStore } from "react";
+import type { TokenSource } from "../../client/package.ts";
+import { replaceAddress, root } from "./address.ts";
+import { texts } from "./texts.ts";
+
+interface Held {
+  readonly token: string;
+  readonly untilMs: number;
+  /** Pasted by the user, so it cannot be renewed. */
+  readonly pasted: boolean;
+}
+
+export interface Session {
+  readonly state: "starting" | "out" | "in";
+  /** Why the user has to sign in; "" at first. */
+  readonly notice: string;
+  /** The server has a newer console than this page. */
+  readonly outdated: boolean;
+}
+
+let held: Held | undefined;
+let session: Session = { state: "starting", notice: "", outdated: false };
+const listeners = new Set<() => void>();
+
+const update = (change: Partial<Session>): void => {
+  session = { ...session, ...change };
+  for (const listener of listeners) listener();
+};
+
+export const useSession = (): Session =>
+  useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => session,
+  );
+
+/** Runs when another user's data must not remain. */
+const forgetting: (() => void)[] = [];
+export const onForget = (forget: () => void): void => void forgetting.push(forget);
+
+const forget = (notice: string): void => {
+  held = undefined;
+  for (const each of forgetting) each();
+  update({ state: "out", notice });
+};
+
+const build = document.querySelector('meta[name="build"]')?.getAttribute("content") ?? "";
+const channel = new BroadcastChannel("gantry-console");
+
+interface SessionAnswer {
+  readonly signedIn?: boolean;
+  readonly token?: string;
+  readonly expiresIn?: number;
+  readonly build?: string;
+  readonly message?: string;
+}
+
+const post = async (form: Readonly<Record<string, string>>): Promise<SessionAnswer> => {
+  const response = await fetch(`${root}/session`, { method: "POST", body: new URLSearchParams(form), cache: "no-store", redirect: "error" });
+  const answer = (await response.json()) as SessionAnswer;
+  if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
+  if (answer.build !== undefined && answer.build !== build) update({ outdated: true });
+  return answer;
+};
+
+const hold = ({ signedIn, token, expiresIn = 0 }: SessionAnswer): boolean => {
+  if (signedIn !== true || token === undefined) return false;
+  held = { token, untilMs: performance.now() + expiresIn * 1000, pasted: false };
+  update({ state: "in", notice: "" });
+  return true;
+};
+
+let renewal: Promise<boolean> | undefined;
+const renew = (): Promise<boolean> => {
+  renewal ??= post({ do: "renew" })
+    .then(hold)
+    .finally(() => {
+      renewal = undefined;
+    });
+  return renewal;
+};
+
+/** Renews a minute before the end. Tabs in the background renew when they are used. */
+export const tokenSource: TokenSource = async ({ refused }) => {
+  if (held && held.token !== refused && (held.pasted || performance.now() < held.untilMs - 60_000)) return held.token;
+  if (held?.pasted !== true && (await renew()) && held) return held.token;
+  forget(texts.sessionEnded);
+  throw new Error(texts.sessionEnded);
+};
+
+const pendingKey = "gantry-sign-in";
+
+interface Pending {
+  readonly state: string;
+  readonly verifier: string;
+  readonly to: string;
+}
+
+const readPending = (): Pending | undefined => {
+  const stored = sessionStorage.getItem(pendingKey);
+  sessionStorage.removeItem(pendingKey);
+  try {
+    const value: Partial<Pending> = JSON.parse(stored ?? "{}");
+    const { state = "", verifier = "", to = root } = value;
+    return state === "" ? undefined : { state, verifier, to: to.startsWith(`${root}/`) ? to : root };
+  } catch {
+    return undefined;
+  }
+};
+
+const base64url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)));
+
+/** True if the browser offers the hash that PKCE needs. */
+export const canSignIn = (): boolean => isSecureContext;
+
+/** Leaves for the sign-in; the browser comes back to /console. */
+export const signIn = async (): Promise<void> => {
+  const pending: Pending = { state: randomText(), verifier: randomText(), to: location.pathname + location.search };
+  const challenge = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier))));
+  const own = `${location.origin}${root}`;
+  sessionStorage.setItem(pendingKey, JSON.stringify(pending));
+  const parameters = {
+    response_type: "code",
+    client_id: own,
+    redirect_uri: own,
+    state: pending.state,
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+    resource: location.origin,
+    scope: "offline_access",
+  };
+  location.assign(`/oauth/authorize?${new URLSearchParams(parameters)}`);
+};
+
+/** Redeems the code of a sign-in that this tab began; other codes in links are dropped unread. */
+const redeem = async (parameters: URLSearchParams): Promise<boolean> => {
+  const pending = readPending();
+  replaceAddress(pending?.to ?? root);
+  if (!pending || pending.state !== parameters.get("state") || parameters.get("iss") !== location.origin) return false;
+  const error = parameters.get("error");
+  if (error !== null) {
+    update({ notice: `${texts.signInFailed}: ${parameters.get("error_description") ?? error}` });
+    return false;
+  }
+  const begun = hold(await post({ do: "begin", code: parameters.get("code") ?? "", verifier: pending.verifier }));
+  if (begun) channel.postMessage("in");
+  return begun;
+};
+
+export const startSession = async (): Promise<void> => {
+  const parameters = new URLSearchParams(location.search);
+  try {
+    const isReturn = location.pathname === root && parameters.has("state");
+    if (isReturn && (await redeem(parameters))) return;
+    if (await renew()) return;
+    update({ state: "out" });
+  } catch (thrown) {
+    update({ state: "out", notice: thrown instanceof TypeError ? texts.offline : thrown instanceof Error ? thrown.message : String(thrown) });
+  }
+};
+
+/** Ends the session on the server and in all tabs. */
+export const signOut = async (): Promise<void> => {
+  const token = held?.pasted === false ? held.token : "";
+  const pasted = held?.pasted === true;
+  forget(texts.signedOut);
+  channel.postMessage("out");
+  if (!pasted) await post({ do: "end", token });
+};
+
+/** Returns false if the text is no token. */
+export const holdToken = (text: string): boolean => {
+  const token = text.trim();
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return false;
+  held = { token, untilMs: Number.POSITIVE_INFINITY, pasted: true };
+  update({ state: "in", notice: "" });
+  return true;
+};
+
+channel.addEventListener("message", ({ data }) => {
+  if (data === "out" && session.state === "in" && held?.pasted !== true) forget(texts.signedOut);
+  if (data === "in" && session.state === "out") void renew().catch(() => undefined);
+});

@@ -1,0 +1,162 @@
+// Header, tree and content of a signed-in user.
+
+import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import type { Group } from "../../client/package.ts";
+import { addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
+import { useAsk } from "./api.ts";
+import { GroupPage } from "./pages/group.tsx";
+import { HomePage, topmost } from "./pages/home.tsx";
+import { Failure, Icon, Link, Name, NotFound, Skeleton } from "./parts.tsx";
+import { placeAt, treeGroups, visibleGroups, whoAmI } from "./questions.ts";
+import { signOut, useSession } from "./session.ts";
+import { texts } from "./texts.ts";
+import { GroupTree } from "./tree.tsx";
+
+/** An old page's files are gone from a newer server: offer to reload. */
+const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExoticComponent<ComponentType<Props>> =>
+  lazy(async () => {
+    try {
+      return { default: await load() };
+    } catch {
+      return { default: Outdated };
+    }
+  });
+
+const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
+const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
+
+const Outdated = (): ReactNode => (
+  <p className="banner" role="status">
+    {texts.newVersion}{" "}
+    <button type="button" className="button" onClick={() => location.reload()}>
+      {texts.reload}
+    </button>
+  </p>
+);
+
+const AccountMenu = (): ReactNode => {
+  const me = useAsk(whoAmI()).data?.data;
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event): void => {
+      if (event instanceof KeyboardEvent ? event.key === "Escape" : !menu.current?.contains(event.target as Node)) menu.current?.removeAttribute("open");
+    };
+    document.addEventListener("click", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("click", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, []);
+  const name = me?.profile?.name || me?.email || me?.subject || "";
+  return (
+    <details className="account" ref={menu}>
+      <summary aria-label={texts.account} title={texts.account}>
+        <Icon name="user" />
+      </summary>
+      <div className="menu">
+        <p className="quiet">{texts.signedInAs}</p>
+        <p className="who">
+          <Name>{name}</Name>
+        </p>
+        <button type="button" className="button" onClick={() => void signOut()}>
+          {texts.signOut}
+        </button>
+      </div>
+    </details>
+  );
+};
+
+interface BreadcrumbProps {
+  readonly page: Page;
+  readonly path: readonly Group[] | undefined;
+}
+
+const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
+  const names = "names" in page ? page.names : [];
+  if (names.length === 0) return null;
+  return (
+    <nav className="breadcrumb" aria-label={texts.breadcrumb}>
+      <ol>
+        {names.map((segment, index) => (
+          <li key={addressOf(names.slice(0, index + 1))}>
+            <Link href={addressOf(names.slice(0, index + 1))} aria-current={page.kind === "group" && index === names.length - 1 ? "page" : undefined}>
+              <Name>{path?.[index]?.name || segment}</Name>
+            </Link>
+          </li>
+        ))}
+        {page.kind === "repo" ? (
+          <li>
+            <span aria-current="page">
+              <Name>{page.repo}</Name>
+            </span>
+          </li>
+        ) : null}
+      </ol>
+    </nav>
+  );
+};
+
+const Place = ({ page, path }: { readonly page: Exclude<Page, { kind: "home" | "unknown" }>; readonly path: readonly Group[] }): ReactNode => {
+  // A new page starts with its own state.
+  const key = page.names.join("/");
+  if (page.kind === "group") return <GroupPage key={key} names={page.names} path={path} />;
+  if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
+  return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
+};
+
+export const Shell = (): ReactNode => {
+  const url = useAddress();
+  const { outdated } = useSession();
+  const [isOpen, setOpen] = useState(false);
+  const page = pageAt(url.pathname);
+  const names = "names" in page ? page.names : undefined;
+  const place = useAsk(names === undefined ? undefined : placeAt(names));
+  const path = names === undefined ? undefined : place.data?.data;
+  const roots = useAsk(treeGroups(undefined));
+  const isBelow = roots.data?.data.groups.length === 0;
+  const visible = useAsk(isBelow ? visibleGroups() : undefined);
+  const groups = isBelow ? visible.data && topmost(visible.data.data.groups) : roots.data?.data.groups;
+  const content = (): ReactNode => {
+    if (page.kind === "home") return <HomePage />;
+    if (page.kind === "unknown") return <NotFound />;
+    if (place.error) return <Failure error={place.error} retry={() => void place.refetch()} />;
+    if (!place.data) return <Skeleton rows={6} />;
+    return path ? <Place page={page} path={path} /> : <NotFound />;
+  };
+  return (
+    <div className="shell" data-browsing={isOpen ? "" : undefined}>
+      <a className="skip" href="#main">
+        {texts.skip}
+      </a>
+      <header className="top">
+        <button type="button" className="copy browse" aria-label={texts.browse} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name={isOpen ? "close" : "menu"} />
+        </button>
+        <Link className="brand" href={root} aria-label={`${texts.product}: ${texts.home}`}>
+          <Icon name="repo" />
+          <span>{texts.product}</span>
+        </Link>
+        <Breadcrumb page={page} path={path} />
+        <span className="space" />
+        <a className="docs" href="/docs">
+          {texts.docs}
+        </a>
+        <AccountMenu />
+      </header>
+      <nav className="side" aria-label={texts.groupTree}>
+        <Link className="side-link" href={root} aria-current={page.kind === "home" ? "page" : undefined} onClick={() => setOpen(false)}>
+          <Icon name="home" />
+          {texts.home}
+        </Link>
+        <h2>{texts.groupTree}</h2>
+        <GroupTree roots={groups} path={path ?? []} onOpen={() => setOpen(false)} />
+      </nav>
+      <main id="main">
+        {outdated ? <Outdated /> : null}
+        <Suspense fallback={<Skeleton rows={6} />}>{content()}</Suspense>
+      </main>
+      <div id="announcements" role="status" className="unseen" />
+    </div>
+  );
+};
