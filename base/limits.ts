@@ -817,8 +817,6 @@ export const limits = {
   /** Results of a search, by default and at most, and resources that a path names at most. */
   searchResultsDefault: 20,
   searchResultsMax: 50,
-  /** Matches of a kind that a search reads in an organization before it checks which of them the caller can list. */
-  searchedRowsMax: 50_000,
   /** Names from the first of an organization on that a search reads before it uses the trigram index. */
   searchedFirstRows: 2_000,
   /** Names in a path to resolve. */

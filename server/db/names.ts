@@ -5,12 +5,6 @@ import type { Read, StatementCost } from "./handle.ts";
 import type { Branch } from "./list.ts";
 import { containingPattern } from "./search-text.ts";
 
-export interface NamedRows {
-  readonly uids: readonly string[];
-  /** There may be more. */
-  readonly isCut: boolean;
-}
-
 const costOf = (rows: number): StatementCost => ({ rows, wide: true });
 
 /** The organizations of the branches, and whether a row is in a branch, by binary search. $1 and $2 are the bounds. */
@@ -24,25 +18,21 @@ const boundsOf = (branches: readonly Branch[]): [string[], string[]] => [branche
  * Returns rows in the branches whose name starts with the query, and if these are fewer than `limit`, rows that contain it. A part of names
  * that is in many is in one of the first, where the index of names finds it; the trigram index would first collect all of them.
  */
-export const findByPartOfName = async (read: Read, table: string, branches: readonly Branch[], query: string, limit: number): Promise<NamedRows> => {
-  if (branches.length === 0) return { uids: [], isCut: false };
+export const findByPartOfName = async (read: Read, table: string, branches: readonly Branch[], query: string, limit: number): Promise<readonly string[]> => {
+  if (branches.length === 0) return [];
   const part = (terms: string, rest = "") => `select found.uid from ${roots} cross join lateral (
-     select matched.uid from (select uid, name from ${table} where left(uid, 40) = root ${terms}) as matched
+     select matched.uid from (select uid, name from ${table} where left(uid, 40) = root ${terms} offset 0) as matched
      where ${isVisible} ${rest} limit $3) as found limit $3`;
   const notFirst = "and not (name >= $4 and name < $5)";
   const found = await read.query(
-    `with started as materialized (${part(`and name >= $4 and name < $5 order by name, uid limit ${limits.searchedRowsMax}`)}),
+    `with started as materialized (${part("and name >= $4 and name < $5 order by name, uid")}),
        near as materialized (${part(`order by name, uid limit ${limits.searchedFirstRows}`, `and lower(name) like $6 ${notFirst}`)}),
-       far as materialized (${part(
-         `and lower(name) like $6 and (select count(*) from started) + (select count(*) from near) < $3 limit ${limits.searchedRowsMax}`,
-         notFirst,
-       )})
+       far as materialized (${part("and lower(name) like $6 and (select count(*) from started) + (select count(*) from near) < $3", notFirst)})
      select uid from started union all select uid from near union all select uid from far`,
     [...boundsOf(branches), limit, query, `${query}\u{10ffff}`, containingPattern(query)],
     costOf(3 * limit),
   );
-  const uids = [...new Set(found.map(([uid]) => uid ?? ""))];
-  return { uids, isCut: uids.length >= limit };
+  return [...new Set(found.map(([uid]) => uid ?? ""))];
 };
 
 /** Returns rows in the branches with this name. */
@@ -75,7 +65,7 @@ export const findByDigest = async (read: Read, table: string, branches: readonly
   const found = await read.query(
     `select found.uid from ${roots} cross join lateral (
        select matched.uid from (
-         select uid from ${table} where left(uid, 40) = root and digest >= $4 and digest < $5 order by digest, uid limit ${limits.searchedRowsMax}) as matched
+         select uid from ${table} where left(uid, 40) = root and digest >= $4 and digest < $5 order by digest, uid offset 0) as matched
        where ${isVisible} limit $3) as found limit $3`,
     [...boundsOf(branches), limit, digest, `${digest}~`],
     costOf(limit),

@@ -57,8 +57,8 @@ const findNames = async (context: ReadContext, kind: BoundResource, query: strin
   const method = listMethodOf(kind);
   if (!method) return nothing;
   const branches = await listedBranches(context, kind, method);
-  const { uids, isCut } = await findByPartOfName(context.rows, kind.shape.table.name, branches, query, limit);
-  return { results: await show(context, kind, uids, ({ name }) => name.toLowerCase().includes(query.toLowerCase())), isCut };
+  const uids = await findByPartOfName(context.rows, kind.shape.table.name, branches, query, limit + 1);
+  return { results: await show(context, kind, uids, ({ name }) => name.toLowerCase().includes(query.toLowerCase())), isCut: uids.length > limit };
 };
 
 const findDigests = async (context: ReadContext, query: string, limit: number): Promise<Found> => {

@@ -1,11 +1,15 @@
 // Search by a part of a name, and paths of names, over both protocols and as different callers.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
 import { type Owners, openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import { bind, createIdentity, type Installation, openInstallation } from "./installation.ts";
+import { runImport } from "./import.ts";
 import { callBoth, items } from "./protocols.ts";
 
 let home: Installation;
@@ -141,6 +145,63 @@ test("more matches than the limit are announced", async () => {
   );
   assert.deepEqual([namesOf(body), body.more], [["many-0", "many-1"], true]);
   assert.equal((await search("many")).body.more, false);
+  const exact = await callBoth(
+    world,
+    ownerToken,
+    ["GET", "/gantry/v1/names:search?query=many&limit=3"],
+    ["gantry.names.v1.NamesService/Search", { query: "many", limit: 3 }],
+  );
+  assert.deepEqual([namesOf(exact.body), exact.body.more], [["many-0", "many-1", "many-2"], false]);
+});
+
+test("private vulnerabilities and affected packages are found in any case by those who can list them, public vulnerabilities by everybody", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gantry-searching-"));
+  const write = (name: string, value: string): string => {
+    writeFileSync(join(folder, name), value);
+    return join(folder, name);
+  };
+  const record = (id: string, aliases: readonly string[] = []) =>
+    JSON.stringify({
+      schema_version: "1.6.0",
+      id,
+      modified: "2025-01-01T00:00:00Z",
+      aliases,
+      summary: `about ${id}`,
+      affected: [{ package: { ecosystem: "npm", name: "lantern" }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: "2.0.0" }] }] }],
+    });
+  try {
+    const line = { repo: "checkout-app", tags: ["1.2"], configs: { amd64: { packages: ["pkg:npm/lantern@1.0.0"] } } };
+    await runImport(world, "images", [write("images.jsonl", `${JSON.stringify(line)}\n`)], { group: team });
+    const own = write("GHSA-aaaa-bbbb-cccc.json", record("GHSA-aaaa-bbbb-cccc"));
+    for (const kind of ["vulnerabilities", "advisories"] as const) await runImport(world, kind, [own], { group: team });
+    const open = write("GHSA-pppp-qqqq-rrrr.json", record("GHSA-pppp-qqqq-rrrr"));
+    await runImport(world, "vulnerabilities", [open], { group: team, public: true });
+    const other = await group(owner, world.organization, "elsewhere");
+    const [inTeam, besideTeam] = [await tokenWith(team, "viewer", "reads the team"), await tokenWith(other, "viewer", "reads another group")];
+    const found = async (query: string, type: string, token: string) => items((await search(query, token, [type])).body, "results");
+    const vulnerability = (id: string) => [{ type: "Vulnerability", name: id, description: `about ${id}` }];
+    for (const token of [ownerToken, inTeam]) {
+      assert.deepEqual(await found("ghsa-aaaa", "Vulnerability", token), vulnerability("GHSA-aaaa-bbbb-cccc"));
+      assert.deepEqual(await found("pkg:npm/lan", "Package", token), [{ type: "Package", name: "pkg:npm/lantern" }]);
+    }
+    assert.deepEqual(await found("ghsa-aaaa", "Vulnerability", besideTeam), []);
+    assert.deepEqual(await found("pkg:npm/lan", "Package", besideTeam), []);
+    for (const token of [ownerToken, besideTeam]) assert.deepEqual(await found("ghsa-pppp", "Vulnerability", token), vulnerability("GHSA-pppp-qqqq-rrrr"));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the only visible match is found behind many that are hidden", async () => {
+  const hidden = await group(owner, world.organization, "hidden");
+  const shown = await group(owner, world.organization, "shown");
+  for (let n = 0; n < 60; n++) await repo(owner, hidden, `harbour-${String(n).padStart(2, "0")}`);
+  await repo(owner, shown, "harbour-99");
+  const token = await tokenWith(shown, "viewer", "sees one of many");
+  for (const query of ["harbour", "arbour"]) {
+    const { body } = await search(query, token, ["Repo"]);
+    assert.deepEqual([namesOf(body), body.more], [["harbour-99"], false]);
+  }
 });
 
 test("a caller's own capabilities at a place are those that requests there need", async () => {

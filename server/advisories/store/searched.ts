@@ -1,6 +1,5 @@
 // What a search finds of vulnerabilities and packages: by the start of an ID, or of the name of an affected package.
 
-import { limits } from "#base/limits.ts";
 import { columns, expression, type Read, type RowOf, text } from "#db";
 import { isWithin, type Places, rootsOf } from "./visibility.ts";
 
@@ -36,7 +35,7 @@ export const findAffectedPackagesByStart = async (read: Read, { lows, highs }: P
      cross join lateral (
        with recursive names(name) as (
          ${following("root", ">= $3")} union all select ${following("root", "> names.name")} from names where names.name is not null)
-       select name from names where name is not null limit ${limits.searchResultsMax}) as next
+       select name from names where name is not null) as next
      where exists (select from affected_images where left(uid, 40) = root and package_name = next.name and ${isWithin("$1", "$2")})
      order by next.name limit $4`,
     [lows, highs, start, limit],
