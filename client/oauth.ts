@@ -4,6 +4,7 @@
 import { clientLimits } from "#base/client-limits.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { withoutTrailing } from "#base/trailing.ts";
+import { newAuthorizationRequest } from "./authorization-request.ts";
 import { pause } from "./retries.ts";
 import { keptToken, type TokenSource } from "./tokens.ts";
 
@@ -195,14 +196,6 @@ export interface PendingSignIn {
   readonly verifier: string;
 }
 
-const base64url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-
-const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)));
-
 /**
  * Starts a sign-in through the user's browser, with PKCE: returns the address to open, and what `finishSignIn` needs.
  *
@@ -218,22 +211,11 @@ const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array
  * ```
  */
 export const startSignIn = async (options: SignInOptions): Promise<{ readonly url: string; readonly pending: PendingSignIn }> => {
-  const { clientId, redirectUri, scope } = options;
+  const { clientId, redirectUri } = options;
   const server = withoutTrailing(options.server, "/");
   const endpointOf = await findEndpoints(options);
-  const [state, verifier] = [randomText(), randomText()];
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  const { parameters, state, verifier } = await newAuthorizationRequest({ ...options, server });
   const url = new URL(endpointOf("authorization_endpoint"));
-  const parameters = {
-    response_type: "code",
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    state,
-    code_challenge: base64url(new Uint8Array(digest)),
-    code_challenge_method: "S256",
-    resource: server,
-    ...(scope === undefined ? {} : { scope }),
-  };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { url: url.href, pending: { server, clientId, redirectUri, state, verifier } };
 };

@@ -332,6 +332,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     distribution,
     scim,
     givesFile: flagOption(descriptor, options.gives_file),
+    conditional: flagOption(descriptor, options.conditional),
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,

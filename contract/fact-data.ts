@@ -58,6 +58,7 @@ const methodDefaults: Omit<MethodFact, MethodName | "input" | "output"> = {
   distribution: undefined,
   scim: undefined,
   givesFile: false,
+  conditional: false,
   capabilities: [],
   unscoped: false,
   open: false,

@@ -204,6 +204,8 @@ export interface MethodFact {
   readonly scim: ScimFact | undefined;
   /** Returns a file. Without a token, a public endpoint at the same path responds instead, if there is one. */
   readonly givesFile: boolean;
+  /** A create that takes If-Match and If-None-Match. */
+  readonly conditional: boolean;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;

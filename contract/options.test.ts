@@ -16,11 +16,11 @@ test("every option of the contract has the value that the protobuf library retur
   for (const type of files.flatMap((file) => [...nestedTypes(file)])) {
     if (type.kind === "service")
       for (const method of type.methods) {
-        const { access, view, gives_file: givesFile } = options;
+        const { access, view, conditional, gives_file: givesFile } = options;
         for (const option of [access, view]) assert.equal(hasOption(method, option), libraryHasOption(method, option));
         if (hasOption(method, access)) same(messageOption(method, access, options.AccessSchema), getOption(method, access), true);
         if (hasOption(method, view)) same(messageOption(method, view, options.ViewSchema), getOption(method, view), true);
-        same(flagOption(method, givesFile), getOption(method, givesFile), libraryHasOption(method, givesFile));
+        for (const option of [conditional, givesFile]) same(flagOption(method, option), getOption(method, option), libraryHasOption(method, option));
       }
     if (type.kind === "message")
       for (const field of type.fields) {

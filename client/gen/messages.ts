@@ -7323,7 +7323,7 @@ export interface SearchRequest {
 export interface SearchResponse {
   /** Best first. */
   results: SearchResult[];
-  /** True: there are more matches than `limit`, or more than one search reads. A longer query finds them. */
+  /** True: there are more matches than `limit`. A longer query finds them. */
   more: boolean;
 }
 

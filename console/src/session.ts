@@ -2,6 +2,7 @@
 // (docs/decisions/0050). Only POST /console/session reads the cookie.
 
 import { useSyncExternalStore } from "react";
+import { newAuthorizationRequest } from "../../client/authorization-request.ts";
 import type { TokenSource } from "../../client/package.ts";
 import { replaceAddress, root } from "./address.ts";
 import { texts } from "./texts.ts";
@@ -113,33 +114,20 @@ const readPending = (): Pending | undefined => {
   }
 };
 
-const base64url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-
-const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)));
-
 /** True if the browser offers the hash that PKCE needs. */
 export const canSignIn = (): boolean => isSecureContext;
 
 /** Leaves for the sign-in; the browser comes back to /console. */
 export const signIn = async (): Promise<void> => {
-  const pending: Pending = { state: randomText(), verifier: randomText(), to: location.pathname + location.search };
-  const challenge = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier))));
   const own = `${location.origin}${root}`;
-  sessionStorage.setItem(pendingKey, JSON.stringify(pending));
-  const parameters = {
-    response_type: "code",
-    client_id: own,
-    redirect_uri: own,
-    state: pending.state,
-    code_challenge: challenge,
-    code_challenge_method: "S256",
-    resource: location.origin,
+  const { parameters, state, verifier } = await newAuthorizationRequest({
+    server: location.origin,
+    clientId: own,
+    redirectUri: own,
     scope: "offline_access",
-  };
+  });
+  const pending: Pending = { state, verifier, to: location.pathname + location.search };
+  sessionStorage.setItem(pendingKey, JSON.stringify(pending));
   location.assign(`/oauth/authorize?${new URLSearchParams(parameters)}`);
 };
 

@@ -2488,7 +2488,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.names.v1.SearchRequest.query": "A part of a name, a whole uid, the start of a digest (`sha256:…`), or the start of a vulnerability ID or of a package name. Upper and lower case are equal.",
   "gantry.names.v1.SearchRequest.types": "Kinds of results, such as `Repo`, `Group`, `Vulnerability` or `Package`; empty: all.",
   "gantry.names.v1.SearchResponse": "The best matches.",
-  "gantry.names.v1.SearchResponse.more": "True: there are more matches than `limit`, or more than one search reads. A longer query finds them.",
+  "gantry.names.v1.SearchResponse.more": "True: there are more matches than `limit`. A longer query finds them.",
   "gantry.names.v1.SearchResponse.results": "Best first.",
   "gantry.names.v1.SearchResult": "One match.",
   "gantry.names.v1.SearchResult.description": "One line about it: the description of a resource, the digest of a tag, the summary of a vulnerability.",

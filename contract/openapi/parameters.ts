@@ -153,19 +153,13 @@ const headerReference = (name: string): JsonObject => ({ $ref: `#/components/par
 /** Returns true for writes that support validateOnly and retries (decisions: Safe writes). */
 export const isRehearsable = ({ writes, credentials }: MethodFact): boolean => writes && !credentials;
 
-/** Operations that create or move a tag and take If-Match. */
-const conditionalCreates: ReadonlySet<string> = new Set([
-  "chainguard.platform.registry.v2.TagsService/CreateTag",
-  "gantry.registry.v1.PromotionsService/PromoteImage",
-]);
-
 /**
  * Returns true for Get, Update and Delete of a resource with an ETag, which something must read again (AIP-131, AIP-134,
- * AIP-135), and for feed files.
+ * AIP-135), for creates that replace what exists, and for feed files.
  */
 export const hasCurrentState = (method: MethodFact, all: readonly MethodFact[]): boolean => {
   const of = method.view?.of ?? method;
-  if (conditionalCreates.has(of.name)) return true;
+  if (of.conditional) return true;
   if (of.service.startsWith("gantry.feeds.")) return of.http[0]?.verb === "GET";
   const [, verb, noun] = /^(Get|Update|Delete)(.+)$/.exec(of.rpc) ?? [];
   return all.some(

@@ -3,7 +3,7 @@
 import type { ReactNode } from "react";
 import type { Group, Identity, Role, RoleBinding } from "../../../client/package.ts";
 import { type GroupPage, positionIn, useAddress } from "../address.ts";
-import { useAsk } from "../api.ts";
+import { type Question, useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Name, SameRequest, Time } from "../parts.tsx";
 import { bindingsIn, identitiesIn, rolesIn } from "../questions.ts";
@@ -72,83 +72,86 @@ const bindingColumns: readonly Column<RoleBinding>[] = [
   { title: texts.expires, cell: ({ expireTime }) => <Expiry time={expireTime} /> },
 ];
 
-const Identities = ({ uid }: { readonly uid: string }): ReactNode => {
-  const result = useAsk(identitiesIn(uid, positionIn(useAddress(), "skip")));
-  const empty = (
-    <Empty icon="user" title={texts.noIdentitiesTitle}>
-      <p>{texts.noIdentitiesText}</p>
-      <a className="button" href="/docs/guides/ci-identities">
-        {texts.ciIdentities}
-      </a>
-    </Empty>
-  );
+interface GroupListProps<Data, Item> {
+  readonly title: string;
+  readonly question: (parent: string, skip: number) => Question<Data>;
+  readonly itemsOf: (data: Data) => readonly Item[];
+  readonly columns: readonly Column<Item>[];
+  readonly count: (total: number) => string;
+  readonly empty: ReactNode;
+  readonly uid: string;
+}
+
+const GroupList = <Data extends { readonly totalCount?: string }, Item extends { readonly uid: string }>({
+  question,
+  uid,
+  ...section
+}: GroupListProps<Data, Item>): ReactNode => {
+  const result = useAsk(question(uid, positionIn(useAddress(), "skip")));
   return (
     <>
-      <ListSection
-        title={texts.identities}
-        result={result}
-        itemsOf={(data) => data.identities}
-        columns={identityColumns}
-        count={texts.identityCount}
-        parameter="skip"
-        empty={empty}
-      />
+      <ListSection {...section} result={result} parameter="skip" />
       <SameRequest sent={[result.data?.sent]} />
     </>
   );
 };
 
-const Roles = ({ uid }: { readonly uid: string }): ReactNode => {
-  const result = useAsk(rolesIn(uid, positionIn(useAddress(), "skip")));
-  const empty = (
-    <Empty icon="shield" title={texts.noRolesTitle}>
-      <p>{texts.noRolesText}</p>
-      <a className="button" href="/docs/reference/roles">
-        {texts.builtInRoles}
-      </a>
-    </Empty>
-  );
-  return (
-    <>
-      <ListSection
-        title={texts.roles}
-        result={result}
-        itemsOf={(data) => data.roles}
-        columns={roleColumns}
-        count={texts.roleCount}
-        parameter="skip"
-        empty={empty}
-      />
-      <SameRequest sent={[result.data?.sent]} />
-    </>
-  );
-};
+const Identities = ({ uid }: { readonly uid: string }): ReactNode => (
+  <GroupList
+    uid={uid}
+    title={texts.identities}
+    question={identitiesIn}
+    itemsOf={(data) => data.identities}
+    columns={identityColumns}
+    count={texts.identityCount}
+    empty={
+      <Empty icon="user" title={texts.noIdentitiesTitle}>
+        <p>{texts.noIdentitiesText}</p>
+        <a className="button" href="/docs/guides/ci-identities">
+          {texts.ciIdentities}
+        </a>
+      </Empty>
+    }
+  />
+);
 
-const Bindings = ({ uid }: { readonly uid: string }): ReactNode => {
-  const result = useAsk(bindingsIn(uid, positionIn(useAddress(), "skip")));
-  const empty = (
-    <Empty icon="key" title={texts.noBindingsTitle}>
-      <p>{texts.noBindingsText}</p>
-      <a className="button" href="/docs/concepts/access-model">
-        {texts.accessModel}
-      </a>
-    </Empty>
-  );
-  return (
-    <>
-      <ListSection
-        title={texts.bindings}
-        result={result}
-        itemsOf={(data) => data.roleBindings}
-        columns={bindingColumns}
-        count={texts.bindingCount}
-        parameter="skip"
-        empty={empty}
-      />
-      <SameRequest sent={[result.data?.sent]} />
-    </>
-  );
-};
+const Roles = ({ uid }: { readonly uid: string }): ReactNode => (
+  <GroupList
+    uid={uid}
+    title={texts.roles}
+    question={rolesIn}
+    itemsOf={(data) => data.roles}
+    columns={roleColumns}
+    count={texts.roleCount}
+    empty={
+      <Empty icon="shield" title={texts.noRolesTitle}>
+        <p>{texts.noRolesText}</p>
+        <a className="button" href="/docs/reference/roles">
+          {texts.builtInRoles}
+        </a>
+      </Empty>
+    }
+  />
+);
+
+const Bindings = ({ uid }: { readonly uid: string }): ReactNode => (
+  <GroupList
+    uid={uid}
+    title={texts.bindings}
+    question={bindingsIn}
+    itemsOf={(data) => data.roleBindings}
+    columns={bindingColumns}
+    count={texts.bindingCount}
+    empty={
+      <Empty icon="key" title={texts.noBindingsTitle}>
+        <p>{texts.noBindingsText}</p>
+        <a className="button" href="/docs/concepts/access-model">
+          {texts.accessModel}
+        </a>
+      </Empty>
+    }
+  />
+);
 
 const lists = { identities: Identities, roles: Roles, bindings: Bindings };
 

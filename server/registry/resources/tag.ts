@@ -18,7 +18,9 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
   const check = (before: JsonObject | undefined): void => requireCondition(condition, before ? [etagOf(JSON.stringify(before))] : []);
   const checks = isConditional(condition) ? { check } : {};
   const { record, changed } = await writeTag(context, found, parent, part(context.request, "tag"), "cause", checks);
-  return { reply: record, unchanged: !changed };
+  // A rehearsed tag is never read, so it has no ETag.
+  const headers = context.call.validateOnly ? {} : { etag: etagOf(JSON.stringify(record)) };
+  return { reply: record, unchanged: !changed, headers };
 };
 
 const rules = async (draft: JsonObject, { before, rows }: RuleContext): Promise<readonly Violation[]> => {

@@ -1460,6 +1460,13 @@ export declare const distribution: GenExtension<MethodOptions, Distribution>;
 export declare const gives_file: GenExtension<MethodOptions, boolean>;
 
 /**
+ * True: a create that takes If-Match and If-None-Match, because it replaces what exists. Updates and deletions take them anyway.
+ *
+ * @generated from extension: bool conditional = 50108;
+ */
+export declare const conditional: GenExtension<MethodOptions, boolean>;
+
+/**
  * Where SCIM 2.0 has the operation. Such an operation has no google.api.http rule, is not served over gRPC, and
  * accepts only the SCIM token of the identity provider in its path.
  *

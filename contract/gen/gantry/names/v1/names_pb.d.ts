@@ -91,7 +91,7 @@ export declare type SearchResponse = Message<"gantry.names.v1.SearchResponse"> &
   results: SearchResult[];
 
   /**
-   * True: there are more matches than `limit`, or more than one search reads. A longer query finds them.
+   * True: there are more matches than `limit`. A longer query finds them.
    *
    * @generated from field: bool more = 2;
    */
@@ -112,7 +112,7 @@ export declare type SearchResponseJson = {
   results?: SearchResultJson[];
 
   /**
-   * True: there are more matches than `limit`, or more than one search reads. A longer query finds them.
+   * True: there are more matches than `limit`. A longer query finds them.
    *
    * @generated from field: bool more = 2;
    */
