@@ -14,6 +14,16 @@ export interface MatchingBudget {
 
 export const matchingBudget = (steps: number = limits.matchingStepsMax): MatchingBudget => ({ steps });
 
+/** Returns a function that is true after each limits.matchingStepsMax steps: then other requests should proceed. */
+export const openTurns = (budget: MatchingBudget): (() => boolean) => {
+  let start = budget.steps;
+  return () => {
+    if (start - budget.steps < limits.matchingStepsMax) return false;
+    start = budget.steps;
+    return true;
+  };
+};
+
 /** A compiled pattern: returns true if it matches the whole text. Beyond the budget it matches nothing, the safe side for a grant. */
 export type Pattern = (text: string, budget: MatchingBudget) => boolean;
 

@@ -298,6 +298,26 @@ test("a rule with preview_only shows its effect and deletes nothing", async () =
   assert.deepEqual(await tagsOf(repo), ["b"]);
 });
 
+test("a tag that a rule of its group makes immutable is kept, with the rule as the reason, until that rule is gone", async () => {
+  const { group, repo } = await storedRepo("immutable");
+  await makeTags(repo, { v1: 3, v2: 2, build: 4 });
+  const made = await owner.ok("gantry.registry.v1.ImmutableTagRulesService/CreateImmutableTagRule", {
+    parent: group,
+    immutableTagRule: { pattern: "v[0-9]+" },
+  });
+  await createRule(group, { name: "all", keepLast: 1 });
+  const verdicts = await previewOf(repo);
+  assert.deepEqual(
+    verdicts.map(({ tag, deleted, reason }) => [tag, deleted ?? false, reason]).filter(([tag]) => tag === "v1"),
+    [["v1", false, 'immutable by the rule "v[0-9]+"']],
+  );
+  await runNow();
+  assert.deepEqual(await tagsOf(repo), ["v1", "v2"]);
+  await owner.ok("gantry.registry.v1.ImmutableTagRulesService/DeleteImmutableTagRule", { uid: text(made, "uid") });
+  await runNow();
+  assert.deepEqual(await tagsOf(repo), ["v2"]);
+});
+
 test("a suspended organization keeps its tags", async () => {
   const { group, repo } = await storedRepo("suspended");
   await makeTags(repo, { a: 3, b: 2 });

@@ -4,7 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import { blocked } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
+import { compilePattern, matchingBudget, type MatchingBudget, openTurns } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, parentOf } from "#base/uid.ts";
 import { compareParsedSemver, parseSemver, type SemverVersion } from "#base/versions/semver.ts";
@@ -132,8 +132,7 @@ export interface TagVerdict {
 
 const tooLarge = (repo: string, why: string) => blocked("RETENTION_TOO_LARGE", repo, [`the retention rules of the repo cannot be applied: ${why}`]);
 
-/** Lets other requests proceed. */
-const breatheEach = 2_000;
+const tooExpensive = (repo: string, count: number) => tooLarge(repo, `its ${count} tags are too many for the patterns. Use shorter patterns`);
 
 /**
  * Judges all tags of a repo, by name. Throws FAILED_PRECONDITION if the repo has too many tags, or the patterns are too expensive for
@@ -145,25 +144,33 @@ export const judgeTags = async (rows: Read, repo: string, rules: readonly Retent
   if (tags.length > limits.retentionTagsMax) throw tooLarge(repo, `it has more than ${limits.retentionTagsMax} tags`);
   const budget = matchingBudget(limits.retentionMatchingSteps);
   const matching = new Map<string, { readonly rule: RetentionRule; readonly kept: KeptByNumber }[]>();
-  let done = 0;
+  const isTurnOver = openTurns(budget);
   for (const { rule, matches } of rules.map((rule) => readRule(rule, budget))) {
     const matched: TagFacts[] = [];
     for (const tag of tags) {
       if (matches(tag)) matched.push(tag);
-      if (++done % breatheEach === 0) await setImmediate();
+      if (isTurnOver()) await setImmediate();
       // Beyond the budget nothing matches, and a rule that keeps would not.
-      if (budget.steps < 0) throw tooLarge(repo, `its ${tags.length} tags are too many for the patterns. Use shorter patterns`);
+      if (budget.steps < 0) throw tooExpensive(repo, tags.length);
     }
     const kept = keptByNumber(rule, matched);
     for (const { uid } of matched) matching.set(uid, [...(matching.get(uid) ?? []), { rule, kept }]);
   }
-  const immutable = immutableBy(await findImmutableTagRules(rows, repo), budget);
+  const immutableRules = await findImmutableTagRules(rows, repo);
+  const ruleOf = immutableBy(immutableRules, budget);
+  const immutable = new Map<string, ImmutableTagPattern>();
+  for (const { uid, name } of immutableRules.length === 0 ? [] : tags.filter((tag) => matching.has(tag.uid))) {
+    const rule = ruleOf(name);
+    if (rule) immutable.set(uid, rule);
+    if (isTurnOver()) await setImmediate();
+    if (budget.steps < 0) throw tooExpensive(repo, tags.length);
+  }
   const inUseDays = Math.max(0, ...rules.map((rule) => rule.inUseDays || limits.runtimePullDays));
-  const judged = tags.map((tag): TagVerdict => {
+  return tags.map((tag): TagVerdict => {
     const matched = matching.get(tag.uid) ?? [];
     const [first] = matched;
     if (!first) return { tag, isDeleted: false, reason: "no rule matches it", rule: undefined };
-    const fixed = immutable(tag.name);
+    const fixed = immutable.get(tag.uid);
     const protection = fixed ? `immutable by the rule ${JSON.stringify(fixed.pattern)}` : protectionOf(tag, nowMs - inUseDays * dayMs);
     if (protection !== undefined) return { tag, isDeleted: false, reason: protection, rule: undefined };
     for (const { rule, kept } of matched) {
@@ -172,6 +179,4 @@ export const judgeTags = async (rows: Read, repo: string, rules: readonly Retent
     }
     return { tag, isDeleted: true, reason: `rule ${JSON.stringify(first.rule.name)}: ${deletedBecause(first.rule, tag)}`, rule: first.rule };
   });
-  if (budget.steps < 0) throw tooLarge(repo, `its ${tags.length} tags are too many for the patterns. Use shorter patterns`);
-  return judged;
 };

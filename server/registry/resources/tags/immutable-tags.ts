@@ -4,7 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import { blocked, type Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { compilePattern, matchingBudget } from "#base/pattern.ts";
+import { compilePattern, matchingBudget, openTurns } from "#base/pattern.ts";
 import { findImmutableTagRules, findTagNames, findTagsThatInclude, type ImmutableTagPattern } from "#registry/store";
 import type { Write } from "#db";
 
@@ -32,16 +32,14 @@ const tooExpensive = (repo: string): Fault =>
 /** Returns the first name that a rule matches. Other requests run between pieces of the work. */
 const findMatch = async (repo: string, rules: readonly ImmutableTagPattern[], names: readonly string[]): Promise<ImmutableTag | undefined> => {
   const budget = matchingBudget(limits.immutableTagStepsMax);
-  let turnSteps = budget.steps;
+  const isTurnOver = openTurns(budget);
   for (const name of names) {
     for (const rule of rules) {
       // A pattern that no longer compiles protects: the safe side.
       const isMatch = compilePattern(rule.pattern)?.(name, budget) ?? true;
       if (budget.steps < 0) throw tooExpensive(repo);
       if (isMatch) return { name, rule };
-      if (turnSteps - budget.steps < limits.matchingStepsMax) continue;
-      turnSteps = budget.steps;
-      await setImmediate();
+      if (isTurnOver()) await setImmediate();
     }
   }
   return undefined;
