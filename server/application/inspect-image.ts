@@ -54,8 +54,12 @@ export async function* inspectImage({ serve, services }: Application, options: I
       throw thrown;
     }
   };
+  // Indexes that list each other's images many times would multiply the work.
+  const seen = new Set<string>();
   const inspect = async function* (reference: string, platform: string): AsyncGenerator<InspectedImage> {
     const { digest, content } = await readManifest(call, { ...options, reference });
+    if (seen.has(digest)) return;
+    seen.add(digest);
     const parsed = JSON.parse(content) as Json;
     if (!isObject(parsed) || !Array.isArray(parsed.manifests)) {
       yield { digest, platform, contents: await readImage(content, openLayer, read) };

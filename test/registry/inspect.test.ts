@@ -116,6 +116,23 @@ test("an image of which something was not read is shown as such, for each image 
   assert.match(stdout, /LAYER_UNREADABLE sha256:[0-9a-f]{64} ends too early/);
 });
 
+test("indexes that list an image many times have it read once", async () => {
+  const image = await pushImage("", { mediaType: files, bytes: tarOf([status(stanza("bash", "5.2.15-2"))]) });
+  let listed: Readonly<Record<string, string | number>> = { mediaType: imageType, ...image };
+  for (let depth = 0; depth < 4; depth++) {
+    const body = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: Array.from({ length: 50 }, () => listed) });
+    const digest = digestOf(Buffer.from(body));
+    assert.equal((await client.request("PUT", `/v2/${repo}/manifests/${digest}`, body, { "content-type": indexType })).status, 201);
+    listed = { mediaType: indexType, digest, size: Buffer.byteLength(body) };
+  }
+  const { code, stdout, stderr } = await inspect(String(listed.digest));
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(
+    stdout.split("\n").filter((line) => line.startsWith("sha256:")),
+    [`${image.digest}: INDEXED, 1 packages, 0 problems`],
+  );
+});
+
 test("an unknown tag and a missing --repo are refused", async () => {
   const unknown = await inspect("absent");
   assert.equal(unknown.code, 1);
