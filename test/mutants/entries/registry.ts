@@ -98,7 +98,7 @@ export const registry: readonly Mutant[] = [
     find: "if (patternCost(pattern) > limits.immutableTagCostMax) return",
     replace: "if (false) return",
   },
-  { attack: 338, file: "server/registry/resources/tags/immutable-tags.ts", find: "      await setImmediate();\n", replace: "" },
+  { attack: 338, file: "server/registry/resources/tags/immutable-tags.ts", find: "      if (isTurnOver()) await setImmediate();\n", replace: "" },
   { attack: 339, file: "server/registry/resources/tags/write-tag.ts", find: "  await check?.(before);\n", replace: "" },
   { attack: 340, file: promotion, find: "  context.require(pullCapabilities, source);\n", replace: "" },
   {
