@@ -79,6 +79,24 @@ const skipped = (programs: readonly string[]): string | false => {
   return missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`;
 };
 
+/** Guides that work on one server in any order, in the order of the contents. */
+export const sharedGuides: readonly string[] = [
+  "README.md",
+  "first-steps.md",
+  "registry.md",
+  "advisories.md",
+  "events.md",
+  "audit.md",
+  "../how-to/migrate-images.md",
+  "../how-to/grant-roles.md",
+  "../how-to/permission-denied.md",
+  "../how-to/author-advisories.md",
+  "../how-to/migrate-from-version-1.md",
+];
+
+/** Programs that these guides need besides curl. */
+export const programs: readonly string[] = ["skopeo", "tar"];
+
 /** Declares the tests of guides that run one after another on one server, in this order, and need these programs and curl. */
 export const testGuides = (guides: readonly string[], programs: readonly string[] = []): void => {
   const skip = skipped(programs);
