@@ -137,9 +137,12 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
+/** Optional references that only whole bodies have, because they restrict the resource's place. */
+const placeReferences: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule.repo_uid"]);
+
 /** Returns true for fields a body needs: REQUIRED, one member of each oneof, references that can be changed, and those with an example. */
 const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
-  !(field.refersTo !== "" && field.immutable && !field.required) &&
+  !(field.refersTo !== "" && (field.immutable || placeReferences.has(`${message.name}.${field.name}`)) && !field.required) &&
   (field.required ||
     field.minItems > 0 ||
     isFirst(message, field) ||

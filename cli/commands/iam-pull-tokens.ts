@@ -51,7 +51,7 @@ const findGroupUid = async (client: Client, group: string | undefined): Promise<
     import("#contract/catalog.ts"),
   ]);
   const message = messageByName("chainguard.platform.iam.v2.Group");
-  return message === undefined ? group : openNames(client, openPaths(client)).resolve("--group", message, group);
+  return message === undefined ? group : openNames(client, openPaths(client)).resolve("--group", [message], group);
 };
 
 const day = (time: string): string => time.slice(0, 10);

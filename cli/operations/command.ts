@@ -3,7 +3,7 @@
 import { Command, Option } from "commander";
 import type { Json, JsonObject } from "#base/json.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
-import type { FieldFact, MethodFact } from "#contract/facts.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { newCommand } from "../command.ts";
 import { exitStatusText } from "../exit-status.ts";
 import { outputFormats } from "../output/format.ts";
@@ -11,7 +11,7 @@ import { shortValues } from "../output/columns.ts";
 import type { Terminal } from "../terminal.ts";
 import { addPresetOptions, type PresetOptions, runCreateIdentity, takesPresets } from "./identity-presets.ts";
 import { runList } from "./list.ts";
-import { messageReferredTo, nounOf } from "./references.ts";
+import { messageReferredTo, messagesReferredTo, nounOf } from "./references.ts";
 import { buildRequest, contentReader, type Given } from "./request.ts";
 import { runInSession, type SessionOptions } from "./session.ts";
 import { type CommandShape, type FieldFlag, fieldText, shapeOf } from "./shape.ts";
@@ -53,9 +53,11 @@ const upper = (name: string): string =>
     .replaceAll("-", "_")
     .toUpperCase();
 
+const placeholderOf = (messages: readonly MessageFact[]): string => messages.map((message) => upper(nounOf(message).replaceAll(" ", "-"))).join("|");
+
 const placeholder = (flag: FieldFlag, shape: CommandShape): string => {
   const { field } = flag;
-  const referred = messageReferredTo(flag, shape);
+  const referred = messagesReferredTo(flag, shape);
   const kinds: Readonly<Partial<Record<FieldFact["kind"], string>>> = {
     timestamp: "TIME",
     duration: "DURATION",
@@ -67,14 +69,14 @@ const placeholder = (flag: FieldFlag, shape: CommandShape): string => {
     any: "JSON",
     bytes: "BYTES",
   };
-  const one = referred === undefined ? (kinds[field.kind] ?? "TEXT") : upper(nounOf(referred).replaceAll(" ", "-"));
+  const one = referred.length === 0 ? (kinds[field.kind] ?? "TEXT") : placeholderOf(referred);
   if (field.shape === "map") return "KEY=VALUE";
   return field.shape === "list" && field.kind !== "message" ? `${one},…` : one;
 };
 
 const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
-  const referred = messageReferredTo(flag, shape);
-  return referred === undefined ? upper(flag.name) || "UID" : upper(nounOf(referred).replaceAll(" ", "-"));
+  const referred = messagesReferredTo(flag, shape);
+  return referred.length === 0 ? upper(flag.name) || "UID" : placeholderOf(referred);
 };
 
 /** Returns true for a secret input, which events and responses omit. Redacted fields of resources do not count. */

@@ -327,7 +327,7 @@ const presetLines = (identity: JsonObject): string[] =>
 /** Resolves the roles to uids. Throws before anything is created if one is unknown. */
 const resolveRoles = async ({ names }: Session, roles: readonly string[]): Promise<string[]> => {
   const role = methodByName("chainguard.platform.iam.v2.RolesService/GetRole")?.output;
-  return role === undefined ? [] : Promise.all(roles.map((each) => names.resolve("--role", role, each)));
+  return role === undefined ? [] : Promise.all(roles.map((each) => names.resolve("--role", [role], each)));
 };
 
 /** Binds a new identity to its roles. On failure, prints what is missing and the command that completes it. */

@@ -65,7 +65,7 @@ export const pageOfResource = async (client: Client, value: string): Promise<str
     const reader = readerOf(message);
     if (reader === undefined || (value.includes(":") && separatorOf(message) !== ":")) continue;
     try {
-      const uid = await names.resolve("", message, value);
+      const uid = await names.resolve("", [message], value);
       if (isUid(value)) await client.call(reader, { uid });
       found.push({ message, reader, uid });
     } catch (thrown) {

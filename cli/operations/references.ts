@@ -76,8 +76,15 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
   return messageOfFieldName(field, method.domain);
 };
 
+/** Returns all messages that a uid field may refer to. */
+export const messagesReferredTo = (flag: FieldFlag, shape: CommandShape): readonly MessageFact[] =>
+  [messageReferredTo(flag, shape), messageByName(flag.field.alsoRefersTo)].filter((message) => message !== undefined);
+
 /** "RoleBinding" as "role binding". */
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
+
+/** "group or repo". */
+export const nounsOf = (messages: readonly MessageFact[]): string => messages.map(nounOf).join(" or ");
 
 const splitPath = (message: MessageFact, path: string): string[] => {
   const at = separatorOf(message) === ":" ? path.lastIndexOf(":") : -1;
@@ -102,10 +109,10 @@ const ownAnswersOf = ({ personal, input, output, service }: MethodFact): MethodF
 
 export interface Names {
   /**
-   * Returns the uid. `option` is named in errors ("" for none); `method` is the operation to call. Throws NOT_FOUND without a
-   * match, INVALID_ARGUMENT for several.
+   * Returns the uid of the resource of one of `messages`. `option` is named in errors ("" for none); `method` is the operation to
+   * call. Throws NOT_FOUND without a match, INVALID_ARGUMENT for several.
    */
-  readonly resolve: (option: string, message: MessageFact, value: string, method?: MethodFact) => Promise<string>;
+  readonly resolve: (option: string, messages: readonly MessageFact[], value: string, method?: MethodFact) => Promise<string>;
 }
 
 /** `findPaths`: for the paths of ambiguous matches. */
@@ -150,12 +157,11 @@ export const openNames = (client: Client, findPaths: FindPaths, signal?: AbortSi
     return findNamed(lister, name, childrenOf(await findByPath(parent, above, isRooted)));
   };
 
-  const ambiguous = async (option: string, message: MessageFact, value: string, found: readonly Reference[]): Promise<Fault> => {
+  const ambiguous = async (option: string, messages: readonly MessageFact[], value: string, found: readonly Reference[]): Promise<Fault> => {
     const listed = found.slice(0, listedMax);
-    const paths = await findPaths(
-      message,
-      listed.map(({ resource }) => resource),
-    );
+    const resources = listed.map(({ resource }) => resource);
+    const paths = new Map<string, string>();
+    for (const message of messages) for (const [uid, path] of await findPaths(message, resources)) if (!paths.has(uid)) paths.set(uid, path);
     const lines = listed
       .map(({ uid, resource }) => ({ uid, path: paths.get(uid)?.replace(` (${uid})`, "") ?? "", description: text(resource, "description") }))
       .toSorted((one, other) => (one.path < other.path ? -1 : 1))
@@ -169,21 +175,25 @@ export const openNames = (client: Client, findPaths: FindPaths, signal?: AbortSi
     const more = found.length > listedMax ? `\n  and ${found.length - listedMax} more` : "";
     return new Fault(
       "INVALID_ARGUMENT",
-      `${label(option)}${nounOf(message)} ${JSON.stringify(value)} is ambiguous: ${found.length} have this name. Use a uid:${lines.join("")}${more}`,
+      `${label(option)}${nounsOf(messages)} ${JSON.stringify(value)} is ambiguous: ${found.length} have this name. Use a uid:${lines.join("")}${more}`,
     );
   };
 
-  const look = async (option: string, message: MessageFact, value: string): Promise<string> => {
+  const findAny = async (message: MessageFact, value: string): Promise<Reference[]> => {
     const path = value.startsWith("name:") ? [value.slice("name:".length)] : splitPath(message, value.replace(/^\//, ""));
-    const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
+    return path.some((name) => name === "") ? [] : findByPath(message, path, value.startsWith("/"));
+  };
+
+  const look = async (option: string, messages: readonly MessageFact[], value: string): Promise<string> => {
+    const found = (await Promise.all(messages.map((message) => findAny(message, value)))).flat();
     const [only, ...others] = found;
-    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}${nounOf(message)} ${JSON.stringify(value)} not found`);
-    if (others.length > 0) throw await ambiguous(option, message, value, found);
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}${nounsOf(messages)} ${JSON.stringify(value)} not found`);
+    if (others.length > 0) throw await ambiguous(option, messages, value, found);
     return only.uid;
   };
 
   /** Finds a pending organization of the caller by name. */
-  const findUnaccepted = async (list: MethodFact, option: string, message: MessageFact, value: string): Promise<string> => {
+  const findUnaccepted = async (list: MethodFact, option: string, messages: readonly MessageFact[], value: string): Promise<string> => {
     const [name, found] = [value.replace(/^name:/, ""), new Map<string, Reference>()];
     const entries = list.output.fields.find(({ shape }) => shape === "list");
     for await (const page of client.pages(list, { pageSize: 200 }, { signal })) {
@@ -195,19 +205,19 @@ export const openNames = (client: Client, findPaths: FindPaths, signal?: AbortSi
     const [only, ...others] = [...found.values()];
     if (only === undefined)
       throw new Fault("NOT_FOUND", `${label(option)}no organization ${JSON.stringify(name)} among your pending memberships: see gantry iam memberships list`);
-    if (others.length > 0) throw await ambiguous(option, message, value, [...found.values()]);
+    if (others.length > 0) throw await ambiguous(option, messages, value, [...found.values()]);
     return only.uid;
   };
 
   return {
-    async resolve(option, message, value, method) {
+    async resolve(option, messages, value, method) {
       if (value.startsWith("uid:")) return value.slice("uid:".length);
       // Without a list operation, the server validates the value.
-      if (value === "" || isUid(value) || listerOf(message) === undefined) return value;
+      if (value === "" || isUid(value) || messages.every((message) => listerOf(message) === undefined)) return value;
       const answers = method && ownAnswersOf(method);
-      if (answers) return findUnaccepted(answers, option, message, value);
-      const key = `${message.name} ${value}`;
-      const held = known.get(key) ?? look(option, message, value);
+      if (answers) return findUnaccepted(answers, option, messages, value);
+      const key = `${messages.map(({ name }) => name).join()} ${value}`;
+      const held = known.get(key) ?? look(option, messages, value);
       known.set(key, held);
       return held;
     },

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { missingValues, wrongUsage } from "../exit-status.ts";
 import { nearestOf } from "../nearest.ts";
-import { messageReferredTo, type Names } from "./references.ts";
+import { messagesReferredTo, type Names } from "./references.ts";
 import type { CommandShape, FieldFlag } from "./shape.ts";
 import { readValue, type ValueReader } from "./values.ts";
 
@@ -121,11 +121,11 @@ export interface Building {
 
 /** Resolves names to uids, also within a list. */
 const resolved = async (option: string, flag: FieldFlag, value: Json, { shape, names }: Building): Promise<Json> => {
-  const message = messageReferredTo(flag, shape);
-  if (message === undefined) return value;
-  if (typeof value === "string") return names.resolve(option, message, value, shape.method);
+  const messages = messagesReferredTo(flag, shape);
+  if (messages.length === 0) return value;
+  if (typeof value === "string") return names.resolve(option, messages, value, shape.method);
   if (!Array.isArray(value)) return value;
-  return Promise.all(value.map((entry) => (typeof entry === "string" ? names.resolve(option, message, entry, shape.method) : entry)));
+  return Promise.all(value.map((entry) => (typeof entry === "string" ? names.resolve(option, messages, entry, shape.method) : entry)));
 };
 
 const isParent = ({ path, field }: FieldFlag): boolean => path.length === 1 && field.name === "parent" && field.required;

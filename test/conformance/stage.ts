@@ -204,6 +204,8 @@ export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsO
 export const violationsOf = (answer: Answer): { field: string; description: string }[] =>
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
+const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
+
 export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log, nowMs?: number): Promise<Stage> => {
   const opened = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log, nowMs);
   const { kernel, services } = opened.server.application;
@@ -251,7 +253,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const field = bodyField(create);
     const above = parent !== undefined && !sharesUid(create.output) ? parent : await parentFor(create, parent ?? place);
     if (!field?.message) return ownerCall(create, { ...(await ownFieldsOf(create, sampling(place, names))), ...inRequest(create, body), parent: above });
-    const sample = await bodyOf(field.message, sampling(place, names), whole);
+    // A resource of a group may refer only to repos below that group.
+    const around = parentKind(create) === groupMessage ? above : place;
+    const sample = await bodyOf(field.message, sampling(around, names), whole);
     const asked = { parent: above, [field.json]: { ...sample, ...body } };
     if (!isBeyondOwners(names ?? [])) return ownerCall(create, asked);
     // No owner holds these capabilities, so none can grant them.
@@ -294,8 +298,6 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const above = messageByName(refersTo)?.byName.get("uid")?.liesBelow ?? "";
     return shape === "list" && above !== "" && above === subjectOf(method)?.name;
   };
-
-  const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
   /** Pushes the sample manifest with a tag. */
   const pushSample = async (repo: string): Promise<void> => {
@@ -483,10 +485,11 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   /** Returns one statement with a sum over each table. Sums of hashes avoid sorting, since suites run this around most refusals. */
   const statementOfSums = async (): Promise<string> => {
-    // Rows that the server deletes in the background are not part of a request's changes.
+    // Rows that the server writes in the background are not part of a request's changes.
     const tables = await services.store.read.query(
       `select table_name from information_schema.tables
-       where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name not in ('idempotency_keys', 'blob_removals') order by 1`,
+       where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name not in ('idempotency_keys', 'blob_removals', 'retention_runs')
+       order by 1`,
     );
     return tables.map(([table]) => `select '${table}', count(*), sum(hashtextextended(t::text, 0)) from ${table} as t`).join(" union all ");
   };

@@ -87,8 +87,11 @@ for (const resource of found) {
       const made = await stage.make(fact.name, { whole: fact.name !== groupMessage, ...above });
       const uid = text(made, "uid");
       const along: string[] = [];
-      for (const child of goes)
-        if (!child.fact.resource?.deletedForGood) along.push(text(await stage.make(child.fact.name, { parent: uid, whole: true }), "uid"));
+      for (const child of goes) {
+        // A whole retention rule names a repo below the group, which keeps the group.
+        const whole = child.fact.short !== "RetentionRule";
+        if (!child.fact.resource?.deletedForGood) along.push(text(await stage.make(child.fact.name, { parent: uid, whole }), "uid"));
+      }
       for (const { resource: referring, column } of resource.cascades) {
         const field = referring.fact.byName.get(column) ?? assert.fail(column);
         // A retention rule names a repo below its own group.

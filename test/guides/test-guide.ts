@@ -15,7 +15,7 @@ import { makeReaderHome, type Step, stepsOf, walk } from "./walk.ts";
 const root = join(import.meta.dirname, "..", "..");
 
 /** Returns the setup of the first steps, which the other guides start with. */
-const readPreparation = async (): Promise<Step[]> => {
+export const readPreparation = async (): Promise<Step[]> => {
   const section = sectionsOf(await readGuide("first-steps.md")).find(({ title }) => title === "A token, and something to call with");
   return stepsOf(section?.content ?? "").map(({ commands }) => ({ commands, shown: undefined }));
 };
@@ -36,14 +36,14 @@ const readSteps = async (guide: string): Promise<Step[]> => {
   return guide === "first-steps.md" ? steps : [...(await readPreparation()), ...steps];
 };
 
-interface ReaderServer {
+export interface ReaderServer {
   /** Runs steps in a new shell. */
   readonly follow: (steps: readonly Step[]) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /** Starts a new server, and makes a directory with the files that a reader has. */
-const openReaderServer = async (): Promise<ReaderServer> => {
+export const openReaderServer = async (): Promise<ReaderServer> => {
   const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(), freePort(), freePort()]);
   const cwd = join(home, "gantry");
   await mkdir(cwd);
@@ -74,7 +74,7 @@ const openReaderServer = async (): Promise<ReaderServer> => {
   };
 };
 
-const skipped = (programs: readonly string[]): string | false => {
+export const skipped = (programs: readonly string[]): string | false => {
   const missing = missingPrograms(["curl", ...programs]);
   return missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`;
 };

@@ -893,7 +893,7 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   version1Only: boolean;
 
   /**
-   * With refers_to, of the `parent` of a Create: the full name of another message that it may name instead.
+   * With refers_to, of a request: the full name of another message that the uid may be of instead.
    *
    * @generated from field: string also_refers_to = 20;
    */
@@ -1043,7 +1043,7 @@ export declare type FieldJson = {
   version1Only?: boolean;
 
   /**
-   * With refers_to, of the `parent` of a Create: the full name of another message that it may name instead.
+   * With refers_to, of a request: the full name of another message that the uid may be of instead.
    *
    * @generated from field: string also_refers_to = 20;
    */
